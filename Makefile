@@ -1,0 +1,36 @@
+# The two commands: `make demo` shows what fascia does, `make test` proves it. Both install what is missing first.
+JOBS ?= $(shell nproc)
+CTEST = ctest --output-on-failure -j $(JOBS)
+
+.PHONY: all demo test soak bench fuzz clean
+
+all:
+	@tools/setup build
+	@cmake --preset release -DFASCIA_TESTS=OFF >build.log 2>&1 || { cat build.log; exit 1; }
+	@cmake --build build -j $(JOBS)
+	@rm -f build.log
+
+demo: all
+	@build/fascia demo -o demo
+
+test:
+	@tools/setup test
+	@for p in asan clang release; do cmake --preset $$p -DFASCIA_TESTS=ON >/dev/null && cmake --build --preset $$p -j $(JOBS) -- --quiet || exit 1; done
+	cd build-asan && ASAN_OPTIONS=detect_leaks=1 OMP_NUM_THREADS=2 $(CTEST) -L unit
+	cd build-clang && $(CTEST) -L hash
+	cd build && $(CTEST)
+
+soak:
+	@tools/setup soak
+	@cmake --preset release -DFASCIA_TESTS=ON >/dev/null && cmake --build --preset release -j $(JOBS) -- --quiet
+	tools/soak
+
+bench: all
+	build/fascia bench blend --json
+
+fuzz:
+	@tools/setup test
+	tools/fuzz
+
+clean:
+	rm -rf build build-* demo

@@ -1,0 +1,12 @@
+// fascia/fascia.h: all of the public API. Physics for blendshape faces.
+#ifndef FASCIA_H
+#define FASCIA_H
+
+#include "fascia/base.h"
+#include "fascia/clip.h"
+#include "fascia/mesh.h"
+#include "fascia/report.h"
+#include "fascia/rig.h"
+#include "fascia/sequence.h"
+
+#endif
