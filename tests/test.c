@@ -61,7 +61,7 @@ const char *test_dir(void) {
 
 const char *test_path(const char *name) {
     char *path = slot();
-    snprintf(path, 4096, "%s/%s", test_dir(), name);
+    snprintf(path, 4096, "%.2000s/%.2000s", test_dir(), name);
     return path;
 }
 

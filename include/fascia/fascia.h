@@ -4,7 +4,10 @@
 
 #include "fascia/base.h"
 #include "fascia/clip.h"
+#include "fascia/head.h"
 #include "fascia/mesh.h"
+#include "fascia/page.h"
+#include "fascia/render.h"
 #include "fascia/report.h"
 #include "fascia/rig.h"
 #include "fascia/sequence.h"

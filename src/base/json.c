@@ -229,8 +229,10 @@ static FaCode parse_children(Parser *ps, FaJson *v, char closer) {
         if (++ps->values > MAX_VALUES) return fail(ps, ps->p, "more than 20 million values");
         FaJson *child = new_value(ps->doc, FA_JSON_NULL);
         if (!child) return FA_FAIL_MEMORY(ps->err);
+        child->from = ps->p;
         if (closer == '}') FA_TRY(parse_key(ps, child));
         FA_TRY(parse_value(ps, child));
+        child->to = ps->p;
         if (closer == ']' && !index_child(ps->doc, v, child)) return FA_FAIL_MEMORY(ps->err);
         attach(v, child);
         skip_space(ps);
@@ -482,6 +484,8 @@ FaJson *fai_json_set(FaJsonDoc *doc, FaJson *object, const char *key, FaJson *va
     value->src_key = old->src_key;
     value->src_key_size = old->src_key_size;
     value->gap = old->gap;
+    value->from = old->from;
+    value->to = old->to;
     value->parent = object;
     value->next = old->next;
     *(prev ? &prev->next : &object->first) = value;
@@ -518,7 +522,7 @@ FaJson *fai_json_copy(FaJsonDoc *doc, const FaJson *from) {
     v->first = v->last = v->next = v->parent = NULL;
     v->index = NULL;
     v->count = 0;
-    v->key = v->src_key = NULL;
+    v->key = v->src_key = v->from = v->to = NULL;
     for (const FaJson *c = from->first; c; c = c->next) {
         FaJson *child = fai_json_copy(doc, c);
         if (!child) return NULL;
@@ -526,6 +530,8 @@ FaJson *fai_json_copy(FaJsonDoc *doc, const FaJson *from) {
         child->src_key = c->src_key;
         child->src_key_size = c->src_key_size;
         child->gap = c->gap;
+        child->from = c->from;
+        child->to = c->to;
         if (v->type == FA_JSON_ARRAY && !index_child(doc, v, child)) return NULL;
         attach(v, child);
     }
@@ -534,23 +540,18 @@ FaJson *fai_json_copy(FaJsonDoc *doc, const FaJson *from) {
 
 // --- writing ------------------------------------------------------------------------------------------------------
 
-// Whitespace before a child, borrowed from how its siblings are laid out: the source text between the container's
-// opening bracket and its first child, so that edits of an indented file stay indented.
-static void child_space(const FaJson *v, const char **space, int *n) {
-    *space = "";
-    *n = 0;
-    if (!v->src || v->src_size < 2) return;
-    const char *s = v->src + 1, *e = v->src + v->src_size;
-    *space = s;
-    while (s < e && (*s == ' ' || *s == '\n' || *s == '\r' || *s == '\t')) s++;
-    *n = (int)(s - *space);
+static bool is_space(const char *s, const char *end) {
+    while (s < end && (*s == ' ' || *s == '\n' || *s == '\r' || *s == '\t')) s++;
+    return s == end;
 }
 
-static void tail_space(const FaJson *v, FaText *out) {
-    if (!v->src || v->src_size < 2) return;
-    const char *e = v->src + v->src_size - 1, *s = e;
-    while (s > v->src + 1 && (s[-1] == ' ' || s[-1] == '\n' || s[-1] == '\r' || s[-1] == '\t')) s--;
-    fai_text_bytes(out, s, (size_t)(e - s));
+// What stood between two children that were neighbours in the source: one comma and spaces. False if they were not.
+static bool write_between(const FaJson *a, const FaJson *b, FaText *out) {
+    if (!a->to || !b->from || a->to >= b->from) return false;
+    const char *comma = memchr(a->to, ',', (size_t)(b->from - a->to));
+    if (!comma || !is_space(a->to, comma) || !is_space(comma + 1, b->from)) return false;
+    fai_text_bytes(out, a->to, (size_t)(b->from - a->to));
+    return true;
 }
 
 void fai_json_write(const FaJson *v, FaText *out) {
@@ -560,23 +561,31 @@ void fai_json_write(const FaJson *v, FaText *out) {
     }
     bool object = v->type == FA_JSON_OBJECT;
     FA_ASSERT(object || v->type == FA_JSON_ARRAY);
-    const char *space;
-    int n;
-    child_space(v, &space, &n);
+
+    // spaces before the first child of the source: new children are laid out like it
+    const char *open = v->src ? v->src + 1 : "", *space = open;
+    const char *end = v->src ? v->src + v->src_size - 1 : open;
+    while (space < end && is_space(space, space + 1)) space++;
+    size_t n = (size_t)(space - open);
+    if (space == end) n = 0;  // it was empty
+
     fai_text_bytes(out, object ? "{" : "[", 1);
-    for (const FaJson *c = v->first; c; c = c->next) {
-        fai_text_bytes(out, space, (size_t)n);
-        if (object) {
-            if (c->src_key) {  // key, colon and spacing as they were
-                fai_text_bytes(out, c->src_key, (size_t)(c->src_key_size + c->gap));
-            } else {
-                fai_text_json_string(out, c->key, strlen(c->key));
-                fai_text_str(out, n ? ": " : ":");
-            }
+    for (const FaJson *c = v->first, *before = NULL; c; before = c, c = c->next) {
+        if (!before) fai_text_bytes(out, open, n);
+        else if (!write_between(before, c, out)) {
+            fai_text_bytes(out, ",", 1);
+            fai_text_bytes(out, open, n);
+        }
+        if (object && c->src_key) fai_text_bytes(out, c->src_key, (size_t)(c->src_key_size + c->gap));
+        else if (object) {
+            fai_text_json_string(out, c->key, strlen(c->key));
+            fai_text_str(out, n ? ": " : ":");
         }
         fai_json_write(c, out);
-        if (c->next) fai_text_bytes(out, ",", 1);
     }
-    if (v->first) tail_space(v, out);
+    // spaces before the closing bracket
+    const char *tail = end;
+    while (tail > open && is_space(tail - 1, tail)) tail--;
+    if (v->first && tail > open) fai_text_bytes(out, tail, (size_t)(end - tail));
     fai_text_bytes(out, object ? "}" : "]", 1);
 }

@@ -15,6 +15,7 @@ struct FaJson {
     const char *src;          // source text of the value; made here: its text, or NULL for arrays and objects
     const char *key;          // decoded, terminated; NULL outside objects
     const char *src_key;      // the key as spelled, with quotes, or NULL if added here
+    const char *from, *to;    // its place in the container's source, key included; kept when the value is replaced
     const char *string;       // decoded, terminated; may hold zero bytes, see string_size
     double number;
     FaJson *first, *last;     // children in order

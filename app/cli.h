@@ -1,0 +1,64 @@
+// The command line's own small framework: one table of options per verb, shared options everywhere, help that opens
+// with examples, exit codes that scripts can rely on (docs/cli.md).
+#ifndef FASCIA_CLI_H
+#define FASCIA_CLI_H
+
+#include "fascia/fascia.h"
+
+enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INPUT, EXIT_CONVERGE, EXIT_FILE };
+
+typedef enum OptionKind { OPT_FLAG, OPT_INT, OPT_NUM, OPT_TEXT, OPT_CHOICE } OptionKind;
+
+typedef struct Option {
+    const char *name;      // without dashes
+    char letter;           // short form, 0 = none
+    OptionKind kind;
+    void *to;              // bool, int, double, const char *; for a choice: int, the index
+    const char *arg;       // "FILE"; for a choice: "m|cm|mm", the words
+    double min, max;       // numbers; both 0 = any
+    const char *help;
+} Option;
+
+// What every verb has; filled before the verb runs.
+typedef struct Common {
+    int threads;
+    int seed;
+    double fps;
+    const char *frames;  // "A-B"
+    int unit;            // FaUnit
+    bool quiet, verbose, dry_run, json;
+    int progress;        // 0 auto, 1 always, 2 never
+    const char *output;
+} Common;
+extern Common common;
+
+typedef struct Command {
+    const char *name;
+    const char *line;      // one line for the list of verbs
+    const char *usage;     // "info FILE"
+    const char *examples;  // lines of "fascia ..."
+    const char *notes;     // further paragraphs, nullable
+    const Option *options; // ends with a NULL name
+    int min_args, max_args;
+    int (*run)(int argc, const char **argv);
+} Command;
+
+extern const Command cmd_info, cmd_convert, cmd_compare, cmd_bench, cmd_demo, cmd_head, cmd_render;
+
+int cli_main(const Command *const *commands, int argc, char **argv);
+
+// Print the failure; its exit code.
+int cli_fail(const FaError *err);
+int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+// Lines for people, on stderr, silent with --quiet.
+void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+// "A-B", "A-", "A": the frames asked for, clipped to 0..count-1. False (and a message) if it is no range.
+bool cli_frames(int count, int *first, int *last);
+// An FaProgressFn for stderr.
+bool cli_progress(void *user, const char *stage, double done);
+void cli_progress_end(void);
+// Print a text as a JSON string on stdout.
+void cli_json_string(const char *s);
+double cli_seconds(void);
+
+#endif

@@ -1,0 +1,42 @@
+// fascia bench: figures, with accuracy beside speed.
+#include "load.h"
+
+#include <string.h>
+
+static const char *clip_path;
+
+static const Option options[] = {
+    {"clip", 0, OPT_TEXT, &clip_path, "CLIP", 0, 0, "play this clip (the rig's own, or a synthetic one)"},
+    LOAD_OPTIONS,
+    {0}};
+
+static int run(int argc, const char **argv) {
+    FaError err = {0};
+    FaRig *rig = NULL;
+    FaClip *clip = NULL;
+    char *json = NULL;
+    FaRigOptions ropt = load_rig_options();
+    FaClipOptions copt = load_clip_options();
+    int code = EXIT_OK;
+    if ((argc > 1 && fa_rig_load(argv[1], &ropt, &rig, &err) < 0) || (clip_path && fa_clip_load(clip_path, &copt, &clip, &err) < 0) ||
+        fa_bench(argc > 0 ? argv[0] : "blend", rig, clip, &json, &err) < 0)
+        code = cli_fail(&err);
+    else puts(json);
+    fa_free(json);
+    fa_clip_free(clip);
+    fa_rig_free(rig);
+    return code;
+}
+
+const Command cmd_bench = {
+    .name = "bench",
+    .line = "measure speed and accuracy beside the alternatives, in one run",
+    .usage = "bench [NAME] [RIG] [options]",
+    .examples = "  fascia bench blend                            a synthetic rig of production size\n"
+                "  fascia bench blend head.glb --clip take.csv   your rig and clip\n",
+    .notes = "Prints one JSON object: rows with milliseconds and accuracy, ratios where larger is better for fascia.\n",
+    .options = options,
+    .min_args = 0,
+    .max_args = 2,
+    .run = run,
+};

@@ -1,0 +1,198 @@
+// fascia demo: everything on one head and one clip, with files to open at the end.
+#include "cli.h"
+#include "fascia/head.h"
+#include "fascia/render.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int level = 1;
+static const char *clip_name = "talk";
+
+static const Option options[] = {
+    {"level", 0, OPT_INT, &level, "N", 0, 2, "resolution of the head, 0 to 2 (1)"},
+    {"clip", 0, OPT_TEXT, &clip_name, "NAME", 0, 0, "talk, rom, run, shake, nod or press (talk)"},
+    {0}};
+
+typedef struct Demo {
+    const char *dir;
+    FaHead *head;
+    FaRig *rig;
+    FaClip *clip;
+    FaSequence *linear, *truth;
+    FaCompare compare;
+    char path[4096];
+} Demo;
+
+static const char *in_dir(Demo *d, const char *name) {
+    snprintf(d->path, sizeof d->path, "%s/%s", d->dir, name);
+    return d->path;
+}
+
+static FaCode read_truth(void *user, int frame, float *x, FaError *err) {
+    const Demo *d = user;  // the head's clips have one channel per ARKit shape, in order
+    return fa_head_truth(d->head, 0, d->clip->weight + (size_t)frame * (size_t)d->clip->nchan, x, err);
+}
+
+static FaCode make_head(Demo *d, FaError *err) {
+    FaHeadParams params = fa_head_params_default();
+    params.level = level;
+    fa_head_params_seed(&params, (uint64_t)common.seed);
+    FaCode rc = fa_head_new(&params, &d->head, err);
+    if (rc >= 0) rc = fa_head_clip(clip_name, &d->clip, err);
+    if (rc >= 0) rc = fa_head_rig(d->head, 0, &d->rig, err);
+    if (rc >= 0) rc = fa_head_save(d->head, d->clip, false, "fascia " FA_VERSION_TEXT " demo", in_dir(d, "head.glb"), err);
+    if (rc >= 0) cli_say("  %-14s the head: %d vertices, %d shapes, clip '%s' of %.1f s", "head.glb", d->rig->mesh.nvert, d->rig->nshape, clip_name,
+                         d->clip->time[d->clip->nframe - 1]);
+    return rc;
+}
+
+static FaCode write_report(Demo *d, FaError *err) {
+    FaInfo info;
+    char *text;
+    FaCode rc = fa_info_of_rig(d->rig, true, &info, err);
+    if (rc < 0) return rc;
+    rc = fa_info_text(&info, true, &text, err);
+    fa_info_free(&info);
+    if (rc < 0) return rc;
+    FILE *f = fopen(in_dir(d, "info.txt"), "wb");
+    if (f) {
+        fputs(text, f);
+        fclose(f);
+        cli_say("  %-14s the rig doctor's report", "info.txt");
+    }
+    fa_free(text);
+    return FA_OK;
+}
+
+static FaCode bake(Demo *d, FaError *err) {
+    FaBakeReport report = {0};
+    FaSinkOptions opt = {.rig = d->rig, .clip = d->clip, .fps = d->clip->fps, .generator = "fascia " FA_VERSION_TEXT " demo", .progress = cli_progress};
+    FaSequence *exact = NULL;
+    FaCode rc = fa_sequence_custom(d->rig->mesh.nvert, d->clip->nframe, d->clip->fps, read_truth, d, &exact, err);
+    if (rc >= 0) rc = fa_sequence_of_clip(d->rig, d->clip, &d->linear, err);
+    if (rc >= 0) rc = fa_sequence_save(exact, in_dir(d, "truth.pc2"), &opt, NULL, err);
+    fa_sequence_close(exact);
+    // baking and the page read the frames several times: from the file, not by evaluating them again
+    if (rc >= 0) rc = fa_sequence_open(in_dir(d, "truth.pc2"), NULL, &d->truth, err);
+    if (rc >= 0) cli_say("  %-14s what real skin does: the jaw turns, lids slide, lips stop each other", "truth.pc2");
+    if (rc >= 0) rc = fa_sequence_save(d->truth, in_dir(d, "truth.glb"), &opt, &report, err);
+    cli_progress_end();
+    if (rc >= 0) cli_say("  %-14s the same, baked: %d morph targets, every vertex within %.3f mm", "truth.glb", report.targets, report.max_mm);
+    if (rc >= 0) rc = fa_compare(d->linear, d->truth, &(FaCompareOptions){.rig = d->rig}, &d->compare, err);
+    if (rc >= 0) cli_say("  %-14s linear blending is off by %.2f mm at most, %.3f mm on average", "", d->compare.max_mm, d->compare.mean_mm);
+    return rc;
+}
+
+static FaCode draw(Demo *d, FaError *err) {
+    FaRenderJob job = fa_render_job();
+    job.look.width = job.look.height = 768;
+    FaSequence *seq = NULL;
+    FaCode rc = fa_sequence_open(in_dir(d, "head.glb"), NULL, &seq, err);
+    if (rc >= 0) rc = fa_render_file(seq, &job, in_dir(d, "head.png"), err);
+    if (rc >= 0) cli_say("  %-14s a picture", "head.png");
+    job.look.width = job.look.height = 160;
+    job.look.samples = 4;
+    job.picture = FA_PICTURE_SHAPES;
+    fa_render_view("front", &job.look.view);
+    if (rc >= 0) rc = fa_render_file(seq, &job, in_dir(d, "shapes.png"), err);
+    if (rc >= 0) cli_say("  %-14s every shape at weight 1", "shapes.png");
+    fa_sequence_close(seq);
+    return rc;
+}
+
+// The page draws the skin with what shows through it: eyes, teeth, tongue, each with a colour per vertex.
+enum { MOST_PARTS = 16 };
+typedef struct PageParts {
+    FaPagePart part[MOST_PARTS];
+    FaRig *rig[MOST_PARTS];
+    unsigned char *color[MOST_PARTS];  // of the head's part i + 1; [MOST_PARTS - 1]: of the skin
+    int n;
+} PageParts;
+
+static unsigned char *part_colors(const FaHeadPart *p) {
+    static const struct { const char *region; unsigned char rgb[3]; } palette[] = {
+        {"skin", {217, 168, 140}}, {"lip", {190, 118, 108}}, {"sclera", {240, 237, 230}}, {"iris", {92, 128, 140}}, {"pupil", {14, 12, 12}},
+        {"teeth", {238, 230, 212}}, {"gum", {176, 100, 96}}, {"tongue", {178, 98, 94}}, {"bone", {226, 216, 192}}};
+    unsigned char *c = malloc(3 * (size_t)p->mesh.nvert + 1);
+    if (!c) return NULL;
+    memset(c, 200, 3 * (size_t)p->mesh.nvert);
+    for (int f = 0; f < p->mesh.nface; f++)
+        for (size_t k = 0; k < sizeof palette / sizeof *palette; k++) {
+            if (strcmp(palette[k].region, p->region[p->face_region[f]])) continue;
+            for (int e = p->mesh.face_start[f]; e < p->mesh.face_start[f + 1]; e++) memcpy(c + 3 * (size_t)p->mesh.face_vert[e], palette[k].rgb, 3);
+        }
+    return c;
+}
+
+static FaCode page_parts(const FaHead *head, PageParts *out, FaError *err) {
+    FaCode rc = FA_OK;
+    for (int i = 1; i < head->npart && rc >= 0 && out->n < MOST_PARTS - 1; i++) {
+        if (!strcmp(head->part[i].region[0], "bone")) continue;
+        rc = fa_head_rig(head, i, &out->rig[out->n], err);
+        if (rc < 0) break;
+        out->color[out->n] = part_colors(&head->part[i]);
+        out->part[out->n] = (FaPagePart){out->rig[out->n], strstr(head->part[i].name, "eye") ? "eye" : "mouth", out->color[out->n]};
+        out->n++;
+    }
+    out->color[MOST_PARTS - 1] = part_colors(&head->part[0]);
+    return rc;
+}
+
+static void free_page_parts(PageParts *p) {
+    for (int i = 0; i < p->n; i++) {
+        fa_rig_free(p->rig[i]);
+        free(p->color[i]);
+    }
+    free(p->color[MOST_PARTS - 1]);
+}
+
+static FaCode write_page(Demo *d, FaError *err) {
+    PageParts along = {0};
+    FaPageNumbers numbers[] = {{"distance to linear, max mm", d->compare.frame_max_mm}, {"distance to linear, mean mm", d->compare.frame_mean_mm}};
+    FaPageTrack tracks[] = {{.name = "linear", .note = "blendshapes as they are", .seq = d->linear, .clip = d->clip},
+                            {.name = "truth", .note = "nonlinear", .seq = d->truth, .clip = d->clip, .numbers = numbers, .nnumbers = 2}};
+    FaCode rc = page_parts(d->head, &along, err);
+    FaPageOptions opt = {.parts = along.part, .nparts = along.n, .color = along.color[MOST_PARTS - 1], .title = "fascia: one head, one clip",
+                         .facts = "fascia demo\nLinear blendshapes beside what real skin does.", .progress = cli_progress};
+    if (rc >= 0) rc = fa_page_save(in_dir(d, "demo.html"), d->rig, tracks, 2, &opt, err);
+    free_page_parts(&along);
+    cli_progress_end();
+    if (rc >= 0) cli_say("  %-14s open this one: play, compare, heat map, sliders", "demo.html");
+    return rc;
+}
+
+static int run(int argc, const char **argv) {
+    (void)argc, (void)argv;
+    FaError err = {0};
+    Demo d = {.dir = common.output ? common.output : "demo"};
+    if (mkdir(d.dir, 0777) != 0 && errno != EEXIST) return cli_usage("cannot make the folder %s: %s", d.dir, strerror(errno)), EXIT_FILE;
+    cli_say("fascia demo, into %s/", d.dir);
+    FaCode rc = make_head(&d, &err);
+    if (rc >= 0) rc = write_report(&d, &err);
+    if (rc >= 0) rc = bake(&d, &err);
+    if (rc >= 0) rc = draw(&d, &err);
+    if (rc >= 0) rc = write_page(&d, &err);
+    int code = rc < 0 ? cli_fail(&err) : EXIT_OK;
+    fa_compare_free(&d.compare);
+    fa_sequence_close(d.linear);
+    fa_sequence_close(d.truth);
+    fa_clip_free(d.clip);
+    fa_rig_free(d.rig);
+    fa_head_free(d.head);
+    return code;
+}
+
+const Command cmd_demo = {
+    .name = "demo",
+    .line = "everything on the shipped head and one clip, one page at the end",
+    .usage = "demo [-o DIR] [options]",
+    .examples = "  fascia demo                  into demo/; then open demo/demo.html\n"
+                "  fascia demo --clip rom -o d  another clip, another folder\n",
+    .options = options,
+    .min_args = 0,
+    .max_args = 0,
+    .run = run,
+};

@@ -1,0 +1,52 @@
+// fascia/page.h: one self-contained HTML file to look at an animation: orbit, play, scrub, compare, heat map, sliders.
+#ifndef FASCIA_PAGE_H
+#define FASCIA_PAGE_H
+
+#include "fascia/sequence.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Numbers per frame, drawn as a chart; tracks that share a name share a chart.
+typedef struct FaPageNumbers {
+    const char *name;     // "distance max, mm"
+    const double *value;  // one per frame of the track
+} FaPageNumbers;
+
+/// One animation of the rig. Everything is borrowed.
+typedef struct FaPageTrack {
+    const char *name;
+    const char *note;            // a few words beside the name; nullable
+    FaSequence *seq;             // exact frames, of the rig's vertices
+    const FaClip *clip;          // the weights and head motion that go with them; nullable
+    const FaPageNumbers *numbers;
+    int nnumbers;
+} FaPageTrack;
+
+/// A mesh that comes along, moved by its own shapes under each track's clip: eyes, teeth, tongue.
+typedef struct FaPagePart {
+    const FaRig *rig;
+    const char *material;        // "eye", "teeth", "mouth", "bone" or "other"
+    const unsigned char *color;  // sRGB per vertex instead (e.g. an iris); nullable       (nvert x 3)
+} FaPagePart;
+
+typedef struct FaPageOptions {
+    const FaPagePart *parts;  // what comes along
+    int nparts;
+    const unsigned char *color;  // sRGB per vertex of the rig itself; nullable            (nvert x 3)
+    const char *title;        // nullable
+    const char *facts;        // lines at the bottom: command, parameters, figures; nullable
+    double bake_error_mm;     // how exactly frames are stored; 0: 0.02
+    FaProgressFn *progress;   // nullable
+    void *progress_user;
+} FaPageOptions;
+
+/// Write the page. The frames are stored as the rig's shapes plus as few extra targets as keep every vertex within the
+/// error asked for. Atomic.
+FA_API FaCode fa_page_save(const char *path, const FaRig *rig, const FaPageTrack *tracks, int ntrack, const FaPageOptions *options, FaError *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,86 @@
+// The head as rigs and as a file.
+#include "base/base.h"
+#include "fascia/head.h"
+#include "io/glb_build.h"
+#include "rig/rig_build.h"
+
+static FaCode copy_mesh(const FaMesh *from, FaArena *arena, FaMesh *to, FaError *err) {
+    int corners = from->face_start[from->nface];
+    *to = (FaMesh){.nvert = from->nvert, .nface = from->nface, .nuv = from->nuv};
+    to->x = FA_PUSH(arena, 3 * (size_t)from->nvert, float);
+    to->face_start = FA_PUSH(arena, (size_t)from->nface + 1, int);
+    to->face_vert = FA_PUSH(arena, corners, int);
+    if (from->face_uv) {
+        to->face_uv = FA_PUSH(arena, corners, int);
+        to->uv = FA_PUSH(arena, 2 * (size_t)from->nuv, float);
+        if (!to->face_uv || !to->uv) return FA_FAIL_MEMORY(err);
+        memcpy(to->face_uv, from->face_uv, (size_t)corners * sizeof *to->face_uv);
+        memcpy(to->uv, from->uv, 2 * (size_t)from->nuv * sizeof *to->uv);
+    }
+    if (!to->x || !to->face_start || !to->face_vert) return FA_FAIL_MEMORY(err);
+    memcpy(to->x, from->x, 3 * (size_t)from->nvert * sizeof *to->x);
+    memcpy(to->face_start, from->face_start, ((size_t)from->nface + 1) * sizeof *to->face_start);
+    memcpy(to->face_vert, from->face_vert, (size_t)corners * sizeof *to->face_vert);
+    return FA_OK;
+}
+
+FaCode fa_head_rig(const FaHead *head, int part, FaRig **rig, FaError *err) {
+    *rig = NULL;
+    if (part < 0 || part >= head->npart) return FA_FAIL(err, FA_E_ARG, NULL, NULL, "the head has %d parts, not %d", head->npart, part + 1);
+    const FaHeadPart *p = &head->part[part];
+    FaRigDraft *draft;
+    FaMesh mesh;
+    FA_TRY(fai_draft_new(&draft, err));
+    FaCode rc = copy_mesh(&p->mesh, fai_draft_arena(draft), &mesh, err);
+    if (rc >= 0) fai_draft_mesh(draft, &mesh);
+    // the skin has all 52, also those that do not move it, so that rigs and clips agree by number; parts have their own
+    for (int a = 0, s = 0; a < FA_ARKIT_COUNT && rc >= 0 && p->nshape; a++) {
+        bool has = s < p->nshape && p->shape[s].arkit == a;
+        const FaHeadShape none = {.name = fa_arkit_name(a)}, *shape = has ? &p->shape[s++] : &none;
+        if (has || part == 0) rc = fai_draft_shape_sparse(draft, shape->name, shape->count, shape->row, shape->delta, 0, err);
+    }
+    if (rc < 0) {
+        fai_draft_free(draft);
+        return rc;
+    }
+    FaRigHints hints = {.unit = 1, .up = FA_UP_Y, .name = p->name, .path = ""};
+    FaRigOptions options = {.unit = FA_UNIT_M, .up = FA_UP_Y, .any_size = true};
+    return fai_draft_finish(draft, &hints, &options, rig, err);
+}
+
+static FaGlbMaterial material_of(const char *region) {
+    static const FaGlbMaterial known[] = {
+        {"skin", {0.72f, 0.46f, 0.36f}, 0.55f},   {"lip", {0.56f, 0.24f, 0.21f}, 0.42f},   {"sclera", {0.86f, 0.84f, 0.80f}, 0.12f},
+        {"iris", {0.16f, 0.27f, 0.33f}, 0.10f},   {"pupil", {0.01f, 0.01f, 0.01f}, 0.08f}, {"teeth", {0.80f, 0.75f, 0.64f}, 0.25f},
+        {"gum", {0.50f, 0.18f, 0.17f}, 0.35f},    {"tongue", {0.48f, 0.17f, 0.16f}, 0.45f}, {"bone", {0.76f, 0.70f, 0.56f}, 0.70f}};
+    for (int i = 0; i < FA_COUNT(known); i++)
+        if (!strcmp(known[i].name, region)) return known[i];
+    FaGlbMaterial other = known[0];
+    other.name = region;
+    return other;
+}
+
+static bool is_bone(const FaHeadPart *p) { return p->nregion == 1 && !strcmp(p->region[0], "bone"); }
+
+FaCode fa_head_save(const FaHead *head, const FaClip *clip, bool bones, const char *generator, const char *path, FaError *err) {
+    enum { MOST = 32 };
+    FaGlbPart part[MOST];
+    FaGlbMaterial material[MOST][FA_COUNT(head->part->region)];
+    FaRig *rig[MOST];
+    int n = 0;
+    FaCode rc = FA_OK;
+    FA_ASSERT(head->npart <= MOST);
+    for (int i = 0; i < head->npart && rc >= 0; i++) {
+        const FaHeadPart *p = &head->part[i];
+        if (is_bone(p) && !bones) continue;
+        rc = fa_head_rig(head, i, &rig[n], err);
+        if (rc < 0) break;
+        for (int k = 0; k < p->nregion; k++) material[n][k] = material_of(p->region[k]);
+        // the skin is one primitive: Blender splits vertices between primitives, and point caches must fit it
+        part[n] = (FaGlbPart){rig[n], material[n], i ? p->nregion : 1, i ? p->face_region : NULL};
+        n++;
+    }
+    if (rc >= 0) rc = fai_glb_build(part, n, clip, generator, path, err);
+    while (n > 0) fa_rig_free(rig[--n]);
+    return rc;
+}

@@ -1,0 +1,319 @@
+// The page: a template made at build time with the data of web/data.js put into it, gzipped and in base64.
+#include "base/file.h"
+#include "base/text.h"
+#include "fascia/page.h"
+#include "io/bake.h"
+#include "io/page_template.h"
+#include "mesh/mesh.h"
+
+#include <stdlib.h>
+#ifdef FA_HAVE_ZLIB
+#include <zlib.h>
+#endif
+
+static const char mark[] = "<!--FASCIA-DATA-->";
+
+typedef struct Page {
+    FaText header;    // JSON
+    FaText sections;  // binary, each at a multiple of 8
+    FaJsonWriter w;
+} Page;
+
+static void section(Page *p, const char *key, const char *type, const void *data, size_t count, size_t size) {
+    static const char zeros[8];
+    fai_jw_open(&p->w, key, '{');
+    fai_jw_str(&p->w, "section", type);
+    fai_jw_int(&p->w, "offset", (int64_t)p->sections.size);
+    fai_jw_int(&p->w, "count", (int64_t)count);
+    fai_jw_close(&p->w);
+    fai_text_bytes(&p->sections, data, count * size);
+    fai_text_bytes(&p->sections, zeros, (8 - p->sections.size % 8) % 8);
+}
+
+// --- the mesh -----------------------------------------------------------------------------------------------------
+
+static int by_pair(const void *a, const void *b) {
+    const int *x = a, *y = b;
+    return x[0] != y[0] ? (x[0] > y[0]) - (x[0] < y[0]) : (x[1] > y[1]) - (x[1] < y[1]);
+}
+
+// Polygon edges, each once, for the wireframe.
+static FaCode put_edges(Page *p, const FaMesh *mesh, FaError *err) {
+    int n = mesh->face_start[mesh->nface];
+    int(*edge)[2] = fai_alloc_array((size_t)n, sizeof *edge);
+    if (!edge) return FA_FAIL_MEMORY(err);
+    int m = 0;
+    for (int f = 0; f < mesh->nface; f++) {
+        int a = mesh->face_start[f], b = mesh->face_start[f + 1];
+        for (int c = a; c < b; c++) {
+            int u = mesh->face_vert[c], v = mesh->face_vert[c + 1 < b ? c + 1 : a];
+            edge[m][0] = FA_MIN(u, v);
+            edge[m++][1] = FA_MAX(u, v);
+        }
+    }
+    qsort(edge, (size_t)m, sizeof *edge, by_pair);
+    int kept = 0;
+    for (int i = 0; i < m; i++)
+        if (!i || by_pair(edge[i], edge[i - 1])) memmove(edge[kept++], edge[i], sizeof *edge);
+    section(p, "edges", "u32", edge, 2 * (size_t)kept, sizeof(int));
+    fa_free(edge);
+    return FA_OK;
+}
+
+// Mesh and shapes of one rig. main (nullable): the rig whose shape numbers the tracks' weights have; else it is that rig.
+static FaCode put_rig(Page *p, const FaRig *rig, const FaRig *main, const char *material, const unsigned char *color, FaError *err) {
+    const FaMesh *m = &rig->mesh;
+    fai_jw_str(&p->w, "name", rig->name);
+    fai_jw_str(&p->w, "material", material);
+    section(p, "base", "f32", m->x, 3 * (size_t)m->nvert, sizeof(float));
+    section(p, "tri", "u32", m->tri, 3 * (size_t)m->ntri, sizeof(int));
+    if (m->weld) section(p, "weld", "u32", m->weld, (size_t)m->nvert, sizeof(int));
+    if (color) section(p, "colors", "u8", color, 3 * (size_t)m->nvert, 1);
+    FA_TRY(put_edges(p, m, err));
+    fai_jw_open(&p->w, "shapes", '[');
+    for (int s = 0; s < rig->nshape; s++) {
+        int index = main ? -1 : s;
+        for (int k = 0; main && k < main->nshape && index < 0; k++)
+            if (!strcmp(main->shape[k].name, rig->shape[s].name)) index = k;
+        fai_jw_open(&p->w, NULL, '{');
+        fai_jw_str(&p->w, "name", rig->shape[s].name);
+        fai_jw_int(&p->w, "index", index);
+        fai_jw_int(&p->w, "first", rig->shape[s].first);
+        fai_jw_int(&p->w, "count", rig->shape[s].count);
+        fai_jw_close(&p->w);
+    }
+    fai_jw_close(&p->w);
+    section(p, "rows", "u32", rig->row, (size_t)rig->nentry, sizeof(int));
+    section(p, "deltas", "f32", rig->delta, 3 * (size_t)rig->nentry, sizeof(float));
+    return FA_OK;
+}
+
+static FaCode put_rigs(Page *p, const FaRig *rig, const FaPageOptions *o, FaError *err) {
+    // rows 1 and 2 of axes are the up and front directions in the mesh's frame
+    for (int row = 1; row < 3; row++) {
+        fai_jw_open(&p->w, row == 1 ? "up" : "front", '[');
+        for (int k = 0; k < 3; k++) fai_jw_num(&p->w, NULL, rig->axes[3 * row + k]);
+        fai_jw_close(&p->w);
+    }
+    FA_TRY(put_rig(p, rig, NULL, "skin", o->color, err));
+    fai_jw_open(&p->w, "parts", '[');
+    for (int i = 0; i < o->nparts; i++) {
+        fai_jw_open(&p->w, NULL, '{');
+        FA_TRY(put_rig(p, o->parts[i].rig, rig, o->parts[i].material, o->parts[i].color, err));
+        fai_jw_close(&p->w);
+    }
+    fai_jw_close(&p->w);
+    return FA_OK;
+}
+
+// --- tracks -------------------------------------------------------------------------------------------------------
+
+// Residual of a track's frames against the rig under its weights.
+typedef struct Residual {
+    const FaRig *rig;
+    FaBlender *blender;
+    FaSequence *seq;
+    float *weights;  // (nframe x nshape)
+    float *linear;   // scratch, nvert x 3
+} Residual;
+
+static FaCode read_residual(void *user, int frame, float *r, FaError *err) {
+    Residual *s = user;
+    FA_TRY(fa_sequence_read(s->seq, frame, r, err));
+    fa_blender_eval(s->blender, s->weights + (size_t)frame * (size_t)s->rig->nshape, s->linear);
+    for (size_t i = 0, n = 3 * (size_t)s->rig->mesh.nvert; i < n; i++) r[i] -= s->linear[i];
+    return FA_OK;
+}
+
+// Shape weights at every frame of the sequence: the clip's own frames where they agree, sampled by time else.
+static FaCode track_weights(const FaPageTrack *track, Residual *s, FaError *err) {
+    if (!track->clip || !s->rig->nshape) return FA_OK;
+    FaBinding binding;
+    FA_TRY(fa_clip_bind(track->clip, s->rig, &binding, err));
+    float *channels = FA_NEW(track->clip->nchan, float);
+    int n = fa_sequence_nframe(track->seq);
+    for (int f = 0; channels && f < n; f++) {
+        const float *from = track->clip->weight + (size_t)f * (size_t)track->clip->nchan;
+        if (track->clip->nframe != n) {
+            fa_clip_sample(track->clip, fa_sequence_time(track->seq, f), channels, NULL);
+            from = channels;
+        }
+        fa_binding_weights(&binding, from, s->weights + (size_t)f * (size_t)s->rig->nshape);
+    }
+    fa_binding_free(&binding);
+    if (!channels) return FA_FAIL_MEMORY(err);
+    fa_free(channels);
+    return FA_OK;
+}
+
+static FaCode put_motion(Page *p, const FaPageTrack *track, FaError *err) {
+    int n = fa_sequence_nframe(track->seq);
+    double *time = FA_NEW(n, double);
+    float *head = FA_NEW(7 * (size_t)n, float);
+    if (!time || !head) {
+        fa_free(time);
+        fa_free(head);
+        return FA_FAIL_MEMORY(err);
+    }
+    for (int f = 0; f < n; f++) {
+        time[f] = fa_sequence_time(track->seq, f);
+        if (!track->clip || !track->clip->head) continue;
+        FaPose pose;
+        fa_clip_sample(track->clip, time[f], NULL, &pose);
+        for (int k = 0; k < 4; k++) head[7 * f + k] = (float)pose.q[k];
+        for (int k = 0; k < 3; k++) head[7 * f + 4 + k] = (float)pose.p[k];
+    }
+    section(p, "times", "f64", time, (size_t)n, sizeof *time);
+    if (track->clip && track->clip->head) section(p, "head", "f32", head, 7 * (size_t)n, sizeof *head);
+    fa_free(time);
+    fa_free(head);
+    return FA_OK;
+}
+
+static FaCode put_track(Page *p, const FaPageTrack *track, Residual *s, const FaPageOptions *o, FaError *err) {
+    int n = fa_sequence_nframe(track->seq);
+    if (fa_sequence_nvert(track->seq) != s->rig->mesh.nvert)
+        return FA_FAIL(err, FA_E_ARG, track->name, NULL, "%d vertices, the rig has %d", fa_sequence_nvert(track->seq), s->rig->mesh.nvert);
+    FA_TRY(track_weights(track, s, err));
+    FaBakeSource source = {s->rig->mesh.nvert, n, read_residual, s};
+    FaBakeParams params = {.max_error = 1e-3 * (o->bake_error_mm > 0 ? o->bake_error_mm : 0.02), .max_targets = 1024,
+                           .progress = o->progress, .progress_user = o->progress_user};
+    FaBake *bake;
+    FA_TRY(fai_bake(&source, &params, &bake, err));
+    fai_jw_open(&p->w, NULL, '{');
+    fai_jw_str(&p->w, "name", track->name);
+    if (track->note) fai_jw_str(&p->w, "note", track->note);
+    section(p, "weights", "f32", s->weights, (size_t)n * (size_t)s->rig->nshape, sizeof(float));
+    if (bake->ntarget) {
+        size_t entries = (size_t)bake->first[bake->ntarget];
+        fai_jw_open(&p->w, "extra", '{');
+        section(p, "first", "u32", bake->first, (size_t)bake->ntarget + 1, sizeof(int));
+        section(p, "rows", "u32", bake->row, entries, sizeof(int));
+        section(p, "deltas", "f32", bake->delta, 3 * entries, sizeof(float));
+        section(p, "weights", "f32", bake->weight, (size_t)n * (size_t)bake->ntarget, sizeof(float));
+        fai_jw_close(&p->w);
+    }
+    fai_bake_free(bake);
+    FaCode rc = put_motion(p, track, err);
+    fai_jw_open(&p->w, "numbers", '{');
+    for (int i = 0; i < track->nnumbers; i++) section(p, track->numbers[i].name, "f64", track->numbers[i].value, (size_t)n, sizeof(double));
+    fai_jw_close(&p->w);
+    fai_jw_close(&p->w);
+    return rc;
+}
+
+static FaCode put_tracks(Page *p, const FaRig *rig, const FaPageTrack *tracks, int ntrack, const FaPageOptions *o, FaError *err) {
+    Residual s = {.rig = rig};
+    FA_TRY(fa_blender_new(rig, &s.blender, err));
+    FaCode rc = FA_OK;
+    s.linear = FA_NEW(3 * (size_t)rig->mesh.nvert, float);
+    if (!s.linear) rc = FA_FAIL_MEMORY(err);
+    fai_jw_open(&p->w, "tracks", '[');
+    for (int i = 0; i < ntrack && rc >= 0; i++) {
+        s.seq = tracks[i].seq;
+        s.weights = FA_NEW((size_t)fa_sequence_nframe(s.seq) * (size_t)rig->nshape, float);
+        rc = s.weights ? put_track(p, &tracks[i], &s, o, err) : FA_FAIL_MEMORY(err);
+        fa_free(s.weights);
+    }
+    fai_jw_close(&p->w);
+    fa_free(s.linear);
+    fa_blender_free(s.blender);
+    return rc;
+}
+
+// --- the file -----------------------------------------------------------------------------------------------------
+
+#ifdef FA_HAVE_ZLIB
+static FaCode gzip(const FaText *in, FaText *out, FaError *err) {
+    z_stream z = {0};
+    if (deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) return FA_FAIL_MEMORY(err);
+    unsigned char chunk[65536];
+    size_t at = 0;
+    int status = Z_OK;
+    while (status == Z_OK) {
+        if (!z.avail_in) {
+            size_t n = FA_MIN(in->size - at, (size_t)1 << 30);
+            z.next_in = (unsigned char *)in->data + at;
+            z.avail_in = (unsigned)n;
+            at += n;
+        }
+        z.next_out = chunk;
+        z.avail_out = sizeof chunk;
+        status = deflate(&z, at == in->size ? Z_FINISH : Z_NO_FLUSH);
+        fai_text_bytes(out, chunk, sizeof chunk - z.avail_out);
+    }
+    deflateEnd(&z);
+    return out->failed ? FA_FAIL_MEMORY(err) : FA_OK;
+}
+#else
+static FaCode gzip(const FaText *in, FaText *out, FaError *err) {
+    (void)in, (void)out;
+    return FA_FAIL(err, FA_E_UNSUPPORTED, NULL, "install zlib1g-dev and build again", "this build writes no pages");
+}
+#endif
+
+static void base64(const FaText *in, FaText *out) {
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *p = (const unsigned char *)in->data;
+    char line[4096];
+    size_t used = 0;
+    for (size_t i = 0; i < in->size; i += 3) {
+        size_t left = in->size - i;
+        unsigned v = (unsigned)p[i] << 16 | (left > 1 ? (unsigned)p[i + 1] << 8 : 0) | (left > 2 ? p[i + 2] : 0);
+        line[used++] = digit[v >> 18];
+        line[used++] = digit[v >> 12 & 63];
+        line[used++] = left > 1 ? digit[v >> 6 & 63] : '=';
+        line[used++] = left > 2 ? digit[v & 63] : '=';
+        if (used == sizeof line) {
+            fai_text_bytes(out, line, used);
+            used = 0;
+        }
+    }
+    fai_text_bytes(out, line, used);
+}
+
+static FaCode write_page(const char *path, const Page *p, FaError *err) {
+    const char *at = memmem(fai_page_template, fai_page_template_size, mark, strlen(mark));
+    if (!at) return FA_FAIL(err, FA_E_UNSUPPORTED, NULL, "run tools/setup, then build again", "this build holds no viewer");
+    FaText block = {0}, zipped = {0}, html = {0};
+    uint32_t size = (uint32_t)p->header.size;
+    fai_text_bytes(&block, "FASCIAPG", 8);
+    fai_text_bytes(&block, &size, 4);
+    fai_text_bytes(&block, p->header.data, p->header.size);
+    fai_text_bytes(&block, "        ", (8 - block.size % 8) % 8);
+    fai_text_bytes(&block, p->sections.data, p->sections.size);
+    size_t before = (size_t)((const unsigned char *)at - fai_page_template);
+    FaCode rc = block.failed ? FA_FAIL_MEMORY(err) : gzip(&block, &zipped, err);
+    if (rc >= 0) {
+        fai_text_bytes(&html, fai_page_template, before);
+        fai_text_str(&html, "<script id=\"fascia-data\" type=\"text/plain\">");
+        base64(&zipped, &html);
+        fai_text_str(&html, "</script>");
+        fai_text_bytes(&html, at + strlen(mark), fai_page_template_size - before - strlen(mark));
+        rc = html.failed ? FA_FAIL_MEMORY(err) : fai_file_write(path, html.data, html.size, err);
+    }
+    fai_text_free(&block);
+    fai_text_free(&zipped);
+    fai_text_free(&html);
+    return rc;
+}
+
+FaCode fa_page_save(const char *path, const FaRig *rig, const FaPageTrack *tracks, int ntrack, const FaPageOptions *options, FaError *err) {
+    FaPageOptions none = {0};
+    const FaPageOptions *o = options ? options : &none;
+    if (ntrack < 1) return FA_FAIL(err, FA_E_ARG, NULL, NULL, "a page needs at least one track");
+    Page p = {0};
+    p.w.text = &p.header;
+    fai_jw_open(&p.w, NULL, '{');
+    fai_jw_str(&p.w, "generator", "fascia " FA_VERSION_TEXT);
+    fai_jw_str(&p.w, "title", o->title ? o->title : "fascia");
+    if (o->facts) fai_jw_str(&p.w, "facts", o->facts);
+    FaCode rc = put_rigs(&p, rig, o, err);
+    if (rc >= 0) rc = put_tracks(&p, rig, tracks, ntrack, o, err);
+    fai_jw_close(&p.w);
+    if (rc >= 0 && (p.header.failed || p.sections.failed)) rc = FA_FAIL_MEMORY(err);
+    if (rc >= 0) rc = write_page(path, &p, err);
+    fai_text_free(&p.header);
+    fai_text_free(&p.sections);
+    return rc;
+}

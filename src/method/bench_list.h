@@ -1,0 +1,9 @@
+// Benchmarks of methods; see rig/bench.h for what they share.
+#ifndef FAI_BENCH_LIST_H
+#define FAI_BENCH_LIST_H
+
+#include "rig/bench.h"
+
+FaBenchFn fai_bench_analytic;
+
+#endif

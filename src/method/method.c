@@ -1,0 +1,149 @@
+// The list of methods, and what they share: opening, stepping in time, the state.
+#include "method/method.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const FaMethodOps *const methods[] = {&fai_method_linear, &fai_method_analytic};
+
+static const FaMethodOps *find(const char *name) {
+    for (int i = 0; i < FA_COUNT(methods); i++)
+        if (!strcmp(methods[i]->name, name)) return methods[i];
+    return NULL;
+}
+
+const char *const *fa_method_names(void) {
+    static const char *names[FA_COUNT(methods) + 1];
+    for (int i = 0; i < FA_COUNT(methods); i++) names[i] = methods[i]->name;
+    return names;
+}
+
+const char *fa_method_help(const char *name) {
+    const FaMethodOps *ops = find(name);
+    return ops ? ops->help : NULL;
+}
+
+const FaParamInfo *fa_method_params(const char *name) {
+    const FaMethodOps *ops = find(name);
+    return ops ? ops->params : NULL;
+}
+
+bool fai_want_avx2(void) {
+#if defined(__x86_64__)
+    const char *env = getenv("FA_SIMD");
+    return (!env || strcmp(env, "ref")) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
+}
+
+// --- opening ------------------------------------------------------------------------------------------------------
+
+FaCode fai_method_new(const FaMethodOps *ops, const FaRig *rig, const FaParams *params, const void *extra, FaMethod **method,
+                      FaError *err) {
+    *method = NULL;
+    FaParams *defaults = NULL;
+    if (!params) FA_TRY(fa_params_new(ops->name, &defaults, err));
+    FaMethod *m = fai_alloc_array(1, ops->size);
+    FaCode rc = m ? FA_OK : FA_FAIL_MEMORY(err);
+    if (m) {
+        m->ops = ops;
+        m->rig = rig;
+        rc = ops->open(m, params ? params : defaults, extra, err);
+    }
+    fa_params_free(defaults);
+    if (rc < 0) fa_method_close(m);
+    else *method = m;
+    return rc;
+}
+
+FaCode fa_method_open(const char *name, const FaRig *rig, const FaParams *params, FaMethod **method, FaError *err) {
+    *method = NULL;
+    const FaMethodOps *ops = find(name);
+    if (ops) return fai_method_new(ops, rig, params, NULL, method, err);
+    return FA_FAIL(err, FA_E_ARG, NULL, "known are: linear, analytic", "there is no method '%s'", name);
+}
+
+void fa_method_close(FaMethod *m) {
+    if (!m) return;
+    m->ops->close(m);
+    fai_notes_free(&m->notes);
+    fa_free(m);
+}
+
+const char *fa_method_name(const FaMethod *m) { return m->ops->name; }
+const FaRig *fa_method_rig(const FaMethod *m) { return m->rig; }
+const FaNotes *fa_method_notes(const FaMethod *m) { return &m->notes; }
+
+// --- stepping -----------------------------------------------------------------------------------------------------
+
+static FaCode start(FaMethod *m, const FaInput *in, float *surface, FaError *err) {
+    if (!isfinite(in->time)) return FA_FAIL(err, FA_E_ARG, NULL, "give seconds", "the time is not a number");
+    FA_TRY(m->ops->reset(m, in, surface, err));
+    m->time = in->time;
+    m->started = true;
+    return FA_OK;
+}
+
+FaCode fa_method_reset(FaMethod *m, const FaInput *in, float *surface, FaError *err) { return start(m, in, surface, err); }
+
+FaCode fa_method_step(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
+    FaStats none;
+    if (!stats) stats = &none;
+    *stats = (FaStats){0};
+    double begin = fai_seconds();
+    FaCode rc;
+    if (!m->started) rc = start(m, in, surface, err);
+    else if (!(in->time > m->time))
+        return FA_FAIL(err, FA_E_ARG, NULL, "give inputs in the order of time, each later than the last", "time does not increase");
+    else rc = m->ops->step(m, in, surface, stats, err);
+    if (rc >= 0) m->time = in->time;
+    stats->seconds = fai_seconds() - begin;
+    return rc;
+}
+
+// --- state --------------------------------------------------------------------------------------------------------
+
+void fai_stream(FaStream *s, void *data, size_t size) {
+    switch (s->mode) {
+    case FA_STREAM_SAVE: memcpy(s->at, data, size); break;
+    case FA_STREAM_LOAD: memcpy(data, s->at, size); break;
+    case FA_STREAM_HASH: s->hash = fai_hash64(data, size, s->hash); break;
+    case FA_STREAM_SIZE: break;
+    }
+    if (s->at) s->at += size;
+    s->size += size;
+}
+
+// Loading is the only mode that changes the method.
+static void walk(FaMethod *m, FaStream *s) {
+    fai_stream(s, &m->started, sizeof m->started);
+    fai_stream(s, &m->time, sizeof m->time);
+    m->ops->state(m, s);
+}
+
+size_t fa_method_state_size(const FaMethod *m) {
+    FaStream s = {.mode = FA_STREAM_SIZE};
+    walk((FaMethod *)m, &s);
+    return s.size;
+}
+
+void fa_method_save(const FaMethod *m, void *state) {
+    FaStream s = {.mode = FA_STREAM_SAVE, .at = state};
+    walk((FaMethod *)m, &s);
+}
+
+FaCode fa_method_load(FaMethod *m, const void *state, size_t size, FaError *err) {
+    if (size != fa_method_state_size(m))
+        return FA_FAIL(err, FA_E_ARG, NULL, "load it into a method opened with the same rig and parameters",
+                       "a state of %zu bytes does not fit: %zu are needed", size, fa_method_state_size(m));
+    FaStream s = {.mode = FA_STREAM_LOAD, .at = (unsigned char *)state};
+    walk(m, &s);
+    return FA_OK;
+}
+
+uint64_t fa_method_hash(const FaMethod *m) {
+    FaStream s = {.mode = FA_STREAM_HASH};
+    walk((FaMethod *)m, &s);
+    return s.hash;
+}

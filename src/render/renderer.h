@@ -1,0 +1,30 @@
+// Inside of FaRenderer: what the file-level pictures need besides the public calls.
+#ifndef FAI_RENDERER_H
+#define FAI_RENDERER_H
+
+#include "render/camera.h"
+#include "render/scene.h"
+
+struct FaRenderer {
+    FaScene *scene;
+    FaRenderOptions options;
+    FaCamera camera;
+    int *fit;            // vertices the camera fits: those drawn of the first fit_parts parts   (nfit)
+    int nfit;
+    float *fit_x;        // their positions, of all poses that are to fit                        (nfit_x x 3)
+    int nfit_x, fit_room;
+    double heat_max_mm;  // scale of all pictures from now on; 0: each its own
+    bool posed, looked;
+    bool no_legend;      // the heat map is explained elsewhere
+};
+
+// Let the camera fit the first n parts only.
+FaCode fai_renderer_fit_parts(FaRenderer *r, int nparts, FaError *err);
+// Poses that the camera is to hold: forget all, add the present one, look at those added.
+void fai_renderer_fit_none(FaRenderer *r);
+FaCode fai_renderer_fit_pose(FaRenderer *r, FaError *err);
+FaCode fai_renderer_look_fit(FaRenderer *r, const FaRenderView *view, FaError *err);
+// Cameras for n views of the present pose that are drawn one after another: all of the same scale and centre.
+FaCode fai_renderer_look_all(FaRenderer *r, const FaRenderView *view, int n, FaCamera *camera, FaError *err);
+
+#endif

@@ -1,0 +1,289 @@
+#include "render/subject.h"
+
+#include "io/gltf.h"
+
+#include <math.h>
+
+enum { MAX_COMPANIONS = 64 };
+
+// --- placing ------------------------------------------------------------------------------------------------------
+
+static bool invert3(const double a[9], double out[9]) {
+    double c0 = a[4] * a[8] - a[5] * a[7], c1 = a[5] * a[6] - a[3] * a[8], c2 = a[3] * a[7] - a[4] * a[6];
+    double det = a[0] * c0 + a[1] * c1 + a[2] * c2;
+    if (!(fabs(det) > 1e-30)) return false;
+    double d = 1 / det;
+    out[0] = c0 * d, out[1] = (a[2] * a[7] - a[1] * a[8]) * d, out[2] = (a[1] * a[5] - a[2] * a[4]) * d;
+    out[3] = c1 * d, out[4] = (a[0] * a[8] - a[2] * a[6]) * d, out[5] = (a[2] * a[3] - a[0] * a[5]) * d;
+    out[6] = c2 * d, out[7] = (a[1] * a[6] - a[0] * a[7]) * d, out[8] = (a[0] * a[4] - a[1] * a[3]) * d;
+    return true;
+}
+
+// World (metres) from the rig's own frame, 3x4: the rig took the stretch, the node keeps rotation and place.
+static bool world_of_rig(const FaRig *rig, int node, double unit, double m[12]) {
+    const FaGltf *doc = fai_gltf_of_rig(rig);
+    double w[16], inverse[9];
+    for (int i = 0; i < 16; i++) w[i] = i % 5 == 0;
+    bool own = node == doc->face.node;
+    int carrier = own ? doc->face.carrier : node;
+    if (carrier >= 0) fai_gltf_node_world(doc, carrier, w);
+    if (own && carrier >= 0) {
+        double product[16];
+        for (int c = 0; c < 4; c++)
+            for (int r = 0; r < 4; r++) {
+                double sum = 0;
+                for (int k = 0; k < 4; k++) sum += w[4 * k + r] * doc->face.offset[4 * c + k];
+                product[4 * c + r] = sum;
+            }
+        memcpy(w, product, sizeof w);
+    }
+    if (!invert3(rig->local, inverse)) return false;
+    for (int r = 0; r < 3; r++) {
+        for (int c = 0; c < 3; c++) {
+            double sum = 0;
+            for (int k = 0; k < 3; k++) sum += w[4 * k + r] * inverse[3 * k + c];
+            m[4 * r + c] = unit * sum;
+        }
+        m[4 * r + 3] = unit * w[12 + r];
+    }
+    for (int i = 0; i < 12; i++)
+        if (!isfinite(m[i])) return false;
+    return true;
+}
+
+static void pose_matrix(const FaPose *p, double m[12]) {
+    double x = p->q[0], y = p->q[1], z = p->q[2], w = p->q[3];
+    const double r[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - z * w),     2 * (x * z + y * w),
+                         2 * (x * y + z * w),     1 - 2 * (x * x + z * z), 2 * (y * z - x * w),
+                         2 * (x * z - y * w),     2 * (y * z + x * w),     1 - 2 * (x * x + y * y)};
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) m[4 * i + j] = r[3 * i + j];
+        m[4 * i + 3] = p->p[i];
+    }
+}
+
+// out = inverse(a) * b, where the 3x3 part of a need not be a rotation.
+static bool relative(const double a[12], const double b[12], double out[12]) {
+    const double r[9] = {a[0], a[1], a[2], a[4], a[5], a[6], a[8], a[9], a[10]};
+    double inverse[9];
+    if (!invert3(r, inverse)) return false;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 4; j++) {
+            double sum = 0;
+            for (int k = 0; k < 3; k++) sum += inverse[3 * i + k] * (b[4 * k + j] - (j == 3 ? a[4 * k + 3] : 0));
+            out[4 * i + j] = sum;
+        }
+    return true;
+}
+
+static void multiply(const double a[12], const double b[12], double out[12]) {
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 4; j++)
+            out[4 * i + j] =
+                a[4 * i] * b[j] + a[4 * i + 1] * b[4 + j] + a[4 * i + 2] * b[8 + j] + (j == 3 ? a[4 * i + 3] : 0);
+}
+
+static void transform(const double m[12], const float *x, int n, float *out) {
+    for (int i = 0; i < n; i++) {
+        double p[3] = {x[3 * i], x[3 * i + 1], x[3 * i + 2]};
+        for (int k = 0; k < 3; k++)
+            out[3 * i + k] = (float)(m[4 * k] * p[0] + m[4 * k + 1] * p[1] + m[4 * k + 2] * p[2] + m[4 * k + 3]);
+    }
+}
+
+// --- materials ----------------------------------------------------------------------------------------------------
+
+// Polygons that a primitive gave to the rig; the importer adds them in the primitives' order.
+static int64_t faces_of(const FaGltf *doc, int p) {
+    const FaGltfPrim *prim = &doc->mesh[doc->face.mesh].prim[p];
+    if (doc->face.prim[p].first < 0) return 0;
+    int n = doc->accessor[prim->indices >= 0 ? prim->indices : prim->position].count;
+    return prim->mode == FA_GLTF_TRIANGLES ? n / 3 : FA_MAX(n - 2, 0);
+}
+
+// By the names of a glTF mesh: the material of each primitive, else the mesh, else the node or what it hangs on. False
+// if none tells more than that there is skin.
+static bool materials_by_name(const FaRig *rig, int node, unsigned char *material) {
+    const FaGltf *doc = fai_gltf_of_rig(rig);
+    const FaGltfMesh *mesh = &doc->mesh[doc->face.mesh];
+    int whole = fai_material_of_name(mesh->name);
+    for (int n = node, up = 0; whole < 0 && n >= 0 && up < 3; n = doc->node[n].parent, up++)
+        whole = fai_material_of_name(doc->node[n].name);
+    bool said = whole > FA_RENDER_SKIN;
+    memset(material, whole >= 0 ? whole : FA_RENDER_SKIN, (size_t)rig->mesh.ntri);
+    int64_t total = 0, face = 0;
+    for (int p = 0; p < doc->face.nprim; p++) total += faces_of(doc, p);
+    if (total != rig->mesh.nface) return said;  // the importer dropped some: who owns which cannot be told
+    const FaJson *list = fai_json_get(doc->json->root, "materials");
+    for (int p = 0, t = 0; p < doc->face.nprim; p++) {
+        const FaJson *index = fai_json_get(mesh->prim[p].json, "material");
+        const FaJson *name = index ? fai_json_get(fai_json_at(list, (int)index->number), "name") : NULL;
+        int m = fai_json_is(name, FA_JSON_STRING) ? fai_material_of_name(name->string) : -1;
+        said |= m > FA_RENDER_SKIN;
+        face += faces_of(doc, p);
+        for (; t < rig->mesh.ntri && rig->mesh.tri_face[t] < face; t++)
+            if (m >= 0) material[t] = (unsigned char)m;
+    }
+    return said;
+}
+
+static FaCode set_materials(FaSubject *s, int i, const FaRig *rig, const FaMesh *mesh, int node, bool may_guess,
+                            FaError *err) {
+    unsigned char *material = FA_PUSH(s->arena, mesh->ntri, unsigned char);
+    if (!material) return FA_FAIL_MEMORY(err);
+    bool said = fai_gltf_of_rig(rig) && materials_by_name(rig, node, material);
+    if (!said && may_guess) FA_TRY(fai_material_guess(mesh, s->rig->axes, material, err));
+    s->part[i] = (FaRenderPart){.mesh = mesh, .material = FA_RENDER_SKIN, .tri_material = material};
+    return FA_OK;
+}
+
+// --- companions ---------------------------------------------------------------------------------------------------
+
+static FaUnit unit_of(const FaRig *rig) {
+    return rig->unit == 0.01 ? FA_UNIT_CM : rig->unit == 0.001 ? FA_UNIT_MM : FA_UNIT_M;
+}
+
+// The same shape on another mesh: by name, then by the ARKit shape it stands for; -1 if it has none.
+static int same_shape(const FaRig *rig, const FaShape *shape) {
+    for (int i = 0; i < rig->nshape; i++)
+        if (!strcmp(rig->shape[i].name, shape->name)) return i;
+    for (int i = 0; i < rig->nshape; i++)
+        if (shape->arkit >= 0 && rig->shape[i].arkit == shape->arkit && rig->shape[i].half == shape->half) return i;
+    return -1;
+}
+
+// The mesh of one node beside the face. A mesh that cannot be read is left out with a word in the log: the face itself
+// can still be seen.
+static FaCode add_companion(FaSubject *s, const FaGltf *doc, int node, FaError *err) {
+    char number[16];
+    snprintf(number, sizeof number, "%d", doc->node[node].mesh);
+    FaRigOptions options = {.unit = unit_of(s->rig), .up = FA_UP_Y, .mesh = number, .any_size = true};
+    FaRig *rig = NULL;
+    FaError why = {0};
+    FaCode rc = fai_gltf_load_rig(doc->path, &options, &rig, &why);
+    if (rc == FA_E_MEMORY) return FA_FAIL_MEMORY(err);
+    if (rc < 0) {
+        fai_log(FA_LOG_WARN, "render", -1, "mesh %s of %s is not drawn: %s", number, doc->path, why.what);
+        return FA_OK;
+    }
+    const FaGltf *own = fai_gltf_of_rig(rig);
+    double face[12], here[12], rest[12];
+    bool placed = rig->mesh.ntri > 0 && own && world_of_rig(s->rig, doc->face.node, s->rig->unit, face) &&
+                  world_of_rig(rig, node, s->rig->unit, here) && relative(face, here, rest);
+    if (!placed) {
+        fa_rig_free(rig);
+        return FA_OK;
+    }
+    int i = s->nparts++;
+    FaCompanion *c = &s->companion[i];
+    c->rig = rig;
+    memcpy(c->rest, rest, sizeof rest);
+    c->moves =
+        own->face.node == node && s->clip && s->clip == s->rig->clip && s->clip->head && rig->clip && rig->clip->head;
+    c->weights = FA_PUSH(s->arena, rig->nshape, float);
+    s->x[i] = FA_PUSH(s->arena, 3 * (size_t)rig->mesh.nvert, float);
+    c->same = FA_PUSH(s->arena, s->rig->nshape, int);
+    float *at_rest = FA_PUSH(s->arena, 3 * (size_t)rig->mesh.nvert, float);
+    if (!c->weights || !s->x[i] || !at_rest || !c->same) return FA_FAIL_MEMORY(err);
+    for (int k = 0; k < s->rig->nshape; k++) c->same[k] = same_shape(rig, &s->rig->shape[k]);
+    if (s->clip && rig->nshape) {
+        FA_TRY(fa_clip_bind(s->clip, rig, &c->binding, err));
+        c->bound = c->binding.matched > 0;
+    }
+    s->mesh[i] = rig->mesh;
+    s->mesh[i].x = at_rest;
+    transform(rest, rig->mesh.x, rig->mesh.nvert, at_rest);
+    return set_materials(s, i, rig, &s->mesh[i], node, false, err);
+}
+
+// A clip out of the rig's own file tells poses in the file's world, where the face at rest may lie on its back (an axis
+// conversion sits on the node); a clip from elsewhere tells them in upright axes, with rest as no turn at all.
+static void set_upright(FaSubject *s) {
+    double world[12];
+    const FaGltf *doc = fai_gltf_of_rig(s->rig);
+    bool own = doc && s->clip == s->rig->clip && world_of_rig(s->rig, doc->face.node, s->rig->unit, world);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) s->upright[3 * i + j] = own ? world[4 * j + i] : s->rig->axes[3 * j + i];
+}
+
+FaCode fai_subject_new(const FaRig *rig, const FaClip *clip, bool alone, FaSubject **subject, FaError *err) {
+    *subject = NULL;
+    FaSubject *s = FA_NEW(1, FaSubject);
+    if (!s) return FA_FAIL_MEMORY(err);
+    FaCode rc = FA_OK;
+    s->rig = rig;
+    s->clip = clip;
+    s->arena = fai_arena_new(0);
+    if (!s->arena) FA_TRY_GOTO(fail, rc, FA_FAIL_MEMORY(err));
+    const int room = 1 + MAX_COMPANIONS;
+    s->part = FA_PUSH(s->arena, room, FaRenderPart);
+    s->companion = FA_PUSH(s->arena, room, FaCompanion);
+    s->mesh = FA_PUSH(s->arena, room, FaMesh);
+    s->x = FA_PUSH(s->arena, room, float *);
+    s->channels = FA_PUSH(s->arena, clip ? clip->nchan : 0, float);
+    if (!s->part || !s->companion || !s->mesh || !s->x || !s->channels) FA_TRY_GOTO(fail, rc, FA_FAIL_MEMORY(err));
+    s->nparts = 1;
+    const FaGltf *doc = fai_gltf_of_rig(rig);
+    FA_TRY_GOTO(fail, rc, set_materials(s, 0, rig, &rig->mesh, doc ? doc->face.node : -1, true, err));
+    for (int n = 0; !alone && doc && doc->path && doc->face.node >= 0 && n < doc->nnode && s->nparts < room; n++)
+        if (doc->node[n].mesh >= 0 && n != doc->face.node) FA_TRY_GOTO(fail, rc, add_companion(s, doc, n, err));
+    set_upright(s);
+    *subject = s;
+    return FA_OK;
+fail:
+    fai_subject_free(s);
+    return rc;
+}
+
+void fai_subject_pose(FaSubject *s, float *x, double time, const float *weights) {
+    s->x[0] = x;
+    bool moving = s->clip && isfinite(time);
+    FaPose head = {{0, 0, 0, 1}, {0, 0, 0}};
+    if (moving) fa_clip_sample(s->clip, time, s->channels, &head);
+    for (int i = 1; i < s->nparts; i++) {
+        FaCompanion *c = &s->companion[i];
+        double place[12], face[12], here[12];
+        memcpy(place, c->rest, sizeof place);
+        if (moving && c->moves) {
+            FaPose own;
+            fa_clip_sample(c->rig->clip, time, NULL, &own);
+            pose_matrix(&head, face);
+            pose_matrix(&own, here);
+            // it counts in its own metres where the units differ
+            for (int k = 0; k < 12; k++) here[k] *= s->rig->unit / c->rig->unit;
+            relative(face, here, place);
+        }
+        memcpy(c->weights, c->rig->weight, (size_t)c->rig->nshape * sizeof(float));
+        if (moving && c->bound) fa_binding_weights(&c->binding, s->channels, c->weights);
+        for (int k = 0; weights && k < s->rig->nshape; k++)
+            if (c->same[k] >= 0) c->weights[c->same[k]] = weights[k];
+        fa_rig_blend(c->rig, c->weights, s->x[i]);
+        transform(place, s->x[i], c->rig->mesh.nvert, s->x[i]);
+    }
+}
+
+void fai_subject_turn(FaSubject *s, double time) {
+    if (!s->clip || !s->clip->head || !isfinite(time)) return;
+    FaPose head;
+    double m[12], u[12] = {0}, v[12] = {0}, turned[12], all[12];
+    fa_clip_sample(s->clip, time, s->channels, &head);
+    pose_matrix(&head, m);
+    // upright * pose, and for clips from elsewhere pose * axes before it, so that rest stays where it was
+    bool own = s->rig->clip == s->clip;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            u[4 * i + j] = s->upright[3 * i + j], v[4 * i + j] = own ? i == j : s->rig->axes[3 * i + j];
+    multiply(m, v, turned);
+    multiply(u, turned, all);
+    for (int i = 0; i < s->nparts; i++) transform(all, s->x[i], s->part[i].mesh->nvert, s->x[i]);
+}
+
+void fai_subject_free(FaSubject *s) {
+    if (!s) return;
+    for (int i = 1; i < s->nparts; i++) {
+        if (s->companion[i].bound || s->companion[i].binding.chan) fa_binding_free(&s->companion[i].binding);
+        fa_rig_free(s->companion[i].rig);
+    }
+    fai_arena_free(s->arena);
+    fa_free(s);
+}

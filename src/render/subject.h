@@ -1,0 +1,48 @@
+// What a rig's file shows: the face, and the other meshes that stand beside it (eyes, teeth, tongue, body), each posed
+// in the face's own frame.
+#ifndef FAI_SUBJECT_H
+#define FAI_SUBJECT_H
+
+#include "base/base.h"
+#include "fascia/render.h"
+
+typedef struct FaCompanion {
+    FaRig *rig;           // owned
+    FaBinding binding;    // face clip to its shapes
+    bool bound;
+    bool moves;           // its own node moves against the face's: use both clips
+    double rest[12];      // face = rest * own frame, rows of a 3x4 matrix
+    float *weights;       // scratch                                      (nshape)
+    int *same;            // its shape for each of the face's, -1 = none  (nshape of the face)
+} FaCompanion;
+
+typedef struct FaSubject {
+    const FaRig *rig;     // the face, borrowed
+    const FaClip *clip;   // nullable, borrowed
+    int nparts;           // 1 + companions
+    FaRenderPart *part;   // part[0] is the face                          (nparts)
+    FaCompanion *companion;  // of part[i]; [0] unused                    (nparts)
+    FaMesh *mesh;         // companions' meshes, placed in the face's frame at rest (nparts)
+    float **x;            // positions; x[0] is the caller's              (nparts)
+    double upright[9];    // rotation that undoes the head pose at rest, so that the head's motion starts upright
+    float *channels;      // scratch                                      (clip->nchan)
+    FaArena *arena;
+} FaSubject;
+
+// clip (nullable) drives companions. alone: the face only.
+FaCode fai_subject_new(const FaRig *rig, const FaClip *clip, bool alone, FaSubject **subject, FaError *err);
+// Pose everything for face positions x (nvert x 3). Companions follow the clip at this time; time NAN: they are at
+// rest, or take the face's shape weights where given (nshape of the face). subject->x is set.
+void fai_subject_pose(FaSubject *subject, float *x, double time, const float *weights);
+// Move all parts by the clip's head motion at this time.
+void fai_subject_turn(FaSubject *subject, double time);
+void fai_subject_free(FaSubject *subject);
+
+// --- guess.c ------------------------------------------------------------------------------------------------------
+// A material by name ("Eye_L", "teeth_upper", "Tongue"); -1 if the name says nothing.
+int fai_material_of_name(const char *name);
+// Materials of a mesh's triangles (ntri) by form: balls the size of eyes, small parts in the mouth, shells in front of
+// the eyes. axes as in FaRig. Leaves everything skin where it finds no pair of eyes.
+FaCode fai_material_guess(const FaMesh *mesh, const double axes[9], unsigned char *material, FaError *err);
+
+#endif

@@ -1,0 +1,542 @@
+// Matching of blendshape names. A name is cut into words; what is left after the side and a harmless prefix are taken
+// off must be exactly one row of the table below. No scoring, no guessing: a wrong match moves the wrong part of a face.
+#include "rig/names.h"
+
+#include "base/file.h"
+#include "base/json.h"
+
+#include <stdlib.h>
+
+// ARKit's own order, which is also that of the Live Link UDP packets.
+static const char *const arkit_names[FA_ARKIT_COUNT] = {
+    "eyeBlinkLeft",      "eyeLookDownLeft",  "eyeLookInLeft",      "eyeLookOutLeft",   "eyeLookUpLeft",
+    "eyeSquintLeft",     "eyeWideLeft",      "eyeBlinkRight",      "eyeLookDownRight", "eyeLookInRight",
+    "eyeLookOutRight",   "eyeLookUpRight",   "eyeSquintRight",     "eyeWideRight",     "jawForward",
+    "jawLeft",           "jawRight",         "jawOpen",            "mouthClose",       "mouthFunnel",
+    "mouthPucker",       "mouthLeft",        "mouthRight",         "mouthSmileLeft",   "mouthSmileRight",
+    "mouthFrownLeft",    "mouthFrownRight",  "mouthDimpleLeft",    "mouthDimpleRight", "mouthStretchLeft",
+    "mouthStretchRight", "mouthRollLower",   "mouthRollUpper",     "mouthShrugLower",  "mouthShrugUpper",
+    "mouthPressLeft",    "mouthPressRight",  "mouthLowerDownLeft", "mouthLowerDownRight", "mouthUpperUpLeft",
+    "mouthUpperUpRight", "browDownLeft",     "browDownRight",      "browInnerUp",      "browOuterUpLeft",
+    "browOuterUpRight",  "cheekPuff",        "cheekSquintLeft",    "cheekSquintRight", "noseSneerLeft",
+    "noseSneerRight",    "tongueOut",
+};
+
+// Names without their side. FACS units are rows "au<number>"; their descriptions are rows of their own, and may also
+// follow the number. In `arkit` a star stands for Left and Right.
+static const FaNameAlias aliases[] = {
+    {"ARKit", "eyeblink", "eyeBlink*", ""},
+    {"ARKit", "eyelookdown", "eyeLookDown*", ""},
+    {"ARKit", "eyelookin", "eyeLookIn*", ""},
+    {"ARKit", "eyelookout", "eyeLookOut*", ""},
+    {"ARKit", "eyelookup", "eyeLookUp*", ""},
+    {"ARKit", "eyesquint", "eyeSquint*", ""},
+    {"ARKit", "eyewide", "eyeWide*", ""},
+    {"ARKit", "jaw", "jaw*", "a direction: only with a side"},
+    {"ARKit", "mouth", "mouth*", "a direction: only with a side"},
+    {"ARKit", "jawforward", "jawForward", ""},
+    {"ARKit", "jawopen", "jawOpen", ""},
+    {"ARKit", "mouthclose", "mouthClose", "a corrective for jawOpen, not a shape of its own"},
+    {"ARKit", "mouthfunnel", "mouthFunnel", ""},
+    {"ARKit", "mouthpucker", "mouthPucker", ""},
+    {"ARKit", "mouthsmile", "mouthSmile*", ""},
+    {"ARKit", "mouthfrown", "mouthFrown*", ""},
+    {"ARKit", "mouthdimple", "mouthDimple*", ""},
+    {"ARKit", "mouthstretch", "mouthStretch*", ""},
+    {"ARKit", "mouthrolllower", "mouthRollLower", ""},
+    {"ARKit", "mouthrollupper", "mouthRollUpper", ""},
+    {"ARKit", "mouthshruglower", "mouthShrugLower", ""},
+    {"ARKit", "mouthshrugupper", "mouthShrugUpper", ""},
+    {"ARKit", "mouthpress", "mouthPress*", ""},
+    {"ARKit", "mouthlowerdown", "mouthLowerDown*", ""},
+    {"ARKit", "mouthupperup", "mouthUpperUp*", ""},
+    {"ARKit", "browdown", "browDown*", ""},
+    {"ARKit", "browinnerup", "browInnerUp", "ICT-FaceKit splits it: _L and _R are halves"},
+    {"ARKit", "browouterup", "browOuterUp*", ""},
+    {"ARKit", "cheekpuff", "cheekPuff", "ICT-FaceKit splits it: _L and _R are halves"},
+    {"ARKit", "cheeksquint", "cheekSquint*", ""},
+    {"ARKit", "nosesneer", "noseSneer*", ""},
+    {"ARKit", "tongueout", "tongueOut", ""},
+    {"ICT-FaceKit", "cheekraiser", NULL, "ICT-FaceKit has it beside cheekSquint, as another shape"},
+    {"ICT-FaceKit", "pupildilate", NULL, ""},
+    {"VRM", "blink", "eyeBlink*", "without a side: both eyes in one shape"},
+    {"VRM", "a", NULL, "a vowel: jaw and lips at once; likewise i u e o"},
+    {"VRM", "aa", NULL, "a vowel: jaw and lips at once; likewise ih ou ee oh"},
+    {"VRM", "joy", NULL, "a whole expression; likewise angry sorrow fun happy sad relaxed surprised"},
+    {"VRM", "lookleft", NULL, "eyeLookOutLeft and eyeLookInRight at once; likewise the other directions"},
+    {"VRoid", "eyeclose", "eyeBlink*", "Fcl_EYE_Close_L"},
+    {"VRoid", "eyeclosed", "eyeBlink*", ""},
+    {"FACS", "au1", "browInnerUp", "a side is a half"},
+    {"FACS", "innerbrowraiser", "browInnerUp", "AU1"},
+    {"FACS", "au2", "browOuterUp*", ""},
+    {"FACS", "outerbrowraiser", "browOuterUp*", "AU2"},
+    {"FACS", "au4", "browDown*", ""},
+    {"FACS", "browlowerer", "browDown*", "AU4"},
+    {"FACS", "au5", "eyeWide*", ""},
+    {"FACS", "upperlidraiser", "eyeWide*", "AU5"},
+    {"FACS", "au6", "cheekSquint*", "the description alone is not matched: see cheekraiser"},
+    {"FACS", "au7", "eyeSquint*", ""},
+    {"FACS", "lidtightener", "eyeSquint*", "AU7"},
+    {"FACS", "au8", NULL, "lips toward each other; mouthClose is a corrective"},
+    {"FACS", "au9", "noseSneer*", ""},
+    {"FACS", "nosewrinkler", "noseSneer*", "AU9"},
+    {"FACS", "au10", "mouthUpperUp*", ""},
+    {"FACS", "upperlipraiser", "mouthUpperUp*", "AU10"},
+    {"FACS", "au12", "mouthSmile*", ""},
+    {"FACS", "lipcornerpuller", "mouthSmile*", "AU12"},
+    {"FACS", "au14", "mouthDimple*", ""},
+    {"FACS", "dimpler", "mouthDimple*", "AU14"},
+    {"FACS", "au15", "mouthFrown*", ""},
+    {"FACS", "lipcornerdepressor", "mouthFrown*", "AU15"},
+    {"FACS", "au16", "mouthLowerDown*", ""},
+    {"FACS", "lowerlipdepressor", "mouthLowerDown*", "AU16"},
+    {"FACS", "au17", "mouthShrugLower", ""},
+    {"FACS", "chinraiser", "mouthShrugLower", "AU17"},
+    {"FACS", "au18", "mouthPucker", ""},
+    {"FACS", "lippucker", "mouthPucker", "AU18"},
+    {"FACS", "lippuckerer", "mouthPucker", "AU18"},
+    {"FACS", "au19", "tongueOut", ""},
+    {"FACS", "tongueshow", "tongueOut", "AU19"},
+    {"FACS", "au20", "mouthStretch*", ""},
+    {"FACS", "lipstretcher", "mouthStretch*", "AU20"},
+    {"FACS", "au22", "mouthFunnel", ""},
+    {"FACS", "lipfunneler", "mouthFunnel", "AU22"},
+    {"FACS", "au23", NULL, "lip tightener"},
+    {"FACS", "au24", "mouthPress*", ""},
+    {"FACS", "lippressor", "mouthPress*", "AU24"},
+    {"FACS", "au25", NULL, "lips part: several shapes do it"},
+    {"FACS", "au26", "jawOpen", ""},
+    {"FACS", "jawdrop", "jawOpen", "AU26"},
+    {"FACS", "au27", NULL, "mouth stretch: jawOpen belongs to AU26"},
+    {"FACS", "au28", NULL, "lip suck: mouthRollUpper and mouthRollLower at once"},
+    {"FACS", "au29", "jawForward", ""},
+    {"FACS", "jawthrust", "jawForward", "AU29"},
+    {"FACS", "au30", "jaw*", "only with a side"},
+    {"FACS", "jawsideways", "jaw*", "AU30"},
+    {"FACS", "au33", NULL, "cheek blow: air leaves through the lips; cheekPuff is AU34"},
+    {"FACS", "au34", "cheekPuff", ""},
+    {"FACS", "au43", "eyeBlink*", "as a shape the same as AU45"},
+    {"FACS", "eyesclosed", "eyeBlink*", "AU43"},
+    {"FACS", "eyeclosure", "eyeBlink*", "AU43; MakeHuman's eye-left-closure too"},
+    {"FACS", "au45", "eyeBlink*", ""},
+    {"FACS", "au46", NULL, "a wink: a blink with the cheek"},
+    {"FACS", "au61", NULL, "eyes turn left: eyeLookOutLeft and eyeLookInRight at once; 62 likewise"},
+    {"FACS", "au62", NULL, ""},
+    {"FACS", "au63", "eyeLookUp*", ""},
+    {"FACS", "eyesup", "eyeLookUp*", "AU63"},
+    {"FACS", "au64", "eyeLookDown*", ""},
+    {"FACS", "eyesdown", "eyeLookDown*", "AU64"},
+    {"MakeHuman", "eyebrowsdown", "browDown*", "eyebrows-left-down"},
+    {"MakeHuman", "eyebrowsexternup", "browOuterUp*", "eyebrows-left-extern-up"},
+    {"MakeHuman", "eyebrowsinnerup", "browInnerUp", "eyebrows-left-inner-up: a half"},
+    {"MakeHuman", "eyeopenedup", "eyeWide*", "eye-left-opened-up"},
+};
+
+// Words that a number of FACS may be followed by, beside the description's own row: "AU6 cheek raiser".
+static const struct { const char *au, *words; } described[] = {
+    {"au1", "innerbrowraiser"}, {"au2", "outerbrowraiser"}, {"au4", "browlowerer"}, {"au5", "upperlidraiser"},
+    {"au6", "cheekraiser"}, {"au7", "lidtightener"}, {"au9", "nosewrinkler"}, {"au10", "upperlipraiser"},
+    {"au12", "lipcornerpuller"}, {"au14", "dimpler"}, {"au15", "lipcornerdepressor"}, {"au16", "lowerlipdepressor"},
+    {"au17", "chinraiser"}, {"au18", "lippucker"}, {"au18", "lippuckerer"}, {"au19", "tongueshow"},
+    {"au20", "lipstretcher"}, {"au22", "lipfunneler"}, {"au24", "lippressor"}, {"au26", "jawdrop"},
+    {"au29", "jawthrust"}, {"au30", "jawsideways"}, {"au34", "cheekpuff"}, {"au34", "puff"}, {"au43", "eyesclosed"},
+    {"au43", "eyeclosure"}, {"au45", "blink"}, {"au63", "eyesup"}, {"au64", "eyesdown"},
+};
+
+// A prefix with one of these words makes another shape of what follows.
+static const char *const changing[] = {
+    "combo", "comb", "corrective", "correctives", "corr", "cor", "fix", "inv", "inverse", "invert", "inverted", "neg",
+    "negative", "minus", "not", "no", "anti", "opposite", "half", "mid", "inbetween", "between", "psd", "old", "backup",
+    "unused", "mirror", "tweak", "delta",
+};
+
+// ASCII only, whatever locale the host program has set (in a Turkish one tolower('I') is not 'i').
+static bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+static bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static char lower(char c) { return is_upper(c) ? (char)(c - 'A' + 'a') : c; }
+static char upper(char c) { return is_lower(c) ? (char)(c - 'a' + 'A') : c; }
+// Bytes of other alphabets count as letters: they are part of a name.
+static bool is_wordly(char c) { return is_upper(c) || is_lower(c) || is_digit(c) || (unsigned char)c >= 0x80; }
+
+static bool same_letters(const char *a, const char *b, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (lower(a[i]) != lower(b[i])) return false;
+        if (!a[i]) return true;
+    }
+    return true;
+}
+
+const char *fa_arkit_name(int i) { return i >= 0 && i < FA_ARKIT_COUNT ? arkit_names[i] : NULL; }
+
+const FaNameAlias *fai_name_aliases(int *count) {
+    *count = FA_COUNT(aliases);
+    return aliases;
+}
+
+static int arkit_exact(const char *name) {
+    for (int i = 0; i < FA_ARKIT_COUNT; i++)
+        if (!strcmp(arkit_names[i], name)) return i;
+    return -1;
+}
+
+int fai_arkit_mirror(int arkit) {
+    char other[64];
+    if (arkit < 0 || arkit >= FA_ARKIT_COUNT) return -1;
+    if (!fai_name_mirror(arkit_names[arkit], other, sizeof other)) return arkit;
+    int i = arkit_exact(other);
+    return i >= 0 ? i : arkit;
+}
+
+// --- words --------------------------------------------------------------------------------------------------------
+
+enum { MAX_WORDS = 24, MAX_KEY = 256 };
+
+typedef struct Words {
+    int count;
+    char text[MAX_WORDS][64];  // lower case
+    bool apart[MAX_WORDS];     // a separator stands before it (not just a change of case)
+} Words;
+
+// Is there a cut before s[i]? Between letters and digits, before a capital that starts a word.
+static bool cut_before(const char *s, int i) {
+    char a = s[i - 1], b = s[i], c = s[i + 1];
+    if (is_digit(a) != is_digit(b)) return true;
+    return (is_lower(a) && is_upper(b)) || (is_upper(a) && is_upper(b) && is_lower(c));
+}
+
+// False: too long to be a name that we know.
+static bool split_words(const char *name, Words *w) {
+    *w = (Words){0};
+    // namespaces and paths of other programs
+    for (const char *s = name; *s; s++)
+        if (*s == ':' || *s == '|' || *s == '/') name = s + 1;
+    bool apart = true, open = false;
+    int used = 0;
+    for (int i = 0; name[i]; i++) {
+        if (!is_wordly(name[i])) {
+            apart = true;
+            open = false;
+            continue;
+        }
+        if (!open || cut_before(name, i)) {
+            if (w->count == MAX_WORDS) return false;
+            w->apart[w->count++] = apart;
+            used = 0;
+        }
+        if (used + 1 >= (int)sizeof w->text[0]) return false;
+        w->text[w->count - 1][used++] = lower(name[i]);
+        apart = false;
+        open = true;
+    }
+    return w->count > 0;
+}
+
+// -1 right, +1 left, 0 neither.
+static int side_of(const char *word) {
+    if (!strcmp(word, "l") || !strcmp(word, "left")) return 1;
+    if (!strcmp(word, "r") || !strcmp(word, "right")) return -1;
+    return 0;
+}
+
+// Join words [from, to) but `skip`; false if they are too long.
+static bool join(const Words *w, int from, int to, int skip, char key[MAX_KEY]) {
+    size_t used = 0;
+    key[0] = 0;
+    for (int i = from; i < to; i++) {
+        size_t n = strlen(w->text[i]);
+        if (i == skip) continue;
+        if (used + n + 1 > MAX_KEY) return false;
+        memcpy(key + used, w->text[i], n + 1);
+        used += n;
+    }
+    return used > 0;
+}
+
+static const FaNameAlias *find_alias(const char *key) {
+    for (int i = 0; i < FA_COUNT(aliases); i++)
+        if (!strcmp(aliases[i].name, key)) return &aliases[i];
+    return NULL;
+}
+
+// --- one core -----------------------------------------------------------------------------------------------------
+
+typedef struct Match {
+    int arkit, half;
+    int pair[2];  // a name for both sides at once; -1 -1 else
+} Match;
+static const Match no_match = {-1, 0, {-1, -1}};
+
+static Match resolve(const FaNameAlias *a, int side) {
+    Match m = no_match;
+    if (!a || !a->arkit) return m;
+    size_t n = strlen(a->arkit);
+    if (a->arkit[n - 1] != '*') {
+        m.arkit = arkit_exact(a->arkit);
+        m.half = side;
+        // no half of these can be meant
+        if (side && (!strcmp(a->arkit, "jawOpen") || !strcmp(a->arkit, "jawForward") || !strcmp(a->arkit, "tongueOut") ||
+                     !strcmp(a->arkit, "mouthClose")))
+            m = no_match;
+        return m;
+    }
+    char name[64];
+    for (int k = 0; k < 2; k++) {
+        snprintf(name, sizeof name, "%.*s%s", (int)n - 1, a->arkit, k ? "Right" : "Left");
+        m.pair[k] = arkit_exact(name);
+    }
+    if (side) {
+        m.arkit = m.pair[side < 0];
+        m.pair[0] = m.pair[1] = -1;
+    } else if (!strcmp(a->arkit, "jaw*") || !strcmp(a->arkit, "mouth*")) {
+        m = no_match;  // left and right are two directions, not two sides
+    }
+    return m;
+}
+
+// "au", number, then nothing or the unit's own description.
+static const FaNameAlias *find_unit(const Words *w, int from, int skip) {
+    int i[2], n = 0;
+    for (int k = from; k < w->count && n < 2; k++)
+        if (k != skip) i[n++] = k;
+    if (n < 2 || strcmp(w->text[i[0]], "au") || !is_digit(w->text[i[1]][0])) return NULL;
+    int number = 0;
+    for (const char *s = w->text[i[1]]; *s && number < 1000; s++) number = 10 * number + (*s - '0');
+    char au[16], rest[MAX_KEY];
+    snprintf(au, sizeof au, "au%d", number);
+    const FaNameAlias *a = find_alias(au);
+    if (!join(w, i[1] + 1, w->count, skip, rest)) return a;
+    for (int k = 0; k < FA_COUNT(described); k++)
+        if (!strcmp(described[k].au, au) && !strcmp(described[k].words, rest)) return a;
+    return NULL;
+}
+
+static Match match_key(const char *key) {
+    for (int i = 0; i < FA_ARKIT_COUNT; i++)
+        if (same_letters(arkit_names[i], key, MAX_KEY)) return (Match){i, 0, {-1, -1}};
+    const FaNameAlias *a = find_alias(key);
+    if (a) return resolve(a, 0);
+    // a side glued on without any sign: eyeblinkl, browinnerupleft
+    static const struct { const char *end; int side; } ends[] = {{"left", 1}, {"right", -1}, {"l", 1}, {"r", -1}};
+    size_t n = strlen(key);
+    for (int i = 0; i < FA_COUNT(ends); i++) {
+        size_t e = strlen(ends[i].end);
+        if (n <= e + 4 || strcmp(key + n - e, ends[i].end)) continue;
+        char stem[MAX_KEY];
+        snprintf(stem, sizeof stem, "%.*s", (int)(n - e), key);
+        if ((a = find_alias(stem))) return resolve(a, ends[i].side);
+    }
+    return no_match;
+}
+
+// Words from `from` on, which must all be explained.
+static Match match_core(const Words *w, int from) {
+    char key[MAX_KEY];
+    Match m = no_match;
+    if (join(w, from, w->count, -1, key)) m = match_key(key);
+    if (m.arkit >= 0 || m.pair[0] >= 0) return m;
+    int at = -1, sides = 0;
+    for (int i = from; i < w->count; i++)
+        if (side_of(w->text[i])) at = i, sides++;
+    const FaNameAlias *a = NULL;
+    if (sides == 0) a = find_unit(w, from, -1);
+    if (sides == 1 && join(w, from, w->count, at, key)) {
+        a = find_alias(key);
+        if (!a) a = find_unit(w, from, at);
+    }
+    return resolve(a, sides == 1 ? side_of(w->text[at]) : 0);
+}
+
+// Words [0, to) say where a shape belongs, not which one it is.
+static bool harmless_prefix(const Words *w, int to) {
+    char key[MAX_KEY];
+    for (int i = 0; i < to; i++) {
+        if (side_of(w->text[i])) return false;
+        for (int k = 0; k < FA_COUNT(changing); k++)
+            if (!strcmp(w->text[i], changing[k])) return false;
+        if (!strcmp(w->text[i], "au") && i + 1 < to && is_digit(w->text[i + 1][0])) return false;
+        for (int j = i + 1; j <= to; j++) {
+            if (!join(w, i, j, -1, key) || strlen(key) < 6) continue;  // "mouth_" and "jaw_" name a group
+            const FaNameAlias *a = find_alias(key);
+            if (a && a->arkit) return false;
+        }
+    }
+    return true;
+}
+
+static Match match_name(const char *name) {
+    static const char *const trailing[] = {"shape", "bs", "morph", "target"};
+    Words w;
+    if (!name || !split_words(name, &w)) return no_match;
+    for (int k = 0; k < FA_COUNT(trailing) && w.count > 1; k++)
+        if (!strcmp(w.text[w.count - 1], trailing[k])) {
+            w.count--;
+            if (k == 0 && w.count > 1 && !strcmp(w.text[w.count - 1], "blend")) w.count--;
+            break;
+        }
+    for (int from = 0; from < w.count; from++) {
+        if (!w.apart[from] || !harmless_prefix(&w, from)) continue;
+        Match m = match_core(&w, from);
+        if (m.arkit >= 0 || m.pair[0] >= 0) return m;
+    }
+    return no_match;
+}
+
+int fa_arkit_match(const char *name, int *half) {
+    Match m = match_name(name);
+    if (half) *half = m.half;
+    return m.arkit;
+}
+
+bool fai_arkit_pair(const char *name, int pair[2]) {
+    Match m = match_name(name);
+    pair[0] = m.pair[0];
+    pair[1] = m.pair[1];
+    return m.arkit < 0 && m.pair[0] >= 0;
+}
+
+// --- partners -----------------------------------------------------------------------------------------------------
+
+// Swap a side word at [at, at + n), keeping its case, into out.
+static bool swap_side(const char *name, size_t at, size_t n, char *out, size_t size) {
+    bool left = lower(name[at]) == 'l';
+    const char *word = n == 1 ? (left ? "r" : "l") : (left ? "right" : "left");
+    char other[8];
+    snprintf(other, sizeof other, "%s", word);
+    if (is_upper(name[at])) other[0] = upper(other[0]);
+    if (n > 1 && is_upper(name[at + 1]))
+        for (char *c = other; *c; c++) *c = upper(*c);
+    int len = snprintf(out, size, "%.*s%s%s", (int)at, name, other, name + at + n);
+    return len >= 0 && (size_t)len < size;
+}
+
+// A word ends here: the end, a separator, or a change of case.
+static bool word_bound(const char *s, size_t i) {
+    if (i == 0 || !s[i]) return true;
+    if (!is_wordly(s[i]) || !is_wordly(s[i - 1])) return true;
+    return cut_before(s, (int)i);
+}
+
+bool fai_name_mirror(const char *name, char *out, size_t size) {
+    size_t n = strlen(name);
+    if (n > 4096) return false;
+    static const struct { const char *word; size_t n; } sides[] = {{"left", 4}, {"right", 5}, {"l", 1}, {"r", 1}};
+    for (int k = 0; k < FA_COUNT(sides); k++)
+        for (size_t i = n; i-- > 0;) {
+            if (i + sides[k].n > n || !same_letters(name + i, sides[k].word, sides[k].n)) continue;
+            if (word_bound(name, i) && word_bound(name, i + sides[k].n)) return swap_side(name, i, sides[k].n, out, size);
+        }
+    return false;
+}
+
+// --- channel orders -----------------------------------------------------------------------------------------------
+
+int fai_order_udp(int column) { return column >= 0 && column < FA_ARKIT_COUNT ? column : -1; }
+
+int fai_order_csv(int column) {
+    int i = fai_order_udp(column);
+    if (i < 0) return -1;
+    bool swapped = !strcmp(arkit_names[i], "jawLeft") || !strcmp(arkit_names[i], "jawRight") ||
+                   !strcmp(arkit_names[i], "mouthLeft") || !strcmp(arkit_names[i], "mouthRight");
+    return swapped ? fai_arkit_mirror(i) : i;
+}
+
+int fai_order_mediapipe(int column) {
+    // column c is the c-th name in alphabetical order, tongueOut left out
+    if (column <= 0 || column >= FA_ARKIT_COUNT) return -1;
+    for (int i = 0; i < FA_ARKIT_COUNT - 1; i++) {
+        int before = 0;
+        for (int j = 0; j < FA_ARKIT_COUNT - 1; j++) before += strcmp(arkit_names[j], arkit_names[i]) < 0;
+        if (before == column - 1) return i;
+    }
+    return -1;
+}
+
+// --- names.json ---------------------------------------------------------------------------------------------------
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const FaNamesMapEntry *)a)->name, ((const FaNamesMapEntry *)b)->name);
+}
+
+static FaCode entry_arkit(const FaJson *value, FaNamesMapEntry *e, FaError *err) {
+    e->arkit = fa_arkit_match(value->string, &e->half);
+    if (e->arkit >= 0 && strlen(value->string) == (size_t)value->string_size) return FA_OK;
+    return FA_FAIL(err, FA_E_FORMAT, fai_json_path(value).text, "use one of the 52 ARKit names, such as \"jawOpen\"",
+                   "'%s' is no ARKit shape", value->string);
+}
+
+static FaCode read_entry(const FaJson *value, FaNamesMapEntry *e, FaError *err) {
+    *e = (FaNamesMapEntry){.name = value->key, .arkit = -1};
+    if (value->type == FA_JSON_NULL) return FA_OK;
+    if (value->type == FA_JSON_STRING) return entry_arkit(value, e, err);
+    const char *remedy = "write \"jawOpen\", {\"arkit\": \"browInnerUp\", \"half\": \"left\"} or null";
+    if (value->type != FA_JSON_OBJECT)
+        return FA_FAIL(err, FA_E_FORMAT, fai_json_path(value).text, remedy, "a name, an object or null is expected");
+    for (const FaJson *c = value->first; c; c = c->next)
+        if (strcmp(c->key, "arkit") && strcmp(c->key, "half"))
+            return FA_FAIL(err, FA_E_FORMAT, fai_json_path(c).text, remedy, "'%s' is not known here", c->key);
+    const FaJson *arkit = fai_json_get(value, "arkit"), *half = fai_json_get(value, "half");
+    if (!fai_json_is(arkit, FA_JSON_STRING))
+        return FA_FAIL(err, FA_E_FORMAT, fai_json_path(value).text, remedy, "\"arkit\" is missing or no text");
+    FA_TRY(entry_arkit(arkit, e, err));
+    if (!half) return FA_OK;
+    const char *side = fai_json_is(half, FA_JSON_STRING) ? half->string : "";
+    if (!strcmp(side, "left")) e->half = 1;
+    else if (!strcmp(side, "right")) e->half = -1;
+    else
+        return FA_FAIL(err, FA_E_FORMAT, fai_json_path(half).text, "write \"left\" or \"right\"",
+                       "\"half\" is neither \"left\" nor \"right\"");
+    if (fai_arkit_mirror(e->arkit) != e->arkit)
+        return FA_FAIL(err, FA_E_FORMAT, fai_json_path(half).text, "leave \"half\" out",
+                       "%s belongs to one side already", arkit_names[e->arkit]);
+    return FA_OK;
+}
+
+static FaCode fill_map(const FaJson *root, FaNamesMap *map, FaError *err) {
+    if (!fai_json_is(root, FA_JSON_OBJECT))
+        return FA_FAIL(err, FA_E_FORMAT, NULL, "write {\"theirName\": \"jawOpen\", ...}", "a map of names is an object");
+    map->arena = fai_arena_new(0);
+    map->entry = map->arena ? FA_PUSH(map->arena, root->count, FaNamesMapEntry) : NULL;
+    if (!map->entry) return FA_FAIL_MEMORY(err);
+    for (const FaJson *c = root->first; c; c = c->next) {
+        FaNamesMapEntry *e = &map->entry[map->count];
+        FA_TRY(read_entry(c, e, err));
+        e->name = fai_arena_strndup(map->arena, c->key, strlen(c->key));
+        if (!e->name) return FA_FAIL_MEMORY(err);
+        map->count++;
+    }
+    qsort(map->entry, (size_t)map->count, sizeof *map->entry, by_name);
+    for (int i = 1; i < map->count; i++)
+        if (!strcmp(map->entry[i].name, map->entry[i - 1].name))
+            return FA_FAIL(err, FA_E_FORMAT, map->entry[i].name, "keep one of them", "the name is there twice");
+    return FA_OK;
+}
+
+FaCode fai_names_map_parse(const char *text, size_t size, FaNamesMap *map, FaError *err) {
+    *map = (FaNamesMap){0};
+    FaJsonDoc *doc;
+    FA_TRY(fai_json_parse(text, size, &doc, NULL, err));
+    FaCode rc = fill_map(doc->root, map, err);
+    fai_json_free(doc);
+    if (rc < 0) fai_names_map_free(map);
+    return rc;
+}
+
+FaCode fai_names_map_load(const char *path, FaNamesMap *map, FaError *err) {
+    *map = (FaNamesMap){0};
+    FaBytes bytes;
+    FA_TRY(fai_file_read(path, 16u << 20, &bytes, err));
+    FaCode rc = fai_names_map_parse((const char *)bytes.data, bytes.size, map, err);
+    fai_bytes_free(&bytes);
+    return fai_fail_in(err, rc, path);
+}
+
+const FaNamesMapEntry *fai_names_map_find(const FaNamesMap *map, const char *name) {
+    if (!map->count) return NULL;
+    return bsearch(&(FaNamesMapEntry){.name = name}, map->entry, (size_t)map->count, sizeof *map->entry, by_name);
+}
+
+void fai_names_map_free(FaNamesMap *map) {
+    fai_arena_free(map->arena);
+    *map = (FaNamesMap){0};
+}

@@ -1,0 +1,60 @@
+// Names of blendshapes: the 52 of ARKit, what others call them, the three channel orders in use, and names.json.
+//
+// Left and right are the subject's everywhere, as in ARKit and FACS. A viewer of a mirrored picture sees them swapped;
+// a rig whose author meant the viewer's side is corrected with a names.json, never guessed here.
+//
+// What is matched, and what on purpose is not:
+//   ARKit          any case, any separators, _L/_R, .L/.R, Left/Right, L_/R_; namespaces and prefixes such as "shapes.",
+//                  "blendShape1.", "Face.M_F00_", "CTRL_expressions_" are dropped unless they change the meaning
+//                  ("corrective_jawOpen", "mouthSmileLeft_jawOpen": not matched)
+//   ICT-FaceKit    browInnerUp_L/_R and cheekPuff_L/_R are halves; cheekRaiser is NOT cheekSquint (it has both)
+//   VRM 0, VRM 1   blink_l, blinkRight, ... ; the vowels (a, aa, ...), moods and look directions have no single ARKit
+//                  shape that is the same, "blink" is two shapes: see fai_arkit_pair
+//   FACS           AU12L, AU_12_Left, "AU12 lip corner puller", lipCornerPuller_L; combinations (AU6+12), intensities
+//                  (AU12C) and units without a single counterpart (8, 23, 25, 27, 28, 33, 46, 61, 62) are not matched
+//   MakeHuman      the expression units that are the same: eye-left-closure, eyebrows-left-down, ...
+// A trailing number (jawOpen.001, jawOpen_50) is a copy or an in-between: not matched.
+#ifndef FAI_NAMES_H
+#define FAI_NAMES_H
+
+#include "base/base.h"
+#include "fascia/rig.h"
+
+// One row of the table behind fa_arkit_match, for printing and for tests.
+typedef struct FaNameAlias {
+    const char *source;   // "ARKit", "FACS", "VRM", ...
+    const char *name;     // without its side, lower case, no separators
+    const char *arkit;    // "mouthSmile*" stands for Left and Right; NULL: known, and no ARKit shape is the same
+    const char *remark;   // or ""
+} FaNameAlias;
+const FaNameAlias *fai_name_aliases(int *count);
+
+// A name without a side that stands for a left and a right ARKit shape at once ("mouthSmile", "blink", "AU12").
+bool fai_arkit_pair(const char *name, int pair[2]);
+// The other side's shape: eyeBlinkLeft <-> eyeBlinkRight, jawLeft <-> jawRight; itself for the others.
+int fai_arkit_mirror(int arkit);
+// The left/right partner of any name ("Foo_L" <-> "Foo_R", "brow.left" <-> "brow.right"): writes it and returns true.
+bool fai_name_mirror(const char *name, char *out, size_t size);
+
+// ARKit index of each column; -1 for MediaPipe's first, "_neutral". All have 52 columns.
+int fai_order_udp(int column);        // Live Link UDP = ARKit's own
+int fai_order_csv(int column);        // Live Link CSV: JawRight, JawLeft and MouthRight, MouthLeft are swapped
+int fai_order_mediapipe(int column);  // _neutral, then alphabetical without tongueOut
+
+// --- names.json: {"theirName": "jawOpen" | {"arkit": "browInnerUp", "half": "left"} | null} -----------------------
+typedef struct FaNamesMapEntry {
+    const char *name;
+    int arkit;  // -1: said to be none
+    int half;
+} FaNamesMapEntry;
+typedef struct FaNamesMap {
+    FaNamesMapEntry *entry;  // sorted by name                (count)
+    int count;
+    FaArena *arena;
+} FaNamesMap;
+FaCode fai_names_map_load(const char *path, FaNamesMap *map, FaError *err);
+FaCode fai_names_map_parse(const char *text, size_t size, FaNamesMap *map, FaError *err);
+const FaNamesMapEntry *fai_names_map_find(const FaNamesMap *map, const char *name);  // NULL: not in it
+void fai_names_map_free(FaNamesMap *map);
+
+#endif

@@ -1,0 +1,170 @@
+// The program as a user meets it: exit codes, help, errors that name file and remedy, outputs that are whole.
+#include "test.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROGRAM FASCIA_BINARY_DIR "/fascia"
+
+static char output[1 << 20];
+
+// Run with up to 8 arguments; both streams land in `output`.
+static int run(const char *a, const char *b, const char *c, const char *d, const char *e, const char *f, const char *g) {
+    const char *argv[] = {PROGRAM, a, b, c, d, e, f, g, NULL};
+    const char *log = test_path("output.txt");
+    int code = test_run(argv, log);
+    FILE *file = fopen(log, "rb");
+    size_t n = file ? fread(output, 1, sizeof output - 1, file) : 0;
+    output[n] = 0;
+    if (file) fclose(file);
+    return code;
+}
+#define RUN(...) RUN_(__VA_ARGS__, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
+#define RUN_(a, b, c, d, e, f, g, ...) run(a, b, c, d, e, f, g)
+#define SAID(text) assert_non_null(strstr(output, text))
+
+static void write_file(const char *path, const char *text) {
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void put_obj(const char *path, double jaw) {
+    char text[1000];
+    snprintf(text, sizeof text,
+             "v -0.08 -0.12 0\nv 0.08 -0.12 0\nv 0.08 0.12 0\nv -0.08 0.12 0\nv 0 %.4f 0.1\n"
+             "f 1 2 5\nf 2 3 5\nf 3 4 5\nf 4 1 5\n", -0.02 - jaw);
+    write_file(path, text);
+}
+
+// A tiny rig: neutral and two shapes, and a clip for them.
+static const char *make_rig(void) {
+    static char dir[4096];
+    snprintf(dir, sizeof dir, "%s", test_path("rig"));
+    mkdir(dir, 0755);
+    put_obj(test_path("rig/neutral.obj"), 0);
+    put_obj(test_path("rig/jawOpen.obj"), 0.02);
+    put_obj(test_path("rig/mouthSmile_L.obj"), -0.005);
+    write_file(test_path("clip.csv"), "time,jawOpen,mouthSmileLeft\n0,0,0\n0.1,0.5,0.25\n0.2,1,0.5\n");
+    return dir;
+}
+
+static void test_help_and_usage(void **state) {
+    (void)state;
+    assert_int_equal(RUN("--help"), 0);
+    SAID("info");
+    assert_int_equal(RUN("info", "--help"), 0);
+    SAID("Examples:");
+    assert_int_equal(RUN("--version"), 0);
+    assert_int_equal(RUN("inof", "x"), 2);
+    SAID("did you mean info");
+    assert_int_equal(RUN("info"), 2);
+    assert_int_equal(RUN("info", "x", "--jsn"), 2);
+    SAID("did you mean --json");
+    assert_int_equal(RUN("info", "x", "--unit", "feet"), 2);
+    SAID("auto|m|cm|mm");
+    assert_int_equal(RUN("info", "x", "--threads", "many"), 2);
+    assert_int_equal(RUN("info", "x", "--threads"), 2);
+}
+
+static void test_errors_name_file_and_remedy(void **state) {
+    (void)state;
+    assert_int_equal(RUN("info", test_path("none.glb")), 5);
+    SAID("none.glb");
+    write_file(test_path("bad.glb"), "glTF but not really");
+    assert_int_equal(RUN("info", test_path("bad.glb")), 3);
+    SAID("bad.glb");
+    write_file(test_path("odd.xyz"), "what is this");
+    assert_int_equal(RUN("info", test_path("odd.xyz")), 3);
+}
+
+static void test_round_trip(void **state) {
+    (void)state;
+    const char *rig = make_rig();
+    char glb[4096], pc2[4096], back[4096], clip[4096];
+    snprintf(glb, sizeof glb, "%s", test_path("out.glb"));
+    snprintf(pc2, sizeof pc2, "%s", test_path("out.pc2"));
+    snprintf(back, sizeof back, "%s", test_path("back.glb"));
+    snprintf(clip, sizeof clip, "%s", test_path("clip.csv"));
+    assert_int_equal(RUN("info", rig, "--json"), 0);
+    SAID("\"matched\": 2");
+    assert_int_equal(RUN("convert", rig, glb, "--clip", clip), 0);
+    assert_int_equal(RUN("convert", rig, pc2, "--clip", clip), 0);
+    assert_int_equal(RUN("compare", glb, pc2, "--max-mm", "0.0001"), 0);
+    assert_int_equal(RUN("convert", pc2, back, "--rig", rig), 0);
+    assert_int_equal(RUN("compare", back, pc2, "--max-mm", "0.05"), 0);
+    // moved by a millimetre: the check notices
+    assert_int_equal(RUN("compare", rig, pc2, "--max-mm", "0.05"), 0);  // one frame against frame 0: equal
+    assert_int_equal(RUN("convert", pc2, test_path("cut.pc2"), "--frames", "2-2"), 0);
+    assert_int_equal(RUN("compare", rig, test_path("cut.pc2"), "--max-mm", "1"), 1);
+}
+
+static void test_dry_run_writes_nothing(void **state) {
+    (void)state;
+    const char *rig = make_rig();
+    char out[4096];
+    snprintf(out, sizeof out, "%s", test_path("never.glb"));
+    assert_int_equal(RUN("convert", rig, out, "--dry-run"), 0);
+    assert_int_not_equal(access(out, F_OK), 0);
+}
+
+// Killed at any moment, the program leaves the old output or the new one.
+static void test_kill_during_convert(void **state) {
+    (void)state;
+    const char *rig = make_rig();
+    char out[4096], clip[4096];
+    snprintf(out, sizeof out, "%s", test_path("killed.pc2"));
+    snprintf(clip, sizeof clip, "%s", test_path("long.csv"));
+    FILE *f = fopen(clip, "wb");
+    fprintf(f, "time,jawOpen\n");
+    for (int i = 0; i < 3000; i++) fprintf(f, "%.4f,%.4f\n", i / 60.0, (i % 60) / 60.0);
+    fclose(f);
+    write_file(out, "old");
+    int old = 0, whole = 0;
+    for (int round = 0; round < 25; round++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            freopen("/dev/null", "w", stderr);
+            execl(PROGRAM, PROGRAM, "convert", rig, out, "--clip", clip, (char *)NULL);
+            _exit(127);
+        }
+        usleep((useconds_t)(round * 1500));
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        struct stat st;
+        assert_int_equal(stat(out, &st), 0);
+        if (st.st_size == 3) old++;
+        else {
+            assert_int_equal(st.st_size, 32 + 3000 * 5 * 12);
+            whole++;
+        }
+    }
+    assert_int_equal(RUN("convert", rig, out, "--clip", clip), 0);
+    assert_true(old + whole == 25);
+    print_message("killed 25 times: %d old, %d new\n", old, whole);
+}
+
+static void test_json_is_json(void **state) {
+    (void)state;
+    if (!test_program("python3")) skip();
+    const char *rig = make_rig();
+    const char *log = test_path("json.txt");
+    const char *info[] = {PROGRAM, "info", rig, "--json", "-q", NULL};
+    assert_int_equal(test_run(info, log), 0);
+    const char *check[] = {"python3", "-c", "import json,sys; d=json.load(open(sys.argv[1])); "
+                           "[d[k] for k in 'vertices triangles components boundary_edges unit height_m frames fps shapes matched warnings'.split()]",
+                           log, NULL};
+    assert_int_equal(test_run(check, NULL), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_help_and_usage),       cmocka_unit_test(test_errors_name_file_and_remedy),
+        cmocka_unit_test(test_round_trip),           cmocka_unit_test(test_dry_run_writes_nothing),
+        cmocka_unit_test(test_kill_during_convert),  cmocka_unit_test(test_json_is_json),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

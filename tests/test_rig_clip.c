@@ -1,0 +1,237 @@
+// Clips: making, checking, sampling, and binding channels to shapes.
+#include "test_rig_head.h"
+
+static FaClip *make(int nframe, int nchan, const char *const *names, double fps) {
+    FaError err = {0};
+    FaClip *clip;
+    CHECK_OK(fa_clip_new(nframe, nchan, names, fps, &clip, &err), &err);
+    CHECK_OK(fa_clip_check(clip, &err), &err);
+    return clip;
+}
+
+static void a_new_clip_is_empty_and_even(void **state) {
+    (void)state;
+    char name[] = "jawOpen";
+    const char *names[] = {name, "b"};
+    FaClip *c = make(4, 2, names, 50);
+    name[0] = 'x';  // names are copied
+    assert_string_equal(c->name[0], "jawOpen");
+    assert_string_equal(c->name[1], "b");
+    for (int f = 0; f < 4; f++) CHECK_NEAR(c->time[f], f / 50.0, 0);
+    for (int i = 0; i < 8; i++) CHECK_NEAR(c->weight[i], 0, 0);
+    assert_null(c->head);
+    fa_clip_free(c);
+    c = make(1, 0, NULL, 24);
+    fa_clip_free(c);
+    fa_clip_free(NULL);
+    static const double rates[] = {0, -1, NAN, INFINITY};
+    for (int i = 0; i < FA_COUNT(rates); i++) assert_int_equal(fa_clip_new(1, 1, names, rates[i], &c, NULL), FA_E_ARG);
+    assert_int_equal(fa_clip_new(0, 1, names, 30, &c, NULL), FA_E_ARG);
+    assert_null(c);
+}
+
+static void check_finds_what_is_broken(void **state) {
+    (void)state;
+    const char *names[] = {"a", "b"};
+    FaClip *c = make(5, 2, names, 30);
+    FaError err = {0};
+    c->weight[5] = NAN;
+    assert_int_equal(fa_clip_check(c, &err), FA_E_FORMAT);
+    assert_string_equal(err.place, "frame 2, channel 'b'");
+    c->weight[5] = 0;
+    double t = c->time[3];
+    static const double times[] = {0, NAN, INFINITY, -1};
+    for (int i = 0; i < FA_COUNT(times); i++) {
+        c->time[3] = times[i];
+        err = (FaError){0};
+        assert_int_equal(fa_clip_check(c, &err), FA_E_FORMAT);
+        assert_string_equal(err.place, "frame 3");
+    }
+    c->time[3] = c->time[2];  // equal stamps
+    assert_true(fa_clip_check(c, NULL) < 0);
+    c->time[3] = t;
+    c->head = FA_NEW(5, FaPose);
+    assert_true(fa_clip_check(c, NULL) < 0);  // quaternions of length 0
+    for (int f = 0; f < 5; f++) c->head[f].q[3] = 1;
+    CHECK_OK(fa_clip_check(c, &err), &err);
+    c->head[4].p[1] = NAN;
+    assert_true(fa_clip_check(c, NULL) < 0);
+    fa_clip_free(c);
+}
+
+static void sampling_is_linear_and_held_outside(void **state) {
+    (void)state;
+    const char *names[] = {"a"};
+    FaClip *c = make(3, 1, names, 10);
+    c->time[2] = 0.4;  // a gap
+    c->weight[0] = 1;
+    c->weight[1] = 3;
+    c->weight[2] = -3;
+    static const double at[][2] = {{-5, 1}, {0, 1}, {0.05, 2}, {0.1, 3}, {0.25, 0}, {0.4, -3}, {9, -3}, {INFINITY, -3}, {-INFINITY, 1}, {NAN, 1}};
+    for (int i = 0; i < FA_COUNT(at); i++) {
+        float w = 99;
+        FaPose pose;
+        fa_clip_sample(c, at[i][0], &w, &pose);
+        CHECK_NEAR(w, at[i][1], 1e-6);
+        CHECK_NEAR(pose.q[3], 1, 0);  // no head motion: identity
+        fa_clip_sample(c, at[i][0], NULL, NULL);
+    }
+    fa_clip_free(c);
+}
+
+static void heads_turn_along_the_shorter_arc(void **state) {
+    (void)state;
+    FaClip *c = make(2, 0, NULL, 1);
+    c->head = FA_NEW(2, FaPose);
+    for (int sign = -1; sign <= 1; sign += 2)
+        for (int k = 0; k < 4; k++) {
+            static const double angles[] = {1e-5, 0.02, 1.0, 3.0};
+            double a = angles[k];
+            c->head[0] = (FaPose){{0, 0, 0, 1}, {0, 0, 0}};
+            c->head[1] = (FaPose){{0, sign * sin(a / 2), 0, sign * cos(a / 2)}, {1, 2, 3}};  // both signs are one rotation
+            for (double u = 0; u <= 1; u += 0.125) {
+                FaPose p;
+                fa_clip_sample(c, u, NULL, &p);
+                double s = p.q[3] < 0 ? -1 : 1;
+                CHECK_NEAR(s * p.q[1], sin(u * a / 2), 1e-9);
+                CHECK_NEAR(s * p.q[3], cos(u * a / 2), 1e-9);
+                CHECK_NEAR(p.p[2], 3 * u, 1e-12);
+            }
+        }
+    fa_clip_free(c);
+}
+
+// --- binding ------------------------------------------------------------------------------------------------------
+
+static FaRig *rig_of(const char *const *names, int n) {
+    FaError err = {0};
+    FaRigDraft *d;
+    FaRig *rig;
+    CHECK_OK(fai_draft_new(&d, &err), &err);
+    CHECK_OK(head_fill(d, &(HeadOptions){.no_shapes = true}, &err), &err);
+    for (int i = 0; i < n; i++) CHECK_OK(fai_draft_shape_sparse(d, names[i], 1, &i, (float[]){0.01f, 0, 0}, 0, &err), &err);
+    CHECK_OK(fai_draft_finish(d, NULL, NULL, &rig, &err), &err);
+    return rig;
+}
+
+static void bind(const char *const *shapes, int ns, const char *const *chans, int nc, FaBinding *b) {
+    FaError err = {0};
+    FaRig *rig = rig_of(shapes, ns);
+    FaClip *clip = make(1, nc, chans, 30);
+    CHECK_OK(fa_clip_bind(clip, rig, b, &err), &err);
+    assert_int_equal(b->nshape, ns);
+    fa_clip_free(clip);
+    fa_rig_free(rig);
+}
+
+static void exact_names_come_first(void **state) {
+    (void)state;
+    static const char *const shapes[] = {"jawOpen", "mouthSmile_L", "custom", "tail"};
+    static const char *const chans[] = {"JawOpen", "jawOpen", "MouthSmileLeft", "custom", "other"};
+    FaBinding b;
+    bind(shapes, 4, chans, 5, &b);
+    assert_int_equal(b.chan[0], 1);  // not JawOpen
+    assert_int_equal(b.chan[1], 2);
+    assert_int_equal(b.chan[2], 3);
+    assert_int_equal(b.chan[3], -1);
+    assert_int_equal(b.matched, 3);
+    assert_int_equal(b.unused, 2);
+    float out[4];
+    fa_binding_weights(&b, (float[]){9, 0.25f, 0.5f, 2, 9}, out);
+    CHECK_NEAR(out[0], 0.25, 0);
+    CHECK_NEAR(out[1], 0.5, 0);
+    CHECK_NEAR(out[2], 2, 0);
+    CHECK_NEAR(out[3], 0, 0);
+    fa_binding_free(&b);
+    assert_null(b.chan);
+}
+
+static void halves_take_the_whole_and_wholes_the_mean(void **state) {
+    (void)state;
+    static const char *const halves[] = {"browInnerUp_L", "browInnerUp_R", "cheekPuff_L"};
+    static const char *const whole[] = {"browInnerUp", "cheekPuff"};
+    FaBinding b;
+    bind(halves, 3, whole, 2, &b);
+    assert_int_equal(b.chan[0], 0);
+    assert_int_equal(b.chan[1], 0);
+    assert_int_equal(b.chan[2], 1);
+    assert_int_equal(b.unused, 0);
+    fa_binding_free(&b);
+    bind(whole, 2, halves, 3, &b);
+    float out[2];
+    fa_binding_weights(&b, (float[]){0.2f, 0.6f, 0.9f}, out);
+    CHECK_NEAR(out[0], 0.4, 1e-7);
+    CHECK_NEAR(out[1], 0.9f, 0);
+    fa_binding_free(&b);
+    bind(halves, 3, halves, 3, &b);
+    for (int i = 0; i < 3; i++) assert_int_equal(b.chan[i], i);
+    fa_binding_free(&b);
+}
+
+static void one_shape_for_both_sides(void **state) {
+    (void)state;
+    static const char *const shapes[] = {"blink", "Fcl_EYE_Close_L"};
+    static const char *const chans[] = {"EyeBlinkRight", "EyeBlinkLeft"};
+    FaBinding b;
+    float out[2];
+    bind(shapes, 2, chans, 2, &b);
+    fa_binding_weights(&b, (float[]){0.2f, 0.6f}, out);
+    CHECK_NEAR(out[0], 0.4, 1e-7);
+    CHECK_NEAR(out[1], 0.6f, 0);
+    fa_binding_free(&b);
+    // and the other way: one channel moves both sides
+    static const char *const one[] = {"mouthSmile"}, *const two[] = {"mouthSmileLeft", "mouthSmile_R"};
+    bind(two, 2, one, 1, &b);
+    assert_int_equal(b.chan[0], 0);
+    assert_int_equal(b.chan[1], 0);
+    assert_int_equal(b.chan2[0], -1);
+    fa_binding_free(&b);
+}
+
+static void binding_without_memory(void **state) {
+    (void)state;
+    static const char *const names[] = {"jawOpen", "blink", "x"};
+    FaRig *rig = rig_of(names, 3);
+    FaClip *clip = make(1, 3, names, 30);
+    for (long n = 1;; n++) {
+        FaBinding b;
+        test_fail_alloc(n);
+        long before = test_alloc_balance();
+        FaCode rc = fa_clip_bind(clip, rig, &b, NULL);
+        bool failed = test_alloc_failed();
+        test_fail_alloc(0);
+        if (rc >= 0) fa_binding_free(&b);
+        assert_int_equal(test_alloc_balance(), before);
+        assert_int_equal(rc, failed ? FA_E_MEMORY : FA_OK);
+        if (!failed) break;
+    }
+    for (long n = 1;; n++) {
+        FaClip *c;
+        test_fail_alloc(n);
+        long before = test_alloc_balance();
+        FaCode rc = fa_clip_new(3, 3, names, 30, &c, NULL);
+        bool failed = test_alloc_failed();
+        test_fail_alloc(0);
+        fa_clip_free(c);
+        assert_int_equal(test_alloc_balance(), before);
+        assert_int_equal(rc, failed ? FA_E_MEMORY : FA_OK);
+        if (!failed) break;
+    }
+    fa_allocator_set(NULL);
+    fa_clip_free(clip);
+    fa_rig_free(rig);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_clip_is_empty_and_even),
+        cmocka_unit_test(check_finds_what_is_broken),
+        cmocka_unit_test(sampling_is_linear_and_held_outside),
+        cmocka_unit_test(heads_turn_along_the_shorter_arc),
+        cmocka_unit_test(exact_names_come_first),
+        cmocka_unit_test(halves_take_the_whole_and_wholes_the_mean),
+        cmocka_unit_test(one_shape_for_both_sides),
+        cmocka_unit_test(binding_without_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

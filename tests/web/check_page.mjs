@@ -1,0 +1,56 @@
+// The page in a browser: loads without a console error, plays, the sliders move vertices, and the vertices drawn are the
+// ones we computed. usage: node check_page.mjs PAGE.html TRACK FRAMES.pc2 TOLERANCE_MM [PICTURE.png]
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { browse, distance, readPc2 } from './browser.mjs';
+
+const [pagePath, track, pc2Path, tolerance, picture] = process.argv.slice(2);
+const truth = readPc2(readFileSync(pc2Path));
+
+await browse(async (page) => {
+  await page.goto(`file://${resolve(pagePath)}`);
+  await page.waitForFunction('window.fascia?.ready', null, { timeout: 60000 });
+  const index = await page.evaluate((t) => window.fascia.tracks.indexOf(t), track);
+  if (index < 0) throw new Error(`no track '${track}'`);
+
+  // the vertices drawn
+  let worst = 0;
+  for (const f of [0, 1, Math.floor(truth.frames / 3), Math.floor(truth.frames / 2), truth.frames - 1]) {
+    const drawn = await page.evaluate(([i, frame]) => {
+      window.fascia.seek(window.fascia.data.tracks[i].times[frame]);
+      return window.fascia.drawn(i);
+    }, [index, f]);
+    if (drawn.length !== 3 * truth.points) throw new Error(`${drawn.length / 3} vertices drawn, ${truth.points} computed`);
+    worst = Math.max(worst, 1000 * distance(drawn, truth.at(f)));
+  }
+  if (!(worst <= +tolerance)) throw new Error(`drawn vertices are off by ${worst} mm`);
+
+  // play moves time; the sliders move vertices
+  await page.click('#play');
+  await page.waitForFunction(() => window.fascia.frame() > 2, null, { timeout: 20000 });
+  await page.click('#play');
+  const before = await page.evaluate(() => window.fascia.drawn(0));
+  await page.evaluate(() => {
+    const slider = document.querySelector('#shapes input[aria-label=jawOpen]');
+    slider.value = 1;
+    slider.dispatchEvent(new Event('input'));
+  });
+  await page.waitForTimeout(400);
+  const moved = 1000 * distance(before, await page.evaluate(() => window.fascia.drawn(0)));
+  if (!(moved > 5)) throw new Error(`the jawOpen slider moves only ${moved} mm`);
+  await page.click('#reset');
+  await page.click('#heat');
+  await page.click('#wire');
+  await page.waitForTimeout(400);
+  const colours = await page.evaluate(() => {
+    const c = document.querySelector('#view');
+    const copy = document.createElement('canvas');
+    [copy.width, copy.height] = [c.width, c.height];
+    const g = copy.getContext('2d');
+    g.drawImage(c, 0, 0);
+    return new Set(g.getImageData(0, 0, c.width, c.height).data).size;
+  });
+  if (colours < 20) throw new Error('the picture is empty');
+  if (picture) await page.screenshot({ path: picture });
+  console.log(`page: ${truth.frames} frames, drawn vertices within ${worst.toFixed(4)} mm, slider moves ${moved.toFixed(1)} mm`);
+});

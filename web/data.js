@@ -1,0 +1,113 @@
+// The page's data: one gzip block of a JSON header and binary sections, and the evaluation of a frame from it.
+//
+//   "FASCIAPG" | u32 header bytes | header JSON | padding to 8 | sections
+//
+// Every track is the same mesh: positions = base + shapes * weights + its own extra targets * their weights. That is how
+// a glTF engine evaluates morph targets, in the same order and precision.
+
+const TYPES = { f64: Float64Array, f32: Float32Array, u32: Uint32Array, i32: Int32Array, u8: Uint8Array };
+
+async function inflate(base64) {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Response(stream).arrayBuffer();
+}
+
+export async function load(element) {
+  const buffer = await inflate(element.textContent.trim());
+  const magic = new TextDecoder().decode(new Uint8Array(buffer, 0, 8));
+  if (magic !== 'FASCIAPG') throw new Error('this page holds no fascia data');
+  const size = new DataView(buffer).getUint32(8, true);
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 12, size)));
+  const start = Math.ceil((12 + size) / 8) * 8;
+  // {"type": "f32", "offset": 0, "count": 12} becomes a typed array
+  const open = (value) => {
+    if (Array.isArray(value)) return value.map(open);
+    if (!value || typeof value !== 'object') return value;
+    if (value.section) return new TYPES[value.section](buffer, start + value.offset, value.count);
+    return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, open(v)]));
+  };
+  return open(header);
+}
+
+// x += w * deltas of one sparse target
+function add(x, rows, deltas, first, count, w) {
+  for (let e = first; e < first + count; e++) {
+    const v = 3 * rows[e], d = 3 * e;
+    x[v] += w * deltas[d];
+    x[v + 1] += w * deltas[d + 1];
+    x[v + 2] += w * deltas[d + 2];
+  }
+}
+
+// Positions of a mesh that comes along (eyes, teeth), by its own shapes under the track's weights.
+export function evaluatePart(data, part, track, frame, x, override) {
+  x.set(part.base);
+  const n = data.shapes.length;
+  for (const shape of part.shapes) {
+    if (shape.index < 0) continue;
+    const w = override ? override[shape.index] : track.weights ? track.weights[frame * n + shape.index] : 0;
+    if (w !== 0) add(x, part.rows, part.deltas, shape.first, shape.count, w);
+  }
+  return x;
+}
+
+// Positions of a frame of a track. override: shape weights that replace the clip's (then the extra targets are off).
+export function evaluate(data, track, frame, x, override) {
+  x.set(data.base);
+  const n = data.shapes.length;
+  for (let s = 0; s < n; s++) {
+    const w = override ? override[s] : track.weights ? track.weights[frame * n + s] : 0;
+    if (w !== 0) add(x, data.rows, data.deltas, data.shapes[s].first, data.shapes[s].count, w);
+  }
+  if (override || !track.extra) return x;
+  const { first, rows, deltas, weights } = track.extra;
+  const k = first.length - 1;
+  for (let t = 0; t < k; t++) {
+    const w = weights[frame * k + t];
+    if (w !== 0) add(x, rows, deltas, first[t], first[t + 1] - first[t], w);
+  }
+  return x;
+}
+
+// Area-weighted vertex normals; vertices split at seams share theirs through `weld`.
+export function normals(tri, weld, x, out) {
+  out.fill(0);
+  for (let i = 0; i < tri.length; i += 3) {
+    const a = 3 * tri[i], b = 3 * tri[i + 1], c = 3 * tri[i + 2];
+    const ux = x[b] - x[a], uy = x[b + 1] - x[a + 1], uz = x[b + 2] - x[a + 2];
+    const vx = x[c] - x[a], vy = x[c + 1] - x[a + 1], vz = x[c + 2] - x[a + 2];
+    const nx = uy * vz - uz * vy, ny = uz * vx - ux * vz, nz = ux * vy - uy * vx;
+    for (let k = 0; k < 3; k++) {
+      const v = 3 * (weld ? weld[tri[i + k]] : tri[i + k]);
+      out[v] += nx;
+      out[v + 1] += ny;
+      out[v + 2] += nz;
+    }
+  }
+  for (let v = 0; v < out.length; v += 3) {
+    const l = Math.hypot(out[v], out[v + 1], out[v + 2]) || 1;
+    out[v] /= l;
+    out[v + 1] /= l;
+    out[v + 2] /= l;
+  }
+  if (weld)
+    for (let v = 0; v < weld.length; v++) {
+      const r = weld[v];
+      if (r !== v) for (let k = 0; k < 3; k++) out[3 * v + k] = out[3 * r + k];
+    }
+}
+
+// Frame of a track at a time in seconds.
+export function frameAt(track, time) {
+  const t = track.times;
+  let lo = 0, hi = t.length - 1;
+  while (lo < hi) {
+    const mid = (lo + hi + 1) >> 1;
+    if (t[mid] <= time + 1e-9) lo = mid;
+    else hi = mid - 1;
+  }
+  return lo;
+}
