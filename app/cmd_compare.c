@@ -1,6 +1,8 @@
 // fascia compare: how far two animations are apart.
 #include "load.h"
 
+#include <string.h>
+
 static double max_mm = -1;
 static const char *rig_path;
 static bool no_intersections;
@@ -36,6 +38,32 @@ static int print_result(const FaCompare *c) {
     return EXIT_OK;
 }
 
+static FaCode write_page(const char **path, FaSequence *a, FaSequence *b, const FaRig *rig, const FaCompare *c, FaError *err) {
+    const FaRig *faces = rig ? rig : fa_sequence_rig(a) ? fa_sequence_rig(a) : fa_sequence_rig(b);
+    if (!faces) {
+        cli_say("fascia: a page of two caches needs --rig for the faces");
+        return FA_E_ARG;
+    }
+    // the shorter one decides the length; numbers belong to B
+    FaSequence *cut[2] = {0}, *from[2] = {a, b};
+    FaPageNumbers numbers[] = {{"distance, max mm", c->frame_max_mm}, {"distance, mean mm", c->frame_mean_mm}, {"distance, p99 mm", c->frame_p99_mm}};
+    FaPageTrack tracks[2];
+    FaCode rc = FA_OK;
+    for (int i = 0; i < 2 && rc >= 0; i++) {
+        rc = fa_sequence_slice(from[i], 0, (c->frames < fa_sequence_nframe(from[i]) ? c->frames : fa_sequence_nframe(from[i])) - 1, &cut[i], err);
+        const char *slash = strrchr(path[i], '/');
+        tracks[i] = (FaPageTrack){.name = slash && slash[1] ? slash + 1 : path[i], .note = i ? "B" : "A", .seq = cut[i], .clip = fa_sequence_clip(from[i])};
+    }
+    if (rc >= 0 && fa_sequence_nframe(cut[1]) == c->frames) tracks[1].numbers = numbers, tracks[1].nnumbers = 3;
+    FaPageOptions opt = {.title = "fascia compare", .progress = cli_progress};
+    if (rc >= 0) rc = fa_page_save(common.output, faces, tracks, 2, &opt, err);
+    fa_sequence_close(cut[0]);
+    fa_sequence_close(cut[1]);
+    cli_progress_end();
+    if (rc >= 0) cli_say("wrote %s", common.output);
+    return rc;
+}
+
 static int run(int argc, const char **argv) {
     (void)argc;
     FaError err = {0};
@@ -56,6 +84,7 @@ static int run(int argc, const char **argv) {
     }
     cli_progress_end();
     code = print_result(&result);
+    if (common.output && !common.dry_run && write_page(argv, a, b, rig, &result, &err) < 0) code = err.code ? cli_fail(&err) : EXIT_USAGE;
 done:
     fa_compare_free(&result);
     fa_sequence_close(a);
@@ -69,7 +98,8 @@ const Command cmd_compare = {
     .line = "how far two animations are apart, in mm",
     .usage = "compare A B [options]",
     .examples = "  fascia compare before.glb after.pc2               max, mean and p99 distance, crossings, volume\n"
-                "  fascia compare a.pc2 b.pc2 --max-mm 0.05 --json   a check for scripts: exit 1 if further apart\n",
+                "  fascia compare a.pc2 b.pc2 --max-mm 0.05 --json   a check for scripts: exit 1 if further apart\n"
+                "  fascia compare before.glb after.pc2 -o both.html  a page: side by side, overlaid, heat map, chart\n",
     .notes = "A and B may be rigs with animation, PC2, MDD or OBJ sequences. Frames are matched by number when the rates\n"
              "agree and by time when they do not.\n",
     .options = options,

@@ -42,8 +42,9 @@ static FaCode make_head(Demo *d, FaError *err) {
     fa_head_params_seed(&params, (uint64_t)common.seed);
     FaCode rc = fa_head_new(&params, &d->head, err);
     if (rc >= 0) rc = fa_head_clip(clip_name, &d->clip, err);
-    if (rc >= 0) rc = fa_head_rig(d->head, 0, &d->rig, err);
     if (rc >= 0) rc = fa_head_save(d->head, d->clip, false, "fascia " FA_VERSION_TEXT " demo", in_dir(d, "head.glb"), err);
+    // from here on as with anybody's rig: from its file
+    if (rc >= 0) rc = fa_rig_load(in_dir(d, "head.glb"), NULL, &d->rig, err);
     if (rc >= 0) cli_say("  %-14s the head: %d vertices, %d shapes, clip '%s' of %.1f s", "head.glb", d->rig->mesh.nvert, d->rig->nshape, clip_name,
                          d->clip->time[d->clip->nframe - 1]);
     return rc;
@@ -103,62 +104,13 @@ static FaCode draw(Demo *d, FaError *err) {
     return rc;
 }
 
-// The page draws the skin with what shows through it: eyes, teeth, tongue, each with a colour per vertex.
-enum { MOST_PARTS = 16 };
-typedef struct PageParts {
-    FaPagePart part[MOST_PARTS];
-    FaRig *rig[MOST_PARTS];
-    unsigned char *color[MOST_PARTS];  // of the head's part i + 1; [MOST_PARTS - 1]: of the skin
-    int n;
-} PageParts;
-
-static unsigned char *part_colors(const FaHeadPart *p) {
-    static const struct { const char *region; unsigned char rgb[3]; } palette[] = {
-        {"skin", {217, 168, 140}}, {"lip", {190, 118, 108}}, {"sclera", {240, 237, 230}}, {"iris", {92, 128, 140}}, {"pupil", {14, 12, 12}},
-        {"teeth", {238, 230, 212}}, {"gum", {176, 100, 96}}, {"tongue", {178, 98, 94}}, {"bone", {226, 216, 192}}};
-    unsigned char *c = malloc(3 * (size_t)p->mesh.nvert + 1);
-    if (!c) return NULL;
-    memset(c, 200, 3 * (size_t)p->mesh.nvert);
-    for (int f = 0; f < p->mesh.nface; f++)
-        for (size_t k = 0; k < sizeof palette / sizeof *palette; k++) {
-            if (strcmp(palette[k].region, p->region[p->face_region[f]])) continue;
-            for (int e = p->mesh.face_start[f]; e < p->mesh.face_start[f + 1]; e++) memcpy(c + 3 * (size_t)p->mesh.face_vert[e], palette[k].rgb, 3);
-        }
-    return c;
-}
-
-static FaCode page_parts(const FaHead *head, PageParts *out, FaError *err) {
-    FaCode rc = FA_OK;
-    for (int i = 1; i < head->npart && rc >= 0 && out->n < MOST_PARTS - 1; i++) {
-        if (!strcmp(head->part[i].region[0], "bone")) continue;
-        rc = fa_head_rig(head, i, &out->rig[out->n], err);
-        if (rc < 0) break;
-        out->color[out->n] = part_colors(&head->part[i]);
-        out->part[out->n] = (FaPagePart){out->rig[out->n], strstr(head->part[i].name, "eye") ? "eye" : "mouth", out->color[out->n]};
-        out->n++;
-    }
-    out->color[MOST_PARTS - 1] = part_colors(&head->part[0]);
-    return rc;
-}
-
-static void free_page_parts(PageParts *p) {
-    for (int i = 0; i < p->n; i++) {
-        fa_rig_free(p->rig[i]);
-        free(p->color[i]);
-    }
-    free(p->color[MOST_PARTS - 1]);
-}
-
 static FaCode write_page(Demo *d, FaError *err) {
-    PageParts along = {0};
     FaPageNumbers numbers[] = {{"distance to linear, max mm", d->compare.frame_max_mm}, {"distance to linear, mean mm", d->compare.frame_mean_mm}};
     FaPageTrack tracks[] = {{.name = "linear", .note = "blendshapes as they are", .seq = d->linear, .clip = d->clip},
                             {.name = "truth", .note = "nonlinear", .seq = d->truth, .clip = d->clip, .numbers = numbers, .nnumbers = 2}};
-    FaCode rc = page_parts(d->head, &along, err);
-    FaPageOptions opt = {.parts = along.part, .nparts = along.n, .color = along.color[MOST_PARTS - 1], .title = "fascia: one head, one clip",
-                         .facts = "fascia demo\nLinear blendshapes beside what real skin does.", .progress = cli_progress};
-    if (rc >= 0) rc = fa_page_save(in_dir(d, "demo.html"), d->rig, tracks, 2, &opt, err);
-    free_page_parts(&along);
+    FaPageOptions opt = {.title = "fascia: one head, one clip", .facts = "fascia demo\nLinear blendshapes beside what real skin does.",
+                         .progress = cli_progress};
+    FaCode rc = fa_page_save(in_dir(d, "demo.html"), d->rig, tracks, 2, &opt, err);
     cli_progress_end();
     if (rc >= 0) cli_say("  %-14s open this one: play, compare, heat map, sliders", "demo.html");
     return rc;

@@ -124,6 +124,22 @@ static int render(FaSequence *seq, const FaRig *rig, const FaClip *clip, FaSeque
     return code;
 }
 
+static int write_page(FaSequence *seq, const FaRig *rig, const FaClip *clip, const char *name) {
+    FaError err = {0};
+    FaPageTrack track = {.name = name, .seq = seq, .clip = clip};
+    if (!rig) return cli_usage("a page of a cache needs --rig for the faces");
+    FaPageOptions opt = {.title = name, .progress = cli_progress};
+    if (!common.dry_run && fa_page_save(common.output, rig, &track, 1, &opt, &err) < 0) return cli_fail(&err);
+    cli_progress_end();
+    cli_say("%s %s", common.dry_run ? "would write" : "wrote", common.output);
+    return EXIT_OK;
+}
+
+static bool is_page(const char *path) {
+    const char *dot = strrchr(path, '.');
+    return dot && !strcmp(dot, ".html");
+}
+
 static int run(int argc, const char **argv) {
     (void)argc;
     if (!common.output) return cli_usage("where to? fascia render %s -o picture.png", argv[0]);
@@ -140,6 +156,7 @@ static int run(int argc, const char **argv) {
         (heat_path && fa_sequence_open(heat_path, &ropt, &against, &err) < 0) ||
         (cache ? fa_sequence_open(argv[0], &ropt, &seq, &err) : fa_sequence_of_clip(rig, clip, &seq, &err)) < 0)
         code = cli_fail(&err);
+    else if (is_page(common.output)) code = write_page(seq, rig, clip ? clip : rig ? rig->clip : NULL, strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0]);
     else code = render(seq, rig, clip ? clip : rig ? rig->clip : NULL, against);
     fa_sequence_close(seq);
     fa_sequence_close(against);
@@ -151,12 +168,13 @@ static int run(int argc, const char **argv) {
 const Command cmd_render = {
     .name = "render",
     .line = "pictures and films: stills, contact sheets, turntables, heat maps",
-    .usage = "render FILE -o PNG|MP4|GIF [options]",
+    .usage = "render FILE -o PNG|MP4|GIF|HTML [options]",
     .examples = "  fascia render head.glb -o head.png                          a still, three quarters\n"
                 "  fascia render head.glb --sheet --size 256x256 -o sheet.png  every shape at weight 1, with captions\n"
                 "  fascia render sim.pc2 --rig head.glb -o film.mp4            a film\n"
                 "  fascia render after.glb --heat before.glb --frame 30 -o heat.png\n"
-                "  fascia render head.glb --weights jawOpen=1 --focus mouth -o mouth.png\n",
+                "  fascia render head.glb --weights jawOpen=1 --focus mouth -o mouth.png\n"
+                "  fascia render head.glb -o head.html                         a page to turn, play and pose it\n",
     .options = options,
     .min_args = 1,
     .max_args = 1,

@@ -55,9 +55,11 @@ static double peak_g(const FaClip *clip, const double at[3]) {
             const FaPose *p = &clip->head[f - 1 + s];
             const double *q = p->q;
             // world = R(q) at + p
-            double u[3] = {2 * (q[1] * at[2] - q[2] * at[1]), 2 * (q[2] * at[0] - q[0] * at[2]), 2 * (q[0] * at[1] - q[1] * at[0])};
+            double u[3] = {2 * (q[1] * at[2] - q[2] * at[1]), 2 * (q[2] * at[0] - q[0] * at[2]),
+                           2 * (q[0] * at[1] - q[1] * at[0])};
             for (int k = 0; k < 3; k++)
-                x[s][k] = p->p[k] + at[k] + q[3] * u[k] + (q[(k + 1) % 3] * u[(k + 2) % 3] - q[(k + 2) % 3] * u[(k + 1) % 3]);
+                x[s][k] =
+                    p->p[k] + at[k] + q[3] * u[k] + (q[(k + 1) % 3] * u[(k + 2) % 3] - q[(k + 2) % 3] * u[(k + 1) % 3]);
         }
         double a = 0;
         for (int k = 0; k < 3; k++) {
@@ -93,8 +95,10 @@ static void test_unknown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_clip), cmocka_unit_test(test_rom_shows_all),
-        cmocka_unit_test(test_runner_feels_two_to_three_g), cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_every_clip),
+        cmocka_unit_test(test_rom_shows_all),
+        cmocka_unit_test(test_runner_feels_two_to_three_g),
+        cmocka_unit_test(test_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

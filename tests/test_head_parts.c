@@ -3,7 +3,8 @@
 
 static void test_parts_are_closed(void **state) {
     (void)state;
-    static const char *const names[] = {"skin", "eye_left", "eye_right", "teeth_upper", "teeth_lower", "gum_upper", "gum_lower", "tongue", "skull", "mandible"};
+    static const char *const names[] = {"skin",      "eye_left",  "eye_right", "teeth_upper", "teeth_lower",
+                                        "gum_upper", "gum_lower", "tongue",    "skull",       "mandible"};
     for (int level = 0; level < 2; level++) {
         FaHead *head = head_at(level, 0, false);
         assert_int_equal(head->npart, FA_COUNT(names));
@@ -44,8 +45,10 @@ static void test_parts_are_in_place(void **state) {
             // the neck is open: rays that leave through it are not told apart, so ask only above it
             if (q[1] > -0.09f) assert_true(head_inside(c, q) == bone);
         }
-        if (bone) assert_true(least > 2e-3);
-        else assert_true(least > 0);
+        if (bone)
+            assert_true(least > 2e-3);
+        else
+            assert_true(least > 0);
     }
     fai_closest_free(c);
     fa_head_free(head);
@@ -67,9 +70,11 @@ static void test_eyes_and_joints(void **state) {
     const FaHeadPart *up = head_part(head, "teeth_upper"), *low = head_part(head, "teeth_lower");
     double uy = 1, uz = 0, ly = -1, lz = 0;
     for (int v = 0; v < up->mesh.nvert; v++)
-        if (fabsf(up->mesh.x[3 * v]) < 0.006f) uy = fmin(uy, up->mesh.x[3 * v + 1]), uz = fmax(uz, up->mesh.x[3 * v + 2]);
+        if (fabsf(up->mesh.x[3 * v]) < 0.006f)
+            uy = fmin(uy, up->mesh.x[3 * v + 1]), uz = fmax(uz, up->mesh.x[3 * v + 2]);
     for (int v = 0; v < low->mesh.nvert; v++)
-        if (fabsf(low->mesh.x[3 * v]) < 0.006f) ly = fmax(ly, low->mesh.x[3 * v + 1]), lz = fmax(lz, low->mesh.x[3 * v + 2]);
+        if (fabsf(low->mesh.x[3 * v]) < 0.006f)
+            ly = fmax(ly, low->mesh.x[3 * v + 1]), lz = fmax(lz, low->mesh.x[3 * v + 2]);
     assert_true(uz - lz > 0.5e-3);
     CHECK_NEAR(uy, -0.0428, 1e-3);
     CHECK_NEAR(ly, -0.0424, 1e-3);
@@ -78,7 +83,9 @@ static void test_eyes_and_joints(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts_are_closed), cmocka_unit_test(test_parts_are_in_place), cmocka_unit_test(test_eyes_and_joints),
+        cmocka_unit_test(test_parts_are_closed),
+        cmocka_unit_test(test_parts_are_in_place),
+        cmocka_unit_test(test_eyes_and_joints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,17 +36,39 @@ static void test_names(void **state) {
 }
 
 // Largest motion and its direction, against measurements of a scanned rig: mm, left side.
-static const struct { const char *name; double peak, dir[3]; } measured[] = {
-    {"browDownLeft", 6.5, {-4.6, -3.5, 2.9}},    {"browInnerUp", 6.1, {0.6, 6.1, 0.1}},       {"browOuterUpLeft", 8.6, {1.9, 8, -2.7}},
-    {"cheekSquintLeft", 6.3, {-0.8, 5.8, 2.2}},  {"eyeBlinkLeft", 9.6, {-0.7, -9.6, 0.2}},    {"eyeLookDownLeft", 7.7, {-0.2, -7.7, -0.1}},
-    {"eyeLookUpLeft", 3.7, {0.3, 3.5, -1.1}},    {"eyeSquintLeft", 3.7, {-2.7, 2.6, 0.3}},    {"eyeWideLeft", 3.5, {0.4, 3.3, -1.1}},
-    {"jawForward", 11.2, {0, -1.7, 11}},         {"jawLeft", 8.9, {8.9, 0.3, -0.1}},          {"jawOpen", 42, {0, -30, -29}},
-    {"mouthClose", 41.8, {0, 38, 17}},           {"mouthDimpleLeft", 8.9, {1.3, 5.8, -6.5}},  {"mouthFrownLeft", 6.1, {1.9, -5.1, -2.7}},
-    {"mouthFunnel", 11.7, {-0.5, -8.4, 8.1}},    {"mouthLeft", 18.8, {17.2, -0.4, 7.7}},      {"mouthLowerDownLeft", 4.6, {1, -4.2, -1.5}},
-    {"mouthPressLeft", 4.3, {-0.3, 4.1, 1.4}},   {"mouthPucker", 12.4, {-5.1, 2.3, 11}},      {"mouthRollUpper", 11.6, {0, -0.9, -11.6}},
-    {"mouthShrugLower", 11.3, {0, 11.1, 2.1}},   {"mouthShrugUpper", 6.2, {0, 6.1, 1}},       {"mouthSmileLeft", 15.8, {7.3, 10.5, -9.2}},
-    {"mouthStretchLeft", 10.3, {7.5, -2.3, -6.7}}, {"mouthUpperUpLeft", 8.8, {2.2, 8.1, -2.8}}, {"noseSneerLeft", 10.3, {-1.5, 10.2, -0.1}},
-    {"mouthRollLower", 14.2, {0, 0.5, -14.2}},   {"cheekPuff", 14.1, {-2.4, 1.3, 13.8}},
+static const struct {
+    const char *name;
+    double peak, dir[3];
+} measured[] = {
+    {"browDownLeft", 6.5, {-4.6, -3.5, 2.9}},
+    {"browInnerUp", 6.1, {0.6, 6.1, 0.1}},
+    {"browOuterUpLeft", 8.6, {1.9, 8, -2.7}},
+    {"cheekSquintLeft", 6.3, {-0.8, 5.8, 2.2}},
+    {"eyeBlinkLeft", 9.6, {-0.7, -9.6, 0.2}},
+    {"eyeLookDownLeft", 7.7, {-0.2, -7.7, -0.1}},
+    {"eyeLookUpLeft", 3.7, {0.3, 3.5, -1.1}},
+    {"eyeSquintLeft", 3.7, {-2.7, 2.6, 0.3}},
+    {"eyeWideLeft", 3.5, {0.4, 3.3, -1.1}},
+    {"jawForward", 11.2, {0, -1.7, 11}},
+    {"jawLeft", 8.9, {8.9, 0.3, -0.1}},
+    {"jawOpen", 42, {0, -30, -29}},
+    {"mouthClose", 41.8, {0, 38, 17}},
+    {"mouthDimpleLeft", 8.9, {1.3, 5.8, -6.5}},
+    {"mouthFrownLeft", 6.1, {1.9, -5.1, -2.7}},
+    {"mouthFunnel", 11.7, {-0.5, -8.4, 8.1}},
+    {"mouthLeft", 18.8, {17.2, -0.4, 7.7}},
+    {"mouthLowerDownLeft", 4.6, {1, -4.2, -1.5}},
+    {"mouthPressLeft", 4.3, {-0.3, 4.1, 1.4}},
+    {"mouthPucker", 12.4, {-5.1, 2.3, 11}},
+    {"mouthRollUpper", 11.6, {0, -0.9, -11.6}},
+    {"mouthShrugLower", 11.3, {0, 11.1, 2.1}},
+    {"mouthShrugUpper", 6.2, {0, 6.1, 1}},
+    {"mouthSmileLeft", 15.8, {7.3, 10.5, -9.2}},
+    {"mouthStretchLeft", 10.3, {7.5, -2.3, -6.7}},
+    {"mouthUpperUpLeft", 8.8, {2.2, 8.1, -2.8}},
+    {"noseSneerLeft", 10.3, {-1.5, 10.2, -0.1}},
+    {"mouthRollLower", 14.2, {0, 0.5, -14.2}},
+    {"cheekPuff", 14.1, {-2.4, 1.3, 13.8}},
 };
 
 static void test_peaks(void **state) {
@@ -60,10 +82,12 @@ static void test_peaks(void **state) {
             double l = sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
             if (l <= most || head->part[0].mesh.x[3 * s->row[k]] < -1e-6f) continue;
             most = l;
-            len = sqrt(measured[i].dir[0] * measured[i].dir[0] + measured[i].dir[1] * measured[i].dir[1] + measured[i].dir[2] * measured[i].dir[2]);
+            len = sqrt(measured[i].dir[0] * measured[i].dir[0] + measured[i].dir[1] * measured[i].dir[1] +
+                       measured[i].dir[2] * measured[i].dir[2]);
             cosine = (d[0] * measured[i].dir[0] + d[1] * measured[i].dir[1] + d[2] * measured[i].dir[2]) / (l * len);
         }
-        if (fabs(most - measured[i].peak) > 0.4 * measured[i].peak) fail_msg("%s moves %.1f mm, measured %.1f", s->name, most, measured[i].peak);
+        if (fabs(most - measured[i].peak) > 0.4 * measured[i].peak)
+            fail_msg("%s moves %.1f mm, measured %.1f", s->name, most, measured[i].peak);
         // mouthLeft is told at the far corner, whichever side that is
         if (cosine < 0.75) fail_msg("%s goes another way: cosine %.2f", s->name, cosine);
     }
@@ -99,14 +123,15 @@ static void test_sides_mirror(void **state) {
 // mouthClose is made to be added to jawOpen: alone it lifts the lower lip through the upper one.
 static void test_nothing_crosses(void **state) {
     (void)state;
-    int levels = getenv("FASCIA_FULL") ? 3 : 2;  // the finest on demand
+    int levels = getenv("FASCIA_FULL") ? 3 : 2; // the finest on demand
     for (int level = 0; level < levels; level++) {
         FaHead *head = head_at(level, 0, true);
         const FaHeadPart *skin = &head->part[0];
         for (int i = 0; i < skin->nshape; i++) {
             float *x = head_apply(skin, &skin->shape[i]);
             int n = head_crossings(&skin->mesh, x);
-            if (n && strcmp(skin->shape[i].name, "mouthClose") != 0) fail_msg("level %d: %s: %d crossings", level, skin->shape[i].name, n);
+            if (n && strcmp(skin->shape[i].name, "mouthClose") != 0)
+                fail_msg("level %d: %s: %d crossings", level, skin->shape[i].name, n);
             free(x);
         }
         fa_head_free(head);
@@ -144,12 +169,16 @@ static void test_eyes_turn(void **state) {
     int pole = 0;
     for (int v = 0; v < eye->mesh.nvert; v++)
         if (eye->mesh.x[3 * v + 2] > eye->mesh.x[3 * pole + 2]) pole = v;
-    static const struct { const char *name; int axis, sign; } look[] = {
+    static const struct {
+        const char *name;
+        int axis, sign;
+    } look[] = {
         {"eyeLookUpLeft", 1, 1}, {"eyeLookDownLeft", 1, -1}, {"eyeLookOutLeft", 0, 1}, {"eyeLookInLeft", 0, -1}};
     for (int i = 0; i < FA_COUNT(look); i++) {
         float *x = head_apply(eye, head_shape(eye, look[i].name));
         assert_true(look[i].sign * (x[3 * pole + look[i].axis] - eye->mesh.x[3 * pole + look[i].axis]) > 4e-3);
-        for (int v = 0; v < eye->mesh.nvert; v++) CHECK_NEAR(head_distance(x + 3 * v, c), head_distance(eye->mesh.x + 3 * v, c), 1e-6);
+        for (int v = 0; v < eye->mesh.nvert; v++)
+            CHECK_NEAR(head_distance(x + 3 * v, c), head_distance(eye->mesh.x + 3 * v, c), 1e-6);
         free(x);
     }
     assert_null(head_shape(eye, "eyeLookUpRight"));
@@ -170,7 +199,9 @@ static void test_blink_closes(void **state) {
         int seen = 0, rays = 0;
         for (int i = -40; i <= 40; i++) {
             for (int j = -40; j <= 40; j++) {
-                float o[3] = {(float)head->eye[0][0] + 0.3e-3f * (float)i, (float)head->eye[0][1] + 0.3e-3f * (float)j, 0.15f}, back[3] = {0, 0, -1};
+                float o[3] = {(float)head->eye[0][0] + 0.3e-3f * (float)i, (float)head->eye[0][1] + 0.3e-3f * (float)j,
+                              0.15f},
+                      back[3] = {0, 0, -1};
                 FaHit e = fai_closest_ray(globe, o, back, 0, 1), l = fai_closest_ray(lids, o, back, 0, 1);
                 if (e.tri < 0) continue;
                 rays++;
@@ -181,7 +212,8 @@ static void test_blink_closes(void **state) {
         assert_true(rays > 4000);
         if (seen > 90) fail_msg("%d of %d rays see the eye", seen, rays);
         float c[3] = {(float)head->eye[0][0], (float)head->eye[0][1], (float)head->eye[0][2]};
-        for (int v = 0; v < skin->mesh.nvert; v++) assert_true(head_distance(x + 3 * v, c) > head->eye_radius + 0.05e-3);
+        for (int v = 0; v < skin->mesh.nvert; v++)
+            assert_true(head_distance(x + 3 * v, c) > head->eye_radius + 0.05e-3);
         fai_closest_free(lids);
         fai_closest_free(globe);
         free(x);
@@ -220,7 +252,8 @@ static double truth_against_linear(const FaHead *head, int part, const float *w,
     float *t = malloc((size_t)p->mesh.nvert * 3 * sizeof(float)), *x = head_apply(p, NULL);
     for (int s = 0; s < p->nshape; s++)
         for (int i = 0; i < p->shape[s].count; i++)
-            for (int k = 0; k < 3; k++) x[3 * p->shape[s].row[i] + k] += w[p->shape[s].arkit] * p->shape[s].delta[3 * i + k];
+            for (int k = 0; k < 3; k++)
+                x[3 * p->shape[s].row[i] + k] += w[p->shape[s].arkit] * p->shape[s].delta[3 * i + k];
     CHECK_OK(fa_head_truth(head, part, w, t, &err), &err);
     double worst = 0;
     for (int v = 0; v < p->mesh.nvert; v++) {
@@ -296,11 +329,16 @@ static void test_truth_stops_lips(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),           cmocka_unit_test(test_peaks),
-        cmocka_unit_test(test_sides_mirror),    cmocka_unit_test(test_nothing_crosses),
-        cmocka_unit_test(test_jaw_turns_rigidly), cmocka_unit_test(test_eyes_turn),
-        cmocka_unit_test(test_blink_closes),    cmocka_unit_test(test_close_seals_the_open_jaw),
-        cmocka_unit_test(test_truth_equals_single_shapes), cmocka_unit_test(test_truth_differs_between),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_peaks),
+        cmocka_unit_test(test_sides_mirror),
+        cmocka_unit_test(test_nothing_crosses),
+        cmocka_unit_test(test_jaw_turns_rigidly),
+        cmocka_unit_test(test_eyes_turn),
+        cmocka_unit_test(test_blink_closes),
+        cmocka_unit_test(test_close_seals_the_open_jaw),
+        cmocka_unit_test(test_truth_equals_single_shapes),
+        cmocka_unit_test(test_truth_differs_between),
         cmocka_unit_test(test_truth_stops_lips),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

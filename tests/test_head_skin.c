@@ -1,18 +1,22 @@
 // The skin of the mean head: topology, symmetry, levels, landmarks, lids on the eye, lips that meet.
 #include "test_head_tools.h"
 
+// clang-format off
 static const float landmarks[][3] = {  // mm, left half; the mean of adult faces
-    {73.5f, 29, 14.5f},    {73, 7, 17.5f},        {69.5f, -12.5f, 23.5f}, {65.5f, -31.5f, 29.5f}, {57, -53, 39.5f},      {43, -70, 51.5f},
-    {30.5f, -77, 65.5f},   {15.5f, -80.5f, 80.5f}, {0, -83.5f, 82.5f},     {58, 44, 57},           {49.5f, 52, 68},       {38, 54.5f, 76.5f},
-    {24, 54, 83},          {11.5f, 51, 85.5f},    {0, 29.5f, 85.5f},      {0, 18.5f, 93},         {0, 8, 101},           {0, -4, 108.5f},
-    {12.5f, -19.5f, 86.5f}, {6, -19.5f, 92},       {0, -20, 93.5f},        {44.5f, 26.5f, 64},     {38.5f, 30.5f, 71.5f}, {28, 31.5f, 73.5f},
-    {18.5f, 24.5f, 70},    {27.5f, 23, 72},       {38.5f, 22.5f, 70.5f},  {25.5f, -43, 80},       {17, -36, 90},         {7.5f, -32, 95.5f},
-    {0, -33, 96.5f},       {0, -52, 93.5f},       {10.5f, -51, 92},       {18, -48.5f, 87},       {22, -43, 79.5f},      {10, -41, 89},
-    {0, -41, 91},          {0, -42, 90.5f},       {10.5f, -42, 88.5f},    {0, 137, -22},          {0, 44, -109},         {0, 47, 85.5f},
-    {0, 34, 84.5f},        {0, -7, 109},          {0, -21.5f, 93.5f},     {0, -61, 87.5f},        {0, -70, 88.5f},       {0, -88, 73.5f},
-    {0, -93, 43},          {74, 5.5f, -11.5f},    {62.5f, -47.5f, 7.5f},  {79, 52, -23.5f},       {18.5f, -11, 85.5f},   {48, -5.5f, 70},
-    {33, 9, 72.5f},        {86, 28, -20.5f},      {78, -26, -15.5f},      {91, 8, -37.5f},
+    {73.5f, 29, 14.5f}, {73, 7, 17.5f}, {69.5f, -12.5f, 23.5f}, {65.5f, -31.5f, 29.5f}, {57, -53, 39.5f},
+    {43, -70, 51.5f}, {30.5f, -77, 65.5f}, {15.5f, -80.5f, 80.5f}, {0, -83.5f, 82.5f}, {58, 44, 57},
+    {49.5f, 52, 68}, {38, 54.5f, 76.5f}, {24, 54, 83}, {11.5f, 51, 85.5f}, {0, 29.5f, 85.5f},
+    {0, 18.5f, 93}, {0, 8, 101}, {0, -4, 108.5f}, {12.5f, -19.5f, 86.5f}, {6, -19.5f, 92},
+    {0, -20, 93.5f}, {44.5f, 26.5f, 64}, {38.5f, 30.5f, 71.5f}, {28, 31.5f, 73.5f}, {18.5f, 24.5f, 70},
+    {27.5f, 23, 72}, {38.5f, 22.5f, 70.5f}, {25.5f, -43, 80}, {17, -36, 90}, {7.5f, -32, 95.5f},
+    {0, -33, 96.5f}, {0, -52, 93.5f}, {10.5f, -51, 92}, {18, -48.5f, 87}, {22, -43, 79.5f},
+    {10, -41, 89}, {0, -41, 91}, {0, -42, 90.5f}, {10.5f, -42, 88.5f}, {0, 137, -22},
+    {0, 44, -109}, {0, 47, 85.5f}, {0, 34, 84.5f}, {0, -7, 109}, {0, -21.5f, 93.5f},
+    {0, -61, 87.5f}, {0, -70, 88.5f}, {0, -88, 73.5f}, {0, -93, 43}, {74, 5.5f, -11.5f},
+    {62.5f, -47.5f, 7.5f}, {79, 52, -23.5f}, {18.5f, -11, 85.5f}, {48, -5.5f, 70}, {33, 9, 72.5f},
+    {86, 28, -20.5f}, {78, -26, -15.5f}, {91, 8, -37.5f},
 };
+// clang-format on
 
 static void test_topology(void **state) {
     (void)state;
@@ -68,7 +72,8 @@ static void test_levels_agree(void **state) {
     const FaMesh *fine = &h[2]->part[0].mesh;
     double worst = 0;
     for (int l = 0; l < 2; l++)
-        for (int v = 0; v < h[l]->part[0].mesh.nvert; v++) worst = fmax(worst, head_distance(h[l]->part[0].mesh.x + 3 * v, fine->x + 3 * v));
+        for (int v = 0; v < h[l]->part[0].mesh.nvert; v++)
+            worst = fmax(worst, head_distance(h[l]->part[0].mesh.x + 3 * v, fine->x + 3 * v));
     assert_true(worst < 0.5e-3);
     for (int l = 0; l < 3; l++) fa_head_free(h[l]);
 }
@@ -136,7 +141,8 @@ static void test_same_bits_on_any_threads(void **state) {
             const FaHeadPart *part = &head->part[p];
             hash[run] = fai_hash64(part->mesh.x, (size_t)part->mesh.nvert * 3 * sizeof(float), hash[run]);
             for (int s = 0; s < part->nshape; s++)
-                hash[run] = fai_hash64(part->shape[s].delta, (size_t)part->shape[s].count * 3 * sizeof(float), hash[run]);
+                hash[run] =
+                    fai_hash64(part->shape[s].delta, (size_t)part->shape[s].count * 3 * sizeof(float), hash[run]);
         }
         fa_head_free(head);
     }
@@ -170,9 +176,14 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_topology),       cmocka_unit_test(test_symmetry),  cmocka_unit_test(test_levels_agree),
-        cmocka_unit_test(test_landmarks),      cmocka_unit_test(test_lids_lie_on_the_eye), cmocka_unit_test(test_lips_meet),
-        cmocka_unit_test(test_same_bits_on_any_threads), cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_topology),
+        cmocka_unit_test(test_symmetry),
+        cmocka_unit_test(test_levels_agree),
+        cmocka_unit_test(test_landmarks),
+        cmocka_unit_test(test_lids_lie_on_the_eye),
+        cmocka_unit_test(test_lips_meet),
+        cmocka_unit_test(test_same_bits_on_any_threads),
+        cmocka_unit_test(test_failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

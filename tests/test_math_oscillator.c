@@ -68,7 +68,10 @@ static Params random_params(int i, uint64_t *at) {
 
 static void test_table(void **state) {
     (void)state;
-    static const struct { Params p; double s[4]; } table[] = {
+    static const struct {
+        Params p;
+        double s[4];
+    } table[] = {
         {{1.5, 8, 10}, {0.131892, 0.380430, 0.629243, 0.838236}},
         {{0.8, 7.5, 20}, {0.278480, 0.631902, 0.849409, 0.955353}},
         {{1, 4, 4}, {0.103624, 0.321902, 0.567973, 0.799787}},
@@ -87,10 +90,10 @@ static void test_paper_forms(void **state) {
     for (int i = 1; i <= 40; i++) {
         double t = 0.05 * i, q = -2, g = 1 + (q * t - 1) * exp(q * t);
         CHECK_NEAR(4 * fai_oscillator_response(1, 4, 4, t), g, 1e-15);
-        double q1 = -1, q2 = -3;  // m 1, c 4, k 3
+        double q1 = -1, q2 = -3; // m 1, c 4, k 3
         g = 1 + (q2 * exp(q1 * t) - q1 * exp(q2 * t)) / (q1 - q2);
         CHECK_NEAR(3 * fai_oscillator_response(1, 4, 3, t), g, 1e-15);
-        double q3 = -1, q4 = 5;  // m 1, c 2, k 26
+        double q3 = -1, q4 = 5; // m 1, c 2, k 26
         g = 1 + exp(q3 * t) * (q3 * sin(q4 * t) - q4 * cos(q4 * t)) / q4;
         CHECK_NEAR(26 * fai_oscillator_response(1, 2, 26, t), g, 2e-15);
     }
@@ -159,7 +162,8 @@ static void test_continuity(void **state) {
     for (double t = 0.01; t < 60; t *= 1.37)
         for (double k = 1e-6; k < 1e4; k *= 7.3) {
             double c = 2 * sqrt(k);
-            double below = fai_oscillator_response(1, c * (1 - 1e-13), k, t), above = fai_oscillator_response(1, c * (1 + 1e-13), k, t);
+            double below = fai_oscillator_response(1, c * (1 - 1e-13), k, t),
+                   above = fai_oscillator_response(1, c * (1 + 1e-13), k, t);
             double at_it = fai_oscillator_response(1, c, k, t);
             CHECK_NEAR(below / at_it, 1, 1e-11);
             CHECK_NEAR(above / at_it, 1, 1e-11);
@@ -167,7 +171,7 @@ static void test_continuity(void **state) {
     for (double c = 0; c < 12; c += 0.37)
         for (double k = 0.01; k < 90; k *= 1.9) {
             double before = fai_oscillator_response(1, c, k, 0.01);
-            for (double t = 0.011; t < 3; t += 0.001) {  // g is smooth: |g'| <= 1/sqrt(mk) and <= t/m
+            for (double t = 0.011; t < 3; t += 0.001) { // g is smooth: |g'| <= 1/sqrt(mk) and <= t/m
                 double g = fai_oscillator_response(1, c, k, t);
                 assert_true(fabs(g - before) <= 0.001 * fmin(1 / sqrt(k), t) * (1 + 1e-9) + 1e-15);
                 before = g;
@@ -182,7 +186,8 @@ static void test_boundaries(void **state) {
         Params p = random_params(i, &at);
         // a step of no length changes nothing, exactly
         FaOscillatorStep s = fai_oscillator_step(p.m, p.c, p.k, 0);
-        assert_true(s.xx == 1 && s.vv == 1 && s.xv == 0 && s.vx == 0 && s.x0 == 0 && s.x1 == 0 && s.v0 == 0 && s.v1 == 0);
+        assert_true(s.xx == 1 && s.vv == 1 && s.xv == 0 && s.vx == 0 && s.x0 == 0 && s.x1 == 0 && s.v0 == 0 &&
+                    s.v1 == 0);
         assert_true(fai_oscillator_response(p.m, p.c, p.k, 0) == 0);
         // no initial velocity: g(t) / t^2 -> 1/2m
         double t = 1e-7 / (1 + p.c / p.m + sqrt(p.k / p.m));
@@ -201,7 +206,7 @@ static void test_composition(void **state) {
         double tol = 1e-12 * (1 + fabs(b.xv * b.vx) + b.xx * b.xx);
         CHECK_NEAR(b.xx * b.xx + b.xv * b.vx, a.xx, tol);
         CHECK_NEAR(b.vx * b.xv + b.vv * b.vv, a.vv, tol);
-        CHECK_NEAR(a.xx * a.vv - a.xv * a.vx, exp(-p.c / p.m * h), 1e-11);  // Liouville
+        CHECK_NEAR(a.xx * a.vv - a.xv * a.vx, exp(-p.c / p.m * h), 1e-11); // Liouville
         double x = 0.7, v = -0.2, before = p.k * x * x + p.m * v * v;
         for (int n = 0; n < 50; n++) {
             double nx = a.xx * x + a.xv * v, nv = a.vx * x + a.vv * v, energy = p.k * nx * nx + p.m * nv * nv;

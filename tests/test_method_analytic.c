@@ -1,4 +1,5 @@
-// Analytic dynamics of clips: exact, stable, independent of the frame rate, without allocation, the same for any thread count.
+// Analytic dynamics of clips: exact, stable, independent of the frame rate, without allocation, the same for any thread
+// count.
 #include "test_rig_head.h"
 
 #include "fascia/analytic.h"
@@ -37,14 +38,18 @@ static FaClip *make_clip(const FaRig *rig, int nframe, double fps, WeightFn *fil
     return clip;
 }
 
-// Jumps between random values at multiples of 1/6 s, linear between them: knots of 24, 30, 60 and 120 frames per second.
+// Jumps between random values at multiples of 1/6 s, linear between them: knots of 24, 30, 60 and 120 frames per
+// second.
 static double knots(int s, double t) {
     double at = floor(t * 6 + 1e-9), u = t * 6 - at;
-    double a = fai_random_unit(5, (uint64_t)(1000 * s) + (uint64_t)at), b = fai_random_unit(5, (uint64_t)(1000 * s) + (uint64_t)at + 1);
+    double a = fai_random_unit(5, (uint64_t)(1000 * s) + (uint64_t)at),
+           b = fai_random_unit(5, (uint64_t)(1000 * s) + (uint64_t)at + 1);
     return a + u * (b - a);
 }
 
-static double jumpy(int s, double t) { return fai_random_unit(6, (uint64_t)(100000 * s) + (uint64_t)floor(t * 60 + 0.5)); }
+static double jumpy(int s, double t) {
+    return fai_random_unit(6, (uint64_t)(100000 * s) + (uint64_t)floor(t * 60 + 0.5));
+}
 
 static void add_motion(FaClip *clip) {
     clip->head = fai_resize(NULL, (size_t)clip->nframe * sizeof *clip->head);
@@ -72,8 +77,8 @@ static void runge_kutta(const FaOscillator *o, double h, double w0, double w1, i
 
 // --- exactness ----------------------------------------------------------------------------------------------------
 
-// A ramp from rest has a closed form: y = w - r (c/k - e^(at) (...)); here through the oscillator's ramp response, and in the
-// underdamped case through the textbook's formula.
+// A ramp from rest has a closed form: y = w - r (c/k - e^(at) (...)); here through the oscillator's ramp response, and
+// in the underdamped case through the textbook's formula.
 static void test_ramp(void **state) {
     (void)state;
     FaError err = {0};
@@ -82,12 +87,12 @@ static void test_ramp(void **state) {
     float *x = new_surface(rig), w[NSHAPE] = {0};
     FaInput in = {.weights = w};
     CHECK_OK(fa_method_reset(m, &in, x, &err), &err);
-    double slope = 1.0 / 64, worst = 0;  // exact in floats at multiples of 1/32 s
+    double slope = 1.0 / 64, worst = 0; // exact in floats at multiples of 1/32 s
     for (int f = 1; f <= 400; f++) {
         in.time = f / 32.0;
         for (int s = 0; s < NSHAPE; s++) w[s] = (float)(slope * in.time * (s + 1));
         CHECK_OK(fa_method_step(m, &in, x, NULL, &err), &err);
-        double t = in.time, a = -1, b = 5, lag = 2.0 / 26;  // roots a +- i b; lag c/k
+        double t = in.time, a = -1, b = 5, lag = 2.0 / 26; // roots a +- i b; lag c/k
         // y = t - lag + e^(at) (lag cos bt + q sin bt), y'(0) = 0: 1 + a lag + q b = 0
         double q = -(1 + a * lag) / b, ramp = t - lag + exp(a * t) * (lag * cos(b * t) + q * sin(b * t));
         for (int s = 0; s < NSHAPE; s++) worst = fmax(worst, fabs(fai_analytic_weights(m)[s] - slope * (s + 1) * ramp));
@@ -101,7 +106,8 @@ static void test_ramp(void **state) {
 
 static void test_random_weights(void **state) {
     (void)state;
-    static const char *const params[] = {"{\"preset\":\"soft\"}", "{\"preset\":\"jelly\"}", "{\"preset\":\"firm\"}", "{\"frequency\":3,\"ratio\":4}"};
+    static const char *const params[] = {"{\"preset\":\"soft\"}", "{\"preset\":\"jelly\"}", "{\"preset\":\"firm\"}",
+                                         "{\"frequency\":3,\"ratio\":4}"};
     FaError err = {0};
     FaRig *rig = head_rig(NULL);
     float *x = new_surface(rig), w[NSHAPE];
@@ -115,15 +121,17 @@ static void test_random_weights(void **state) {
             for (int s = 0; s < NSHAPE; s++) w[s] = (float)jumpy(s, f / 60.0);
             CHECK_OK(fa_method_step(m, &in, x, NULL, &err), &err);
             for (int s = 0; s < NSHAPE; s++) {
-                if (f == 0) y[s] = (double)w[s];
-                else runge_kutta(&o, in.time - before, last[s], (double)w[s], 200, &y[s], &v[s]);
+                if (f == 0)
+                    y[s] = (double)w[s];
+                else
+                    runge_kutta(&o, in.time - before, last[s], (double)w[s], 200, &y[s], &v[s]);
                 last[s] = (double)w[s];
                 worst = fmax(worst, fabs(y[s] - fai_analytic_weights(m)[s]));
             }
             before = in.time;
         }
         print_message("%s: worst distance to Runge-Kutta %.1e\n", params[i], worst);
-        CHECK_NEAR(worst, 0, 2e-10);  // what Runge-Kutta leaves
+        CHECK_NEAR(worst, 0, 2e-10); // what Runge-Kutta leaves
         fa_method_close(m);
     }
     free(x);
@@ -160,7 +168,8 @@ static void test_frame_rates(void **state) {
             }
         for (int i = 0; i < 3 * rig->mesh.nvert; i++) far = fmax(far, fabs((double)x[r][i] - (double)x[0][i]));
     }
-    print_message("24/30/60/120 fps: weights differ by %.1e, positions by %.1e m; dynamics move weights by %.2f\n", worst, far, moved);
+    print_message("24/30/60/120 fps: weights differ by %.1e, positions by %.1e m; dynamics move weights by %.2f\n",
+                  worst, far, moved);
     CHECK_NEAR(worst, 0, 1e-6);
     CHECK_NEAR(far, 0, 1e-7);
     assert_true(moved > 0.05);
@@ -168,7 +177,8 @@ static void test_frame_rates(void **state) {
     fa_rig_free(rig);
 }
 
-// Any parameters, any step: never more than the clip's own range times the overshoot of a step, and nothing that is not finite.
+// Any parameters, any step: never more than the clip's own range times the overshoot of a step, and nothing that is not
+// finite.
 static void test_stability(void **state) {
     (void)state;
     FaError err = {0};
@@ -176,7 +186,8 @@ static void test_stability(void **state) {
     float *x = new_surface(rig), w[NSHAPE];
     for (int i = 0; i < 60; i++) {
         char json[200];
-        double m = pow(10, -6 + 9 * fai_random_unit(1, (uint64_t)i)), k = pow(10, -6 + 18 * fai_random_unit(2, (uint64_t)i));
+        double m = pow(10, -6 + 9 * fai_random_unit(1, (uint64_t)i)),
+               k = pow(10, -6 + 18 * fai_random_unit(2, (uint64_t)i));
         double c = 2 * sqrt(m * k) * pow(10, -3 + 5 * fai_random_unit(3, (uint64_t)i));
         snprintf(json, sizeof json, "{\"mass\":%.17g,\"damping\":%.17g,\"stiffness\":%.17g}", m, c, k);
         FaMethod *method = open_with(rig, json);
@@ -186,7 +197,9 @@ static void test_stability(void **state) {
             FaInput in = {.time = time += h * (0.1 + fai_random_unit(5, (uint64_t)f)), .weights = w};
             CHECK_OK(fa_method_step(method, &in, x, NULL, &err), &err);
             // bounded by resonance: gain at resonance 1 / (2 ratio), inputs within 0..1
-            for (int s = 0; s < NSHAPE; s++) assert_true(fabs(fai_analytic_weights(method)[s]) < 2 + 2 / fmin(fa_oscillator_ratio(&(FaOscillator){m, c, k}), 1));
+            for (int s = 0; s < NSHAPE; s++)
+                assert_true(fabs(fai_analytic_weights(method)[s]) <
+                            2 + 2 / fmin(fa_oscillator_ratio(&(FaOscillator){m, c, k}), 1));
         }
         fa_method_close(method);
     }
@@ -237,13 +250,16 @@ static void test_lag_and_overshoot(void **state) {
     FaError err = {0};
     FaRig *rig = head_rig(NULL);
     float *x = new_surface(rig), w[NSHAPE] = {0};
-    static const struct { const char *json; double over; } cases[] = {{"{\"preset\":\"firm\"}", 1}, {"{\"ratio\":0.5,\"frequency\":6}", 1.163}};
+    static const struct {
+        const char *json;
+        double over;
+    } cases[] = {{"{\"preset\":\"firm\"}", 1}, {"{\"ratio\":0.5,\"frequency\":6}", 1.163}};
     for (int i = 0; i < 2; i++) {
         FaMethod *m = open_with(rig, cases[i].json);
         double top = 0, half = 0;
         memset(w, 0, sizeof w);
         CHECK_OK(fa_method_reset(m, &(FaInput){.weights = w}, x, &err), &err);
-        w[3] = w[4] = 1;  // a smile within a tenth of a millisecond
+        w[3] = w[4] = 1; // a smile within a tenth of a millisecond
         for (int f = 0; f < 2000; f++) {
             FaInput in = {.time = 1e-4 + f / 2000.0, .weights = w};
             CHECK_OK(fa_method_step(m, &in, x, NULL, &err), &err);
@@ -251,7 +267,7 @@ static void test_lag_and_overshoot(void **state) {
             top = fmax(top, y);
             if (!(half > 0) && y > 0.5) half = in.time;
         }
-        CHECK_NEAR(top, cases[i].over, 1e-3);  // exp(-pi r / sqrt(1 - r^2)) beyond the target
+        CHECK_NEAR(top, cases[i].over, 1e-3); // exp(-pi r / sqrt(1 - r^2)) beyond the target
         assert_true(half > 0.01 && half < 0.06);
         CHECK_NEAR(fai_analytic_weights(m)[3], 1, 1e-3);
         fa_method_close(m);
@@ -262,9 +278,9 @@ static void test_lag_and_overshoot(void **state) {
 
 // --- the head -----------------------------------------------------------------------------------------------------
 
-// The world knows no fictitious forces: integrate a mass on a spring to a point of the moving head, in world coordinates, and
-// compare it with the method's answer. The velocity coupling that the method leaves out (-2 omega x v) is left out by its
-// counterpart here too: the world's own equation would hold it.
+// The world knows no fictitious forces: integrate a mass on a spring to a point of the moving head, in world
+// coordinates, and compare it with the method's answer. The velocity coupling that the method leaves out (-2 omega x v)
+// is left out by its counterpart here too: the world's own equation would hold it.
 static void test_head_motion(void **state) {
     (void)state;
     FaError err = {0};
@@ -296,10 +312,11 @@ static void test_head_motion(void **state) {
         for (int i = 0; i <= steps; i++) {
             if (f && i == steps) break;
             double h = f ? (clip->time[f] - clip->time[f - 1]) / steps : 0, t = f ? clip->time[f - 1] + h * i : 0;
-            for (int stage = 0; stage < (f ? 2 : 1); stage++) {  // leapfrog in the frame's force
+            for (int stage = 0; stage < (f ? 2 : 1); stage++) { // leapfrog in the frame's force
                 FaMotion mo;
                 fai_pose_curve_eval(curve, t + (stage ? h : 0), &mo);
-                // acceleration that a particle at rest in the head has in the world: p'' + R (alpha x r + omega x (omega x r))
+                // acceleration that a particle at rest in the head has in the world: p'' + R (alpha x r + omega x
+                // (omega x r))
                 double ar[3], wr[3], wwr[3], in_head[3], world[3], g[3] = {0, -9.80665, 0};
                 fai_v3_cross(mo.alpha, rest, ar);
                 fai_v3_cross(mo.omega, rest, wr);
@@ -307,17 +324,18 @@ static void test_head_motion(void **state) {
                 fai_v3_add(ar, wwr, in_head);
                 fai_q_rotate(mo.pose.q, in_head, world);
                 fai_v3_add(world, mo.a, world);
-                fai_v3_sub(g, world, world);  // what acts on the flesh, seen from the world
+                fai_v3_sub(g, world, world); // what acts on the flesh, seen from the world
                 double back[4], acc[3];
                 fai_q_conj(mo.pose.q, back);
                 fai_q_rotate(back, world, acc);
-                acc[1] += 9.80665;  // the sculpted shape holds 1 g upright
+                acc[1] += 9.80665; // the sculpted shape holds 1 g upright
                 if (f == 0) {
                     for (int k = 0; k < 3; k++) d[k] = 0.5 * acc[k] * o.mass / o.stiffness;
                     continue;
                 }
                 double dt = h / 2;
-                for (int k = 0; k < 3; k++) v[k] += dt * (0.5 * acc[k] - (o.stiffness * d[k] + o.damping * v[k]) / o.mass);
+                for (int k = 0; k < 3; k++)
+                    v[k] += dt * (0.5 * acc[k] - (o.stiffness * d[k] + o.damping * v[k]) / o.mass);
                 if (stage == 0)
                     for (int k = 0; k < 3; k++) d[k] += h * v[k];
             }
@@ -342,7 +360,8 @@ static void test_head_motion(void **state) {
     free(linear);
 }
 
-// Tilted and held, flesh sags by m g / k times the change of gravity; upright it does not. Without a curve the poses suffice.
+// Tilted and held, flesh sags by m g / k times the change of gravity; upright it does not. Without a curve the poses
+// suffice.
 static void test_gravity(void **state) {
     (void)state;
     FaError err = {0};
@@ -357,14 +376,16 @@ static void test_gravity(void **state) {
     FaInput in = {.weights = w, .head = {.q = {0, 0, 0, 1}}};
     CHECK_OK(fa_method_reset(m, &in, x, &err), &err);
     assert_memory_equal(x, rig->mesh.x, 3 * (size_t)n * sizeof *x);
-    in.head = (FaPose){.q = {M_SQRT1_2, 0, 0, M_SQRT1_2}, .p = {1, 2, 3}};  // lying on its back
+    in.head = (FaPose){.q = {M_SQRT1_2, 0, 0, M_SQRT1_2}, .p = {1, 2, 3}}; // lying on its back
     for (int f = 1; f < 300; f++) {
         in.time = f / 60.0;
         CHECK_OK(fa_method_step(m, &in, x, NULL, &err), &err);
     }
-    double sag = 0.2 * 9.80665 * o.mass / o.stiffness, down[3], back[4] = {-M_SQRT1_2, 0, 0, M_SQRT1_2}, g[3] = {0, -1, 0};
+    double sag = 0.2 * 9.80665 * o.mass / o.stiffness, down[3], back[4] = {-M_SQRT1_2, 0, 0, M_SQRT1_2},
+           g[3] = {0, -1, 0};
     fai_q_rotate(back, g, down);
-    for (int k = 0; k < 3; k++) CHECK_NEAR((double)x[k] - (double)rig->mesh.x[k], sag * (down[k] - (k == 1 ? -1 : 0)), 1e-6);
+    for (int k = 0; k < 3; k++)
+        CHECK_NEAR((double)x[k] - (double)rig->mesh.x[k], sag * (down[k] - (k == 1 ? -1 : 0)), 1e-6);
     assert_true(sag > 1e-4);
     fa_method_close(m);
     fa_rig_free(rig);
@@ -426,7 +447,8 @@ static void test_vertex_exact(void **state) {
     FaClip *clip = make_clip(rig, 60, 30, knots);
     int n = rig->mesh.nvert;
     FaAnalyticMaps maps = {.vertex = calloc((size_t)n, sizeof(FaOscillator))};
-    for (int v = 0; v < n; v++) maps.vertex[v] = fa_oscillator_of(1 + 0.001 * v, 2 + 8.0 * v / n, 0.1 + 1.5 * (v % 7) / 7);
+    for (int v = 0; v < n; v++)
+        maps.vertex[v] = fa_oscillator_of(1 + 0.001 * v, 2 + 8.0 * v / n, 0.1 + 1.5 * (v % 7) / 7);
     FaMethod *m;
     FaRun *run;
     CHECK_OK(fa_analytic_open(rig, NULL, &maps, &m, &err), &err);
@@ -437,15 +459,18 @@ static void test_vertex_exact(void **state) {
         CHECK_OK(fa_sequence_read(fa_run_sequence(run), f, x, &err), &err);
         fa_rig_blend(rig, clip->weight + f * NSHAPE, linear);
         for (int j = 0; j < 3 * n; j += 5) {
-            if (f == 0) y[j] = (double)linear[j];
-            else runge_kutta(&maps.vertex[j / 3], clip->time[f] - clip->time[f - 1], (double)before[j], (double)linear[j], 60, &y[j], &v[j]);
+            if (f == 0)
+                y[j] = (double)linear[j];
+            else
+                runge_kutta(&maps.vertex[j / 3], clip->time[f] - clip->time[f - 1], (double)before[j],
+                            (double)linear[j], 60, &y[j], &v[j]);
             worst = fmax(worst, fabs(y[j] - (double)x[j]));
             moved = fmax(moved, fabs((double)linear[j] - (double)x[j]));
         }
         memcpy(before, linear, 3 * (size_t)n * sizeof *x);
     }
     assert_true(moved > 1e-3);
-    CHECK_NEAR(worst, 0, 2e-8);  // of float positions
+    CHECK_NEAR(worst, 0, 2e-8); // of float positions
     fa_run_free(run);
     fa_method_close(m);
     fa_clip_free(clip);
@@ -575,7 +600,8 @@ static void test_sculpt(void **state) {
     fa_method_close(m);
     FaParams *p;
     CHECK_OK(fa_params_new("analytic", &p, &err), &err);
-    static const char *const wrong[] = {"nothing=constant:1", "jawOpen", "jawOpen=wave:1", "jawOpen=sine:1", "jawOpen=constant:1:2", "jawOpen=constant:x"};
+    static const char *const wrong[] = {"nothing=constant:1",   "jawOpen",           "jawOpen=wave:1", "jawOpen=sine:1",
+                                        "jawOpen=constant:1:2", "jawOpen=constant:x"};
     for (int i = 0; i < FA_COUNT(wrong); i++) {
         err = (FaError){0};
         CHECK_OK(fa_params_set(p, "sculpt", wrong[i], &err), &err);
@@ -599,7 +625,8 @@ static void test_bad_input(void **state) {
     for (int f = 0; f < 30; f++) {
         for (int s = 0; s < NSHAPE; s++) w[s] = bad[s] = (float)held(s, 0) * (f < 10 ? 1 : 0.5f);
         if (f == 20) bad[3] = NAN, bad[0] = INFINITY;
-        FaInput in = {.time = f / 30.0, .weights = bad, .head = {.q = {0, 0, 0, 1}, .p = {0, f == 25 ? (double)NAN : 0, 0}}};
+        FaInput in = {
+            .time = f / 30.0, .weights = bad, .head = {.q = {0, 0, 0, 1}, .p = {0, f == 25 ? (double)NAN : 0, 0}}};
         CHECK_OK(fa_method_step(m, &in, x, &stats, &err), &err);
         assert_int_equal(stats.clamped, f == 20 ? 2 : 0);
         in.weights = w;
@@ -621,10 +648,12 @@ static void test_bad_input(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ramp),        cmocka_unit_test(test_random_weights), cmocka_unit_test(test_frame_rates),
-        cmocka_unit_test(test_stability),   cmocka_unit_test(test_rest),           cmocka_unit_test(test_lag_and_overshoot),
-        cmocka_unit_test(test_head_motion), cmocka_unit_test(test_gravity),        cmocka_unit_test(test_maps_agree),
-        cmocka_unit_test(test_vertex_exact), cmocka_unit_test(test_threads),       cmocka_unit_test(test_params),
+        cmocka_unit_test(test_ramp),        cmocka_unit_test(test_random_weights),
+        cmocka_unit_test(test_frame_rates), cmocka_unit_test(test_stability),
+        cmocka_unit_test(test_rest),        cmocka_unit_test(test_lag_and_overshoot),
+        cmocka_unit_test(test_head_motion), cmocka_unit_test(test_gravity),
+        cmocka_unit_test(test_maps_agree),  cmocka_unit_test(test_vertex_exact),
+        cmocka_unit_test(test_threads),     cmocka_unit_test(test_params),
         cmocka_unit_test(test_sculpt),      cmocka_unit_test(test_bad_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,10 @@
 
 static void test_table(void **state) {
     (void)state;
-    static const struct { FaOscillator o; double s[4]; } table[] = {
+    static const struct {
+        FaOscillator o;
+        double s[4];
+    } table[] = {
         {{1.5, 8, 10}, {0.131892, 0.380430, 0.629243, 0.838236}},
         {{0.8, 7.5, 20}, {0.278480, 0.631902, 0.849409, 0.955353}},
         {{1, 4, 4}, {0.103624, 0.321902, 0.567973, 0.799787}},
@@ -27,7 +30,7 @@ static void test_table(void **state) {
         CHECK_OK(fa_analytic_response(&table[i].o, 1, &s, &err), &err);
         assert_true(s == 1);
         CHECK_OK(fa_analytic_response(&table[i].o, 1e-9, &s, &err), &err);
-        assert_true(s < 1e-16);  // it starts at rest
+        assert_true(s < 1e-16); // it starts at rest
         CHECK_NEAR(fa_analytic_overshoot(&table[i].o), 1, 1e-12);
     }
 }
@@ -51,7 +54,7 @@ static void test_refusal(void **state) {
     // on either side of the limit
     for (double c = 0; c < 0.01; c += 1e-4) {
         FaOscillator o = {1, c, w2};
-        double g1 = 1 - exp(-c / 2), share = g1 / 2;  // g(1) and max g, nearly
+        double g1 = 1 - exp(-c / 2), share = g1 / 2; // g(1) and max g, nearly
         if (fabs(share - 1e-3) < 5e-5) continue;
         assert_int_equal(fa_analytic_response(&o, 0.5, &s, NULL) == FA_OK, share > 1e-3);
     }
@@ -88,15 +91,19 @@ static void test_slider(void **state) {
 // --- forces -------------------------------------------------------------------------------------------------------
 
 static double force_at(const FaForce *f, double t) {
-    return f->kind == FA_FORCE_CONSTANT ? f->size : f->kind == FA_FORCE_LINEAR ? f->size * t : f->size * sin(2 * M_PI * f->rate * t + f->phase);
+    return f->kind == FA_FORCE_CONSTANT ? f->size
+           : f->kind == FA_FORCE_LINEAR ? f->size * t
+                                        : f->size * sin(2 * M_PI * f->rate * t + f->phase);
 }
 
 static double integrate(const FaOscillator *o, const FaForce *f, double end, int n) {
     long double x = 0, v = 0, h = (long double)end / n;
-#define ACC(t, px, pv) ((o->stiffness * force_at(f, (double)(t)) - o->damping * (pv) - o->stiffness * (px)) / o->mass)
+#define ACC(t, px, pv) ((o->stiffness * force_at(f, (double)(t)) - o->damping * (pv)-o->stiffness * (px)) / o->mass)
     for (int i = 0; i < n; i++) {
-        long double t = h * i, k1x = v, k1v = ACC(t, x, v), k2x = v + h / 2 * k1v, k2v = ACC(t + h / 2, x + h / 2 * k1x, k2x);
-        long double k3x = v + h / 2 * k2v, k3v = ACC(t + h / 2, x + h / 2 * k2x, k3x), k4x = v + h * k3v, k4v = ACC(t + h, x + h * k3x, k4x);
+        long double t = h * i, k1x = v, k1v = ACC(t, x, v), k2x = v + h / 2 * k1v,
+                    k2v = ACC(t + h / 2, x + h / 2 * k1x, k2x);
+        long double k3x = v + h / 2 * k2v, k3v = ACC(t + h / 2, x + h / 2 * k2x, k3x), k4x = v + h * k3v,
+                    k4v = ACC(t + h, x + h * k3x, k4x);
         x += h / 6 * (k1x + 2 * k2x + 2 * k3x + k4x);
         v += h / 6 * (k1v + 2 * k2v + 2 * k3v + k4v);
     }
@@ -108,10 +115,13 @@ static void test_forces(void **state) {
     (void)state;
     double w = 2 * M_PI * 3, worst = 0;
     // under, over, critical and undamped; the sine below, above and at resonance
-    FaOscillator all[] = {{1, 2, 26}, {1, 9, 8}, {2, 8, 8}, {1, 0, w * w}, {1, 1e-9, w * w}, {0.5, 3, 900}, {1, 2 * w, w * w}};
+    FaOscillator all[] = {{1, 2, 26},       {1, 9, 8},     {2, 8, 8},        {1, 0, w * w},
+                          {1, 1e-9, w * w}, {0.5, 3, 900}, {1, 2 * w, w * w}};
     for (int i = 0; i < FA_COUNT(all); i++) {
-        FaForce forces[] = {{FA_FORCE_CONSTANT, 0.7, 0, 0}, {FA_FORCE_LINEAR, -0.4, 0, 0}, {FA_FORCE_SINE, 0.6, 3, 0}, {FA_FORCE_SINE, 0.6, 3 + 1e-9, 1},
-                            {FA_FORCE_SINE, 1, 0.2, 2}, {FA_FORCE_SINE, 1, 11, -1}, {FA_FORCE_SINE, 1, 0, M_PI / 2}};
+        FaForce forces[] = {{FA_FORCE_CONSTANT, 0.7, 0, 0}, {FA_FORCE_LINEAR, -0.4, 0, 0},
+                            {FA_FORCE_SINE, 0.6, 3, 0},     {FA_FORCE_SINE, 0.6, 3 + 1e-9, 1},
+                            {FA_FORCE_SINE, 1, 0.2, 2},     {FA_FORCE_SINE, 1, 11, -1},
+                            {FA_FORCE_SINE, 1, 0, M_PI / 2}};
         for (int j = 0; j < FA_COUNT(forces); j++)
             for (double t = 0.01; t < 4; t *= 4.9) {
                 double got = fa_analytic_force(&all[i], &forces[j], t), want = integrate(&all[i], &forces[j], t, 20000);
@@ -123,8 +133,8 @@ static void test_forces(void **state) {
     print_message("forces: worst error %.1e\n", worst);
     // a constant force of size 1 settles at 1, a slow sine of phase 90 degrees is the constant one
     CHECK_NEAR(fa_analytic_force(&all[0], &(FaForce){FA_FORCE_CONSTANT, 1, 0, 0}, 60), 1, 1e-12);
-    CHECK_NEAR(fa_analytic_force(&all[0], &(FaForce){FA_FORCE_SINE, 1, 0, M_PI / 2}, 0.5), fa_analytic_force(&all[0], &(FaForce){FA_FORCE_CONSTANT, 1, 0, 0}, 0.5),
-               1e-14);
+    CHECK_NEAR(fa_analytic_force(&all[0], &(FaForce){FA_FORCE_SINE, 1, 0, M_PI / 2}, 0.5),
+               fa_analytic_force(&all[0], &(FaForce){FA_FORCE_CONSTANT, 1, 0, 0}, 0.5), 1e-14);
     FaForce f;
     CHECK_OK(fa_force_parse("sine:0.2:4:90", &f, NULL), NULL);
     assert_true(f.kind == FA_FORCE_SINE && f.size == 0.2 && f.rate == 4 && fabs(f.phase - M_PI / 2) < 1e-15);
@@ -136,7 +146,8 @@ static void test_explore(void **state) {
     (void)state;
     assert_true(fa_explore_count(5, 3) == 242);
     assert_true(fa_explore_count(5, 11) == 161050);
-    assert_true(fa_explore_count(60, 11) == 0 && fa_explore_count(63, 2) == ((uint64_t)1 << 63) - 1 && fa_explore_count(0, 3) == 0);
+    assert_true(fa_explore_count(60, 11) == 0 && fa_explore_count(63, 2) == ((uint64_t)1 << 63) - 1 &&
+                fa_explore_count(0, 3) == 0);
     // all different, all normalised; raw ones on the levels
     double w[5], sum = 0;
     bool seen[243] = {false};
@@ -161,8 +172,11 @@ static void test_permutations(void **state) {
     assert_true(fa_permutation_count(5) == 325 && fa_permutation_count(1) == 1 && fa_permutation_count(3) == 15);
     assert_true(fa_permutation_count(20) == 6613313319248080000u && fa_permutation_count(21) == 0);
     // the paper's examples
-    static const struct { uint64_t i; int n[5]; } known[] = {{1, {1, 0, 0, 0, 0}}, {2, {0, 2, 0, 0, 0}}, {5, {0, 0, 0, 0, 5}},
-                                                              {6, {1, 2, 0, 0, 0}}, {25, {5, 4, 0, 0, 0}}, {325, {5, 4, 3, 2, 1}}};
+    static const struct {
+        uint64_t i;
+        int n[5];
+    } known[] = {{1, {1, 0, 0, 0, 0}}, {2, {0, 2, 0, 0, 0}},  {5, {0, 0, 0, 0, 5}},
+                 {6, {1, 2, 0, 0, 0}}, {25, {5, 4, 0, 0, 0}}, {325, {5, 4, 3, 2, 1}}};
     int p[20];
     for (int i = 0; i < FA_COUNT(known); i++) {
         fa_permutation_at(5, known[i].i, p);
@@ -229,11 +243,12 @@ static void test_candidates(void **state) {
     FaCandidateOptions opt = {.target = five, .ntarget = 5, .levels = 3, .time = moments, .ntime = 6};
     FaCandidates *c;
     CHECK_OK(fa_candidates_new(rig, &o, &opt, &c, &err), &err);
-    assert_true(fa_candidates_count(c) == 1452);  // as the paper counts
+    assert_true(fa_candidates_count(c) == 1452); // as the paper counts
     FaSequence *seq = fa_candidates_sequence(c);
     assert_int_equal(fa_sequence_nframe(seq), 1452);
     // number 6 * 4 + 2: combination 5 = (2, 1, 0, 0, 0) / 2 -> 2/3, 1/3; moment 0.4
-    float w[HEAD_SHAPES], *x = malloc(3 * (size_t)rig->mesh.nvert * sizeof *x), *want = malloc(3 * (size_t)rig->mesh.nvert * sizeof *x);
+    float w[HEAD_SHAPES], *x = malloc(3 * (size_t)rig->mesh.nvert * sizeof *x),
+                          *want = malloc(3 * (size_t)rig->mesh.nvert * sizeof *x);
     fa_candidates_weights(c, 26, w);
     CHECK_NEAR((double)w[2], 0.321902 * 2 / 3, 1e-6);
     CHECK_NEAR((double)w[3], 0.321902 / 3, 1e-6);
@@ -386,9 +401,10 @@ static void test_pick(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),   cmocka_unit_test(test_refusal),      cmocka_unit_test(test_slider), cmocka_unit_test(test_forces),
-        cmocka_unit_test(test_explore), cmocka_unit_test(test_permutations), cmocka_unit_test(test_draws),  cmocka_unit_test(test_candidates),
-        cmocka_unit_test(test_streaming), cmocka_unit_test(test_pick),
+        cmocka_unit_test(test_table),  cmocka_unit_test(test_refusal),    cmocka_unit_test(test_slider),
+        cmocka_unit_test(test_forces), cmocka_unit_test(test_explore),    cmocka_unit_test(test_permutations),
+        cmocka_unit_test(test_draws),  cmocka_unit_test(test_candidates), cmocka_unit_test(test_streaming),
+        cmocka_unit_test(test_pick),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

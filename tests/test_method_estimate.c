@@ -15,14 +15,15 @@ static FaClip *make_clip(const FaRig *rig, double fps, double size) {
     for (int f = 0; f < N; f++)
         for (int s = 0; s < rig->nshape; s++) {
             double t = clip->time[f] * 3 + 0.13 * s, u = fmin((t - floor(t)) * 4, 1);
-            double a = fai_random_unit(1, (uint64_t)(100 * s) + (uint64_t)t), b = fai_random_unit(1, (uint64_t)(100 * s) + (uint64_t)t + 1);
+            double a = fai_random_unit(1, (uint64_t)(100 * s) + (uint64_t)t),
+                   b = fai_random_unit(1, (uint64_t)(100 * s) + (uint64_t)t + 1);
             clip->weight[f * rig->nshape + s] = (float)(size * (a + u * (b - a)));
         }
     return clip;
 }
 
 typedef struct Capture {
-    float *x;      // (N x nvert x 3)
+    float *x; // (N x nvert x 3)
     int nvert;
 } Capture;
 
@@ -34,7 +35,8 @@ static FaCode read_capture(void *user, int frame, float *x, FaError *err) {
 }
 
 // The clip under an oscillator (per vertex if maps are given; NULL: linear), with noise in m per coordinate.
-static FaSequence *capture(const FaRig *rig, const FaClip *clip, const FaOscillator *o, const FaOscillator *vertex, double noise, Capture *c) {
+static FaSequence *capture(const FaRig *rig, const FaClip *clip, const FaOscillator *o, const FaOscillator *vertex,
+                           double noise, Capture *c) {
     FaError err = {0};
     size_t n3 = 3 * (size_t)rig->mesh.nvert;
     *c = (Capture){malloc(N * n3 * sizeof(float)), rig->mesh.nvert};
@@ -48,13 +50,16 @@ static FaSequence *capture(const FaRig *rig, const FaClip *clip, const FaOscilla
         CHECK_OK(fa_params_set_number(p, "stiffness", o->stiffness, &err), &err);
     }
     FaAnalyticMaps maps = {.vertex = (FaOscillator *)vertex};
-    if (!o && !vertex) CHECK_OK(fa_method_open("linear", rig, NULL, &m, &err), &err);
-    else CHECK_OK(fa_analytic_open(rig, p, &maps, &m, &err), &err);
+    if (!o && !vertex)
+        CHECK_OK(fa_method_open("linear", rig, NULL, &m, &err), &err);
+    else
+        CHECK_OK(fa_analytic_open(rig, p, &maps, &m, &err), &err);
     CHECK_OK(fa_run_new(m, clip, &run, &err), &err);
     for (int f = 0; f < N; f++) {
         float *x = c->x + (size_t)f * n3;
         CHECK_OK(fa_sequence_read(fa_run_sequence(run), f, x, &err), &err);
-        for (size_t i = 0; noise > 0 && i < n3; i++) x[i] += (float)(noise * fai_random_normal(9, (uint64_t)f * n3 + i));
+        for (size_t i = 0; noise > 0 && i < n3; i++)
+            x[i] += (float)(noise * fai_random_normal(9, (uint64_t)f * n3 + i));
     }
     fa_run_free(run);
     fa_method_close(m);
@@ -66,8 +71,10 @@ static FaSequence *capture(const FaRig *rig, const FaClip *clip, const FaOscilla
 
 static void test_global(void **state) {
     (void)state;
-    static const struct { double hz, ratio, noise, within; } cases[] = {
-        {6, 0.5, 0, 0.01},  {3, 0.15, 0, 0.01},   {9, 1.0, 0, 0.01},    {2, 2.0, 0, 0.01},
+    static const struct {
+        double hz, ratio, noise, within;
+    } cases[] = {
+        {6, 0.5, 0, 0.01},   {3, 0.15, 0, 0.01},   {9, 1.0, 0, 0.01},   {2, 2.0, 0, 0.01},
         {6, 0.5, 1e-4, 0.1}, {3, 0.15, 1e-4, 0.1}, {9, 1.0, 1e-4, 0.1}, {2, 2.0, 1e-4, 0.1},
     };
     FaRig *rig = head_rig(NULL);
@@ -79,9 +86,12 @@ static void test_global(void **state) {
         FaSequence *seq = capture(rig, clip, &o, NULL, cases[i].noise, &c);
         FaEstimate e;
         CHECK_OK(fa_analytic_estimate(rig, clip, seq, &(FaEstimateOptions){.mass = 2}, &e, &err), &err);
-        print_message("%.0f Hz, ratio %.2f, noise %.1f mm: off by %.2g %% and %.2g %% (says %.2g and %.2g), residual %.4f mm of %.3f\n", cases[i].hz, cases[i].ratio,
-                      1e3 * cases[i].noise, 100 * fabs(e.oscillator.damping / o.damping - 1), 100 * fabs(e.oscillator.stiffness / o.stiffness - 1),
-                      100 * e.ratio_error, 100 * e.frequency_error, e.residual_mm, e.linear_mm);
+        print_message("%.0f Hz, ratio %.2f, noise %.1f mm: off by %.2g %% and %.2g %% (says %.2g and %.2g), residual "
+                      "%.4f mm of %.3f\n",
+                      cases[i].hz, cases[i].ratio, 1e3 * cases[i].noise,
+                      100 * fabs(e.oscillator.damping / o.damping - 1),
+                      100 * fabs(e.oscillator.stiffness / o.stiffness - 1), 100 * e.ratio_error,
+                      100 * e.frequency_error, e.residual_mm, e.linear_mm);
         CHECK_NEAR(e.oscillator.mass, 2, 0);
         CHECK_NEAR(e.oscillator.damping / o.damping, 1, cases[i].within);
         CHECK_NEAR(e.oscillator.stiffness / o.stiffness, 1, cases[i].within);
@@ -107,7 +117,8 @@ static void test_vertices(void **state) {
     FaClip *clip = make_clip(rig, 60, 1);
     int n = rig->mesh.nvert;
     FaOscillator *o = calloc((size_t)n, sizeof *o);
-    for (int v = 0; v < n; v++) o[v] = fa_oscillator_of(1, rig->mesh.x[3 * v] > 0 ? 4 : 7, 0.3 + 2 * fabs((double)rig->mesh.x[3 * v + 1]));
+    for (int v = 0; v < n; v++)
+        o[v] = fa_oscillator_of(1, rig->mesh.x[3 * v] > 0 ? 4 : 7, 0.3 + 2 * fabs((double)rig->mesh.x[3 * v + 1]));
     for (int noisy = 0; noisy < 2; noisy++) {
         FaError err = {0};
         Capture c;
@@ -123,7 +134,8 @@ static void test_vertices(void **state) {
             known++;
             // vertices that move by millimetres; those at the rim of a shape carry little but noise
             double within = noisy ? 0.1 : 0.01;
-            far += fabs(e.vertex[v].damping / o[v].damping - 1) > within || fabs(e.vertex[v].stiffness / o[v].stiffness - 1) > within;
+            far += fabs(e.vertex[v].damping / o[v].damping - 1) > within ||
+                   fabs(e.vertex[v].stiffness / o[v].stiffness - 1) > within;
         }
         print_message("per vertex, noise %.1f mm: %d of %d told, %d of them off by more\n", noisy * 0.1, known, n, far);
         assert_int_equal(known, e.vertices_known);
@@ -164,7 +176,8 @@ static void test_refusals(void **state) {
     fa_sequence_close(seq);
     free(c.x);
     // nothing moves
-    for (int f = 1; f < N; f++) memcpy(still->weight + f * rig->nshape, still->weight, (size_t)rig->nshape * sizeof(float));
+    for (int f = 1; f < N; f++)
+        memcpy(still->weight + f * rig->nshape, still->weight, (size_t)rig->nshape * sizeof(float));
     seq = capture(rig, still, &soft, NULL, 0, &c);
     refuse(rig, still, seq, "nothing moves");
     fa_sequence_close(seq);
@@ -196,6 +209,7 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_global), cmocka_unit_test(test_vertices), cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_global), cmocka_unit_test(test_vertices),
+                                       cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

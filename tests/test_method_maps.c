@@ -17,7 +17,10 @@ static void test_shapes(void **state) {
     FaError err = {0};
     FaRig *rig = head_rig(NULL);
     FaAnalyticMaps maps;
-    CHECK_OK(load_text("{\"shapes\": {\"jawOpen\": \"firm\", \"mouthPucker\": {\"frequency\": 3, \"ratio\": 0.2}, \"eyeBlinkLeft\": {\"mass\": 2}}}", rig, &maps, &err), &err);
+    CHECK_OK(load_text("{\"shapes\": {\"jawOpen\": \"firm\", \"mouthPucker\": {\"frequency\": 3, \"ratio\": 0.2}, "
+                       "\"eyeBlinkLeft\": {\"mass\": 2}}}",
+                       rig, &maps, &err),
+             &err);
     assert_true(maps.shape && !maps.vertex && !maps.gain);
     FaOscillator firm;
     fa_oscillator_preset("firm", &firm);
@@ -36,7 +39,10 @@ static void test_regions(void **state) {
     FaError err = {0};
     FaRig *rig = head_rig(NULL);
     FaAnalyticMaps maps;
-    CHECK_OK(load_text("{\"regions\": [{\"vertices\": [0, [10, 12]], \"mass\": 4, \"gain\": 0.5}, {\"shape\": \"jawOpen\", \"stiffness\": 1600}]}", rig, &maps, &err), &err);
+    CHECK_OK(load_text("{\"regions\": [{\"vertices\": [0, [10, 12]], \"mass\": 4, \"gain\": 0.5}, {\"shape\": "
+                       "\"jawOpen\", \"stiffness\": 1600}]}",
+                       rig, &maps, &err),
+             &err);
     assert_true(!maps.shape && maps.vertex && maps.gain);
     for (int v = 0; v < 14; v++) CHECK_NEAR(maps.vertex[v].mass, v == 0 || (v >= 10 && v <= 12) ? 4 : 1, 0);
     CHECK_NEAR((double)maps.gain[11], 0.5, 1e-7);
@@ -44,9 +50,12 @@ static void test_regions(void **state) {
     const FaShape *jaw = &rig->shape[6];
     double most = 0, seen_top = 0;
     for (int i = jaw->first; i < jaw->first + jaw->count; i++)
-        most = fmax(most, sqrt(pow((double)rig->delta[3 * i], 2) + pow((double)rig->delta[3 * i + 1], 2) + pow((double)rig->delta[3 * i + 2], 2)));
+        most = fmax(most, sqrt(pow((double)rig->delta[3 * i], 2) + pow((double)rig->delta[3 * i + 1], 2) +
+                               pow((double)rig->delta[3 * i + 2], 2)));
     for (int i = jaw->first; i < jaw->first + jaw->count; i++) {
-        double u = sqrt(pow((double)rig->delta[3 * i], 2) + pow((double)rig->delta[3 * i + 1], 2) + pow((double)rig->delta[3 * i + 2], 2)) / most;
+        double u = sqrt(pow((double)rig->delta[3 * i], 2) + pow((double)rig->delta[3 * i + 1], 2) +
+                        pow((double)rig->delta[3 * i + 2], 2)) /
+                   most;
         CHECK_NEAR(maps.vertex[rig->row[i]].stiffness, 400 * pow(4, u), 1e-6);
         seen_top = fmax(seen_top, maps.vertex[rig->row[i]].stiffness);
     }
@@ -60,7 +69,8 @@ static void test_round_trip(void **state) {
     FaError err = {0};
     FaRig *rig = head_rig(NULL);
     int n = rig->mesh.nvert;
-    FaAnalyticMaps maps = {.vertex = calloc((size_t)n, sizeof(FaOscillator)), .gain = calloc((size_t)n, sizeof(float))}, again;
+    FaAnalyticMaps maps = {.vertex = calloc((size_t)n, sizeof(FaOscillator)), .gain = calloc((size_t)n, sizeof(float))},
+                   again;
     for (int v = 0; v < n; v++) {
         maps.vertex[v] = fa_oscillator_of(1 + 0.1 * v, 3 + v % 7, 0.1 + 0.01 * (v % 90));
         maps.gain[v] = (float)fai_random_unit(1, (uint64_t)v);
@@ -87,7 +97,9 @@ static void test_round_trip(void **state) {
 
 static void test_refusals(void **state) {
     (void)state;
-    static const struct { const char *json, *place; } wrong[] = {
+    static const struct {
+        const char *json, *place;
+    } wrong[] = {
         {"[]", ""},
         {"{\"shape\": {}}", "/shape"},
         {"{\"shapes\": []}", "/shapes"},
@@ -112,7 +124,8 @@ static void test_refusals(void **state) {
         FaAnalyticMaps maps;
         assert_true(load_text(wrong[i].json, rig, &maps, &err) < 0);
         assert_true(!maps.shape && !maps.vertex && !maps.gain);
-        if (strncmp(err.place, wrong[i].place, strlen(wrong[i].place))) print_error("%s: at %s, expected %s\n", wrong[i].json, err.place, wrong[i].place);
+        if (strncmp(err.place, wrong[i].place, strlen(wrong[i].place)))
+            print_error("%s: at %s, expected %s\n", wrong[i].json, err.place, wrong[i].place);
         assert_true(!strncmp(err.place, wrong[i].place, strlen(wrong[i].place)));
         assert_non_null(strstr(err.path, "maps.json"));
     }
@@ -120,7 +133,8 @@ static void test_refusals(void **state) {
     FaError err = {0};
     FaParams *p;
     FaMethod *m;
-    const char *text = "{\"shapes\": {\"jawOpen\": \"firm\"}, \"regions\": [{\"vertices\": [1], \"mass\": 3}]}", *path = test_path("both.json");
+    const char *text = "{\"shapes\": {\"jawOpen\": \"firm\"}, \"regions\": [{\"vertices\": [1], \"mass\": 3}]}",
+               *path = test_path("both.json");
     CHECK_OK(fai_file_write(path, text, strlen(text), NULL), NULL);
     CHECK_OK(fa_params_new("analytic", &p, &err), &err);
     CHECK_OK(fa_params_set(p, "maps", path, &err), &err);
@@ -132,7 +146,8 @@ static void test_refusals(void **state) {
 // Truncated at every byte, and with every allocation failing once: refused, nothing leaks.
 static void test_torture(void **state) {
     (void)state;
-    const char *text = "{\"shapes\": {\"jawOpen\": {\"frequency\": 3}}, \"vertices\": {}, \"regions\": [{\"shape\": \"mouthPucker\", \"preset\": \"jelly\", \"gain\": 1}]}";
+    const char *text = "{\"shapes\": {\"jawOpen\": {\"frequency\": 3}}, \"vertices\": {}, \"regions\": [{\"shape\": "
+                       "\"mouthPucker\", \"preset\": \"jelly\", \"gain\": 1}]}";
     FaRig *rig = head_rig(NULL);
     char cut[200];
     for (size_t n = 0; n < strlen(text); n++) {
@@ -169,7 +184,7 @@ static void test_gain(void **state) {
     for (int v = 0; v < rig->mesh.nvert; v++) {
         assert_true(gain[v] >= 0 && gain[v] <= 1);
         top = fmax(top, (double)gain[v]);
-        if (rig->mesh.x[3 * v + 2] < -0.05f) assert_true(gain[v] == 0);  // the back of the head
+        if (rig->mesh.x[3 * v + 2] < -0.05f) assert_true(gain[v] == 0); // the back of the head
     }
     CHECK_NEAR(top, 1, 0);
     free(gain);
@@ -192,7 +207,9 @@ static void test_slider(void **state) {
         for (int i = 0; i < 40; i++) {
             double weight[5], time[5];
             for (int t = 0; t < 5; t++) {
-                weight[t] = fai_random_unit(1, (uint64_t)(10 * i + t)) < 0.3 ? 0 : 2 * fai_random_unit(2, (uint64_t)(10 * i + t)) - 0.5;
+                weight[t] = fai_random_unit(1, (uint64_t)(10 * i + t)) < 0.3
+                                ? 0
+                                : 2 * fai_random_unit(2, (uint64_t)(10 * i + t)) - 0.5;
                 time[t] = fai_random_unit(3, (uint64_t)(10 * i + t));
             }
             CHECK_OK(fa_analytic_slider(&o, 5, weight, time, out, &err), &err);
@@ -215,8 +232,9 @@ static void test_slider(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),   cmocka_unit_test(test_regions), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_torture), cmocka_unit_test(test_gain),    cmocka_unit_test(test_slider),
+        cmocka_unit_test(test_shapes),   cmocka_unit_test(test_regions), cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_torture), cmocka_unit_test(test_gain),
+        cmocka_unit_test(test_slider),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,8 +25,10 @@ static FaClip *make_clip(const FaRig *rig, int nframe, bool head) {
 // One method per way to run: linear, shapes, vertices.
 static FaMethod *open_kind(const FaRig *rig, int kind, FaError *err) {
     FaMethod *m = NULL;
-    if (kind == 0) fa_method_open("linear", rig, NULL, &m, err);
-    else if (kind == 1) fa_method_open("analytic", rig, NULL, &m, err);
+    if (kind == 0)
+        fa_method_open("linear", rig, NULL, &m, err);
+    else if (kind == 1)
+        fa_method_open("analytic", rig, NULL, &m, err);
     else {
         FaAnalyticMaps maps = {.vertex = calloc((size_t)rig->mesh.nvert, sizeof(FaOscillator))};
         for (int v = 0; v < rig->mesh.nvert; v++) maps.vertex[v] = fa_oscillator_of(1, 3 + v % 4, 0.3);
@@ -98,11 +100,13 @@ static void test_no_allocation(void **state) {
         FaMethod *m = open_kind(rig, kind, &err);
         FaRun *run;
         CHECK_OK(fa_run_new(m, clip, &run, &err), &err);
-        assert_true(calls > 0);  // the hook works
+        assert_true(calls > 0); // the hook works
         calls = 0;
         for (int f = 0; f < 40; f++) CHECK_OK(fa_sequence_read(fa_run_sequence(run), f, x, &err), &err);
         for (int f = 0; f < 20; f++) {
-            FaInput in = {.time = 100 + 0.01 * f, .weights = clip->weight, .head = {.q = {0, 0, 0, 1}, .p = {0.001 * f * f, 0, 0}}};
+            FaInput in = {.time = 100 + 0.01 * f,
+                          .weights = clip->weight,
+                          .head = {.q = {0, 0, 0, 1}, .p = {0.001 * f * f, 0, 0}}};
             CHECK_OK(fa_method_step(m, &in, x, NULL, &err), &err);
         }
         assert_int_equal(calls, 0);
@@ -130,7 +134,9 @@ static void test_state(void **state) {
         unsigned char *saved = malloc(size);
         uint64_t mid = 0, end = 0;
         for (int f = 0; f < 40; f++) {
-            FaInput in = {.time = f / 60.0, .weights = clip->weight + f * rig->nshape, .head = {.q = {0.1 * sin(f), 0, 0, 1}, .p = {0.01 * cos(f), 0, 0}}};
+            FaInput in = {.time = f / 60.0,
+                          .weights = clip->weight + f * rig->nshape,
+                          .head = {.q = {0.1 * sin(f), 0, 0, 1}, .p = {0.01 * cos(f), 0, 0}}};
             uint64_t before = fa_method_hash(a);
             CHECK_OK(fa_method_step(a, &in, x, NULL, &err), &err);
             assert_true(fa_method_hash(a) != before);
@@ -143,7 +149,9 @@ static void test_state(void **state) {
         CHECK_OK(fa_method_load(b, saved, size, &err), &err);
         assert_true(fa_method_hash(b) == mid);
         for (int f = 20; f < 40; f++) {
-            FaInput in = {.time = f / 60.0, .weights = clip->weight + f * rig->nshape, .head = {.q = {0.1 * sin(f), 0, 0, 1}, .p = {0.01 * cos(f), 0, 0}}};
+            FaInput in = {.time = f / 60.0,
+                          .weights = clip->weight + f * rig->nshape,
+                          .head = {.q = {0.1 * sin(f), 0, 0, 1}, .p = {0.01 * cos(f), 0, 0}}};
             CHECK_OK(fa_method_step(b, &in, y, NULL, &err), &err);
         }
         assert_true(fa_method_hash(b) == end);
@@ -181,7 +189,7 @@ static void test_any_order(void **state) {
             int f = (int)(fai_random_u64(4, (uint64_t)i) % N);
             CHECK_OK(fa_sequence_read(seq, f, x, &err), &err);
             assert_memory_equal(x, all + (size_t)f * n, bytes(rig));
-            CHECK_OK(fa_sequence_read(seq, f, x, &err), &err);  // the same again
+            CHECK_OK(fa_sequence_read(seq, f, x, &err), &err); // the same again
             assert_memory_equal(x, all + (size_t)f * n, bytes(rig));
         }
         fa_run_free(run);
@@ -236,7 +244,8 @@ static void test_torture(void **state) {
             if (!done) {
                 assert_true(rc == FA_E_MEMORY);
                 failures++;
-            } else assert_true(rc >= 0);
+            } else
+                assert_true(rc >= 0);
             fa_run_free(run);
             fa_method_close(m);
             test_fail_alloc(0);
@@ -252,8 +261,9 @@ static void test_torture(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names), cmocka_unit_test(test_linear),    cmocka_unit_test(test_no_allocation), cmocka_unit_test(test_state),
-        cmocka_unit_test(test_any_order), cmocka_unit_test(test_no_clip), cmocka_unit_test(test_torture),
+        cmocka_unit_test(test_names),   cmocka_unit_test(test_linear),    cmocka_unit_test(test_no_allocation),
+        cmocka_unit_test(test_state),   cmocka_unit_test(test_any_order), cmocka_unit_test(test_no_clip),
+        cmocka_unit_test(test_torture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@ import { evaluate, evaluatePart, frameAt, load, normals } from './data.js';
 const $ = (id) => document.getElementById(id);
 const COLORS = ['#e8a07c', '#7cb8e8', '#9fd18b', '#e8d37c', '#c79be8', '#8be0d0'];
 const MATERIALS = {
-  skin: { color: 0xd9a88c, roughness: 0.62 }, eye: { color: 0xf3f0ea, roughness: 0.12 }, teeth: { color: 0xf2ead8, roughness: 0.3 },
+  skin: { color: 0xdcb8a4, roughness: 0.6 }, eye: { color: 0xf3f0ea, roughness: 0.12 }, teeth: { color: 0xf2ead8, roughness: 0.3 },
   mouth: { color: 0xa8544c, roughness: 0.5 }, bone: { color: 0xe6dcc4, roughness: 0.8 }, other: { color: 0x9a9690, roughness: 0.7 },
 };
 
@@ -22,8 +22,8 @@ let radius = 0.15;
 
 function makeView(track, index) {
   const scene = new Scene();
-  scene.add(new HemisphereLight(0xfff4ea, 0x50483f, 0.9), new AmbientLight(0xffffff, 0.25));
-  const key = new DirectionalLight(0xfff0e2, 2.2);
+  scene.add(new HemisphereLight(0xffffff, 0x5a5654, 1.0), new AmbientLight(0xffffff, 0.25));
+  const key = new DirectionalLight(0xfffaf4, 1.9);
   key.position.set(0.6, 0.9, 1.2);
   const rim = new DirectionalLight(0xcfe0ff, 1.0);
   rim.position.set(-0.9, 0.5, -0.8);

@@ -97,8 +97,8 @@ FA_API const FaNotes *fa_method_notes(const FaMethod *method);  // what was odd 
 
 /// Come to rest under this input: the state and the surface (nvert x 3, m, head frame) if it had lasted for ever.
 FA_API FaCode fa_method_reset(FaMethod *method, const FaInput *in, float *surface, FaError *err);
-/// Advance to this input's time. stats is nullable. Without a reset before, the first step is one. A time that is not later than the last fails with
-/// FA_E_ARG and changes nothing.
+/// Advance to this input's time. stats is nullable. Without a reset before, the first step is one. A time that is not
+/// later than the last fails with FA_E_ARG and changes nothing.
 FA_API FaCode fa_method_step(FaMethod *method, const FaInput *in, float *surface, FaStats *stats, FaError *err);
 
 /// The state between two steps: its size (constant once open), a copy out, a copy in, and its fingerprint. What was saved

@@ -32,7 +32,7 @@ typedef struct FaPagePart {
 } FaPagePart;
 
 typedef struct FaPageOptions {
-    const FaPagePart *parts;  // what comes along
+    const FaPagePart *parts;  // what comes along; NULL: the other meshes of the rig's own file
     int nparts;
     const unsigned char *color;  // sRGB per vertex of the rig itself; nullable            (nvert x 3)
     const char *title;        // nullable

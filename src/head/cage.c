@@ -7,7 +7,8 @@
 //           columns from the upper middle (0) over the corner (4) to the lower middle (8)
 //   eye     rings from the orbital rim (0) to the equator of the socket (4); columns from the inner corner (0) over the
 //           upper lid (1-4), the outer corner (5) and the lower lid (6-9)
-//   cheek   rings about the mouth that rise beside the nose: columns 0-5 outward to the ear, rows 0-7 from the cheekbone
+//   cheek   rings about the mouth that rise beside the nose: columns 0-5 outward to the ear, rows 0-7 from the
+//   cheekbone
 //           down and around to the middle of the chin
 //   crown   rows over the skull from the hairline to the nape, columns 0-5 from the middle to the ear
 //   neck, cut: down to the boundary;   ear: rings from its root over the rim into the concha
@@ -17,30 +18,30 @@
 
 typedef struct Layout {
     FaArena *arena;
-    int n;             // points laid on the left half
+    int n; // points laid on the left half
     double (*val)[CAGE_CHANNELS];
-    int *full;         // left-half point -> cage vertex, and below: its mirror image
+    int *full; // left-half point -> cage vertex, and below: its mirror image
     int *other;
     int nface, ncorner;
-    int (*face)[6];    // corners, then -1
+    int (*face)[6]; // corners, then -1
     int bridge, wing, nostril, crease, mouth, eye, eyepole, brow, fore, cheek, crown, neck, cut, ear;
 } Layout;
 
 enum { MAX_POINTS = 420, MAX_FACES = 420 };
 
-#define BRIDGE(r, c) (l->bridge + (r) * 3 + (c))
-#define WING(r, c) (l->wing + (r) * 4 + (c))
+#define BRIDGE(r, c) (l->bridge + (r)*3 + (c))
+#define WING(r, c) (l->wing + (r)*4 + (c))
 #define NOSTRIL(i) (l->nostril + (i))
 #define CREASE(i) (l->crease + (i))
-#define MOUTH(r, c) (l->mouth + (r) * 9 + (c))
-#define EYE(r, c) (l->eye + (r) * 10 + ((c) + 10) % 10)
+#define MOUTH(r, c) (l->mouth + (r)*9 + (c))
+#define EYE(r, c) (l->eye + (r)*10 + ((c) + 10) % 10)
 #define BROW(i) (l->brow + (i))
-#define FORE(r, c) (l->fore + (r) * 6 + (c))
-#define CHEEK(r, c) (l->cheek + (r) * 6 + (c))
-#define CROWN(r, c) (l->crown + (r) * 6 + (c))
-#define NECK(r, c) (l->neck + (r) * 6 + (c))
+#define FORE(r, c) (l->fore + (r)*6 + (c))
+#define CHEEK(r, c) (l->cheek + (r)*6 + (c))
+#define CROWN(r, c) (l->crown + (r)*6 + (c))
+#define NECK(r, c) (l->neck + (r)*6 + (c))
 #define CUT(i) (l->cut + (i))
-#define EAR(r, c) (l->ear + (r) * 8 + ((c) + 8) % 8)
+#define EAR(r, c) (l->ear + (r)*8 + ((c) + 8) % 8)
 
 static int lay(Layout *l, const float *p, int count) {
     int first = l->n;
@@ -152,7 +153,8 @@ static void lay_cheek(Layout *l) {
 static void lay_crown(Layout *l) {
     for (int c = 0; c < 5; c++) quad(l, CROWN(0, c), FORE(1, c), FORE(1, c + 1), CROWN(0, c + 1));
     for (int r = 0; r < 6; r++)
-        for (int c = 0; c < (r < 2 ? 5 : 4); c++) quad(l, CROWN(r + 1, c), CROWN(r, c), CROWN(r, c + 1), CROWN(r + 1, c + 1));
+        for (int c = 0; c < (r < 2 ? 5 : 4); c++)
+            quad(l, CROWN(r + 1, c), CROWN(r, c), CROWN(r, c + 1), CROWN(r + 1, c + 1));
     // behind the ear two rows of the skull end
     tri(l, CROWN(3, 4), CROWN(2, 4), CROWN(2, 5));
     quad(l, CROWN(4, 4), CROWN(3, 4), CROWN(2, 5), CROWN(4, 5));
@@ -169,7 +171,8 @@ static void lay_crown(Layout *l) {
 }
 
 static void lay_ear(Layout *l) {
-    const int skin[8] = {CROWN(0, 5), CHEEK(0, 5), CHEEK(1, 5), CHEEK(2, 5), CROWN(6, 5), CROWN(4, 5), CROWN(2, 5), CROWN(1, 5)};
+    const int skin[8] = {CROWN(0, 5), CHEEK(0, 5), CHEEK(1, 5), CHEEK(2, 5),
+                         CROWN(6, 5), CROWN(4, 5), CROWN(2, 5), CROWN(1, 5)};
     for (int c = 0; c < 8; c++) {
         quad(l, skin[c], skin[(c + 1) % 8], EAR(0, c + 1), EAR(0, c));
         for (int r = 0; r < 5; r++) quad(l, EAR(r, c), EAR(r, c + 1), EAR(r + 1, c + 1), EAR(r + 1, c));
@@ -182,6 +185,7 @@ static void lay_ear(Layout *l) {
 
 // How much of the mandible's motion each block takes; the lips are told apart by their side of the seam.
 static void lay_jaw_weights(Layout *l) {
+    // clang-format off
     static const double cheek[8][6] = {
         {0, 0, 0, 0, 0, 0},
         {0, 0, 0, 0, 0.02, 0},
@@ -193,10 +197,16 @@ static void lay_jaw_weights(Layout *l) {
         {0.97, 0.92, 0.75, 0.46, 0.20, 0.07},
     };
     static const double mouth[8][9] = {
-        {0, 0, 0, 0.02, 0.45, 0.90, 1, 1, 1}, {0, 0, 0, 0.06, 0.45, 0.92, 1, 1, 1}, {0, 0, 0, 0.10, 0.45, 0.90, 1, 1, 1},
-        {0, 0, 0, 0.08, 0.45, 0.92, 1, 1, 1}, {0, 0, 0, 0.06, 0.45, 0.94, 1, 1, 1}, {0, 0, 0, 0.06, 0.45, 0.94, 1, 1, 1},
-        {0, 0, 0, 0.10, 0.50, 0.94, 1, 1, 1}, {0, 0, 0, 0.10, 0.50, 0.90, 1, 1, 1},
+        {0, 0, 0, 0.02, 0.45, 0.90, 1, 1, 1},
+        {0, 0, 0, 0.06, 0.45, 0.92, 1, 1, 1},
+        {0, 0, 0, 0.10, 0.45, 0.90, 1, 1, 1},
+        {0, 0, 0, 0.08, 0.45, 0.92, 1, 1, 1},
+        {0, 0, 0, 0.06, 0.45, 0.94, 1, 1, 1},
+        {0, 0, 0, 0.06, 0.45, 0.94, 1, 1, 1},
+        {0, 0, 0, 0.10, 0.50, 0.94, 1, 1, 1},
+        {0, 0, 0, 0.10, 0.50, 0.90, 1, 1, 1},
     };
+    // clang-format on
     for (int r = 0; r < 8; r++)
         for (int c = 0; c < 6; c++) l->val[CHEEK(r, c)][CAGE_JAW] = cheek[r][c];
     for (int r = 0; r < 8; r++)
@@ -205,7 +215,8 @@ static void lay_jaw_weights(Layout *l) {
 
 static void lay_charts(Layout *l) {
     // far from a chart its row coordinate must not pull: neighbours continue the rows outward
-    for (int i = 0; i < l->n; i++) l->val[i][CAGE_MOUTH_V] = -2, l->val[i][CAGE_MOUTH_U] = 4, l->val[i][CAGE_EYE_V] = -1;
+    for (int i = 0; i < l->n; i++)
+        l->val[i][CAGE_MOUTH_V] = -2, l->val[i][CAGE_MOUTH_U] = 4, l->val[i][CAGE_EYE_V] = -1;
     for (int r = 0; r < 8; r++) {
         for (int c = 0; c < 9; c++) {
             double *v = l->val[MOUTH(r, c)];
@@ -224,11 +235,12 @@ static void lay_charts(Layout *l) {
         for (int c = 0; c < 8; c++) l->val[EAR(r, c)][CAGE_EAR] = 1;
 }
 
-// Features are exact. Where the shape is known only by and large a few corrections keep it fair; inside the mouth, where
-// the surface turns sharply and nobody measures it, the points are plain control points.
+// Features are exact. Where the shape is known only by and large a few corrections keep it fair; inside the mouth,
+// where the surface turns sharply and nobody measures it, the points are plain control points.
 static int steps(const Layout *l, int i) {
     if (i >= MOUTH(5, 0) && i < MOUTH(8, 0)) return 0;
-    bool fair = (i >= l->brow + 3 && i < l->brow + 11) || (i >= l->fore && i < l->ear) || (i >= EYE(0, 4) && i <= EYE(0, 7));
+    bool fair =
+        (i >= l->brow + 3 && i < l->brow + 11) || (i >= l->fore && i < l->ear) || (i >= EYE(0, 4) && i <= EYE(0, 7));
     return fair ? 3 : 40;
 }
 
@@ -241,7 +253,8 @@ static FaCode join_halves(Layout *l, FaiCage *cage, FaError *err) {
     cage->steps = FA_PUSH(l->arena, 2 * l->n, int);
     cage->face_start = FA_PUSH(l->arena, 2 * l->nface + 1, int);
     cage->face_vert = FA_PUSH(l->arena, 2 * l->ncorner, int);
-    if (!used || !l->full || !l->other || !cage->val || !cage->mirror || !cage->steps || !cage->face_start || !cage->face_vert)
+    if (!used || !l->full || !l->other || !cage->val || !cage->mirror || !cage->steps || !cage->face_start ||
+        !cage->face_vert)
         return FA_FAIL_MEMORY(err);
     for (int f = 0; f < l->nface; f++)
         for (int k = 0; l->face[f][k] >= 0; k++) used[l->face[f][k]] = 1;
@@ -250,11 +263,17 @@ static FaCode join_halves(Layout *l, FaiCage *cage, FaError *err) {
         for (int i = 0; i < l->n; i++) {
             if (!used[i]) continue;
             bool middle = l->val[i][CAGE_X] == 0;
-            if (side && middle) { l->other[i] = l->full[i]; continue; }
+            if (side && middle) {
+                l->other[i] = l->full[i];
+                continue;
+            }
             double *v = cage->val + (size_t)n * CAGE_CHANNELS;
             memcpy(v, l->val[i], sizeof l->val[i]);
             cage->steps[n] = steps(l, i);
-            if (side) v[CAGE_X] = -v[CAGE_X], l->other[i] = n; else l->full[i] = n;
+            if (side)
+                v[CAGE_X] = -v[CAGE_X], l->other[i] = n;
+            else
+                l->full[i] = n;
             n++;
         }
     }

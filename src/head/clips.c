@@ -10,7 +10,7 @@ static const double FPS = 60;
 
 typedef struct Take {
     FaClip *clip;
-    int n;  // frames
+    int n; // frames
 } Take;
 
 static float *weights_at(Take *t, int frame) { return t->clip->weight + (size_t)frame * FA_ARKIT_COUNT; }
@@ -20,16 +20,18 @@ static double hold(double t, double t0, double t1, double flank) {
     return fai_smooth(t0, t0 + flank, t) * fai_smooth(t1, t1 - flank, t);
 }
 
-// Turn by yaw, pitch, roll (radians; left, up, towards the left shoulder... all about the neck's joint), then move.
+// Turn by yaw (to the left), pitch (up) and roll about the neck's joint, radians, then move.
 static void set_head(Take *t, int frame, double yaw, double pitch, double roll, const double move[3]) {
-    static const double neck[3] = {0, -0.085, -0.025};  // where the skull turns on the spine, m
-    double cy = cos(yaw / 2), sy = sin(yaw / 2), cp = cos(-pitch / 2), sp = sin(-pitch / 2), cr = cos(roll / 2), sr = sin(roll / 2);
+    static const double neck[3] = {0, -0.085, -0.025}; // where the skull turns on the spine, m
+    double cy = cos(yaw / 2), sy = sin(yaw / 2), cp = cos(-pitch / 2), sp = sin(-pitch / 2), cr = cos(roll / 2),
+           sr = sin(roll / 2);
     // quaternion of yaw (y), then pitch (x), then roll (z) in the head's own axes
     double a[4] = {cy * sp, sy * cp, -sy * sp, cy * cp};
     double q[4] = {a[0] * cr + a[1] * sr, a[1] * cr - a[0] * sr, a[2] * cr + a[3] * sr, a[3] * cr - a[2] * sr};
     double x = q[0], y = q[1], z = q[2], w = q[3];
-    double r[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w), 2 * (x * y + z * w), 1 - 2 * (x * x + z * z),
-                   2 * (y * z - x * w), 2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)};
+    double r[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - z * w),     2 * (x * z + y * w),
+                   2 * (x * y + z * w),     1 - 2 * (x * x + z * z), 2 * (y * z - x * w),
+                   2 * (x * z - y * w),     2 * (y * z + x * w),     1 - 2 * (x * x + y * y)};
     FaPose *pose = t->clip->head + frame;
     memcpy(pose->q, q, sizeof q);
     for (int k = 0; k < 3; k++)
@@ -50,9 +52,17 @@ static void blink_at(Take *t, double when) {
 
 // --- talk -----------------------------------------------------------------------------------------------------------
 
-typedef struct Viseme { char code; struct { int shape; double w; } part[8]; } Viseme;
+typedef struct Viseme {
+    char code;
+    struct {
+        int shape;
+        double w;
+    } part[8];
+} Viseme;
 
-#define TWO(s, w) {s##Left, w}, {s##Right, w}
+#define TWO(s, w)                                                                                                      \
+    {s##Left, w}, { s##Right, w }
+// clang-format off
 static const Viseme visemes[] = {
     {'A', {{jawOpen, 0.55}, TWO(mouthLowerDown, 0.25), TWO(mouthUpperUp, 0.15)}},
     {'E', {{jawOpen, 0.32}, TWO(mouthStretch, 0.20), TWO(mouthSmile, 0.15), TWO(mouthLowerDown, 0.2)}},
@@ -69,9 +79,12 @@ static const Viseme visemes[] = {
     {'H', {{jawOpen, 0.20}, {tongueOut, 0.10}, TWO(mouthLowerDown, 0.15)}},
     {'W', {{jawOpen, 0.06}, {mouthPucker, 0.75}}},
 };
+// clang-format on
 
-// "Faces are blendshapes; physics gives them flesh. The jaw turns on its hinge, lips meet, and every word moves them all."
-static const char talk_text[] = " FESIS AR PTETCEPS   FISIKS KIFS HEP FTEC    HE CO TRTS AT ITS ITC   TIPS PIT   AT EFRI WRT PUFS HEP OT    ";
+// "Faces are blendshapes; physics gives them flesh. The jaw turns on its hinge, lips meet, and every word moves them
+// all."
+static const char talk_text[] =
+    " FESIS AR PTETCEPS   FISIKS KIFS HEP FTEC    HE CO TRTS AT ITS ITC   TIPS PIT   AT EFRI WRT PUFS HEP OT    ";
 
 static void say(Take *t, const char *text, double start, double rate) {
     for (int i = 0; text[i]; i++) {
@@ -79,7 +92,8 @@ static void say(Take *t, const char *text, double start, double rate) {
         for (int k = 0; k < FA_COUNT(visemes); k++)
             if (visemes[k].code == text[i]) v = &visemes[k];
         if (!v) continue;
-        // each sound is prepared before and outlasts its own time: neighbours overlap; lips that must shut do so sharply
+        // each sound is prepared before and outlasts its own time: neighbours overlap; lips that must shut do so
+        // sharply
         double mid = start + (i + 0.5) / rate, wide = (v->code == 'P' || v->code == 'F' ? 0.95 : 1.25) / rate;
         for (int f = 0; f < t->n; f++) {
             double s = (f / FPS - mid) / wide, k = fabs(s) < 1 ? 0.5 + 0.5 * cos(M_PI * s) : 0;
@@ -106,12 +120,14 @@ static void do_talk(Take *t) {
         double up = 0.45 * hold(s, 1.6, 2.4, 0.25) + 0.6 * hold(s, 4.6, 5.4, 0.2) + 0.35 * hold(s, 7.6, 8.2, 0.2);
         w[browInnerUp] = (float)up, w[browOuterUpLeft] = (float)(0.6 * up), w[browOuterUpRight] = (float)(0.75 * up);
         w[browDownLeft] = w[browDownRight] = (float)(0.3 * hold(s, 3.0, 4.2, 0.3));
-        double look = 0.22 * hold(s, 2.2, 3.3, 0.05) - 0.28 * hold(s, 5.5, 6.6, 0.05), down = 0.2 * hold(s, 6.6, 7.4, 0.06);
+        double look = 0.22 * hold(s, 2.2, 3.3, 0.05) - 0.28 * hold(s, 5.5, 6.6, 0.05),
+               down = 0.2 * hold(s, 6.6, 7.4, 0.06);
         w[eyeLookOutLeft] = w[eyeLookInRight] = (float)fmax(0, look);
         w[eyeLookInLeft] = w[eyeLookOutRight] = (float)fmax(0, -look);
         w[eyeLookDownLeft] = w[eyeLookDownRight] = (float)down;
         w[cheekSquintLeft] = w[cheekSquintRight] = 0.25f * fmaxf(w[mouthSmileLeft], w[mouthSmileRight]);
-        double yaw = 0.05 * sin(1.3 * s) + 0.03 * sin(2.9 * s + 1), pitch = 0.03 * sin(2.1 * s + 0.4) + 0.025 * sin(5.3 * s) + 0.05 * up;
+        double yaw = 0.05 * sin(1.3 * s) + 0.03 * sin(2.9 * s + 1),
+               pitch = 0.03 * sin(2.1 * s + 0.4) + 0.025 * sin(5.3 * s) + 0.05 * up;
         set_head(t, f, talk * yaw, talk * (pitch - 0.01), talk * 0.02 * sin(1.7 * s), still);
     }
 }
@@ -127,21 +143,23 @@ static void do_rom(Take *t) {
         for (int i = 0; i < FA_ARKIT_COUNT; i++) {
             double u = (s - ROM_STEP * i) / ROM_STEP, k = u > 0 && u < 1 ? 0.5 - 0.5 * cos(2 * M_PI * u) : 0;
             w[i] = fmaxf(w[i], (float)k);
-            if (i == mouthClose) w[jawOpen] = fmaxf(w[jawOpen], (float)k);           // lips held shut against the opening jaw
-            if (i == tongueOut) w[jawOpen] = fmaxf(w[jawOpen], (float)(0.55 * k));  // there must be a way out
+            if (i == mouthClose) w[jawOpen] = fmaxf(w[jawOpen], (float)k); // lips held shut against the opening jaw
+            if (i == tongueOut) w[jawOpen] = fmaxf(w[jawOpen], (float)(0.55 * k)); // there must be a way out
         }
         set_head(t, f, 0, 0, 0, still);
     }
 }
 
 static void do_run(Take *t) {
-    const double step = 2 * M_PI * 2.8;  // 168 steps a minute
+    const double step = 2 * M_PI * 2.8; // 168 steps a minute
     for (int f = 0; f < t->n; f++) {
         float *w = weights_at(t, f);
         double s = f / FPS, on = fai_smooth(0, 1.2, s), p = step * s;
         // three harmonics whose accelerations peak together at landing: 2.5 g
-        double move[3] = {0.012 * on * sin(p / 2), on * (-0.030 * cos(p) - 0.0078 * cos(2 * p) - 0.0021 * cos(3 * p)), 0.009 * on * sin(p + 0.6)};
-        set_head(t, f, on * 0.05 * sin(p / 2 + 0.5), on * (0.035 * sin(p + 0.9) + 0.012 * sin(2 * p)), on * 0.03 * sin(p / 2), move);
+        double move[3] = {0.012 * on * sin(p / 2), on * (-0.030 * cos(p) - 0.0078 * cos(2 * p) - 0.0021 * cos(3 * p)),
+                          0.009 * on * sin(p + 0.6)};
+        set_head(t, f, on * 0.05 * sin(p / 2 + 0.5), on * (0.035 * sin(p + 0.9) + 0.012 * sin(2 * p)),
+                 on * 0.03 * sin(p / 2), move);
         double breath = 0.5 + 0.5 * sin(p / 4);
         w[jawOpen] = (float)(on * (0.08 + 0.14 * breath));
         w[mouthStretchLeft] = w[mouthStretchRight] = (float)(0.18 * on * breath);
@@ -156,7 +174,8 @@ static void do_run(Take *t) {
 static void do_shake(Take *t) {
     for (int f = 0; f < t->n; f++) {
         double s = f / FPS, on = hold(s, 0.3, 3.6, 0.5);
-        set_head(t, f, 0.62 * on * sin(2 * M_PI * 2.2 * (s - 0.3)), 0, 0.08 * on * sin(2 * M_PI * 2.2 * (s - 0.3) + 0.7), still);
+        set_head(t, f, 0.62 * on * sin(2 * M_PI * 2.2 * (s - 0.3)), 0,
+                 0.08 * on * sin(2 * M_PI * 2.2 * (s - 0.3) + 0.7), still);
         float *w = weights_at(t, f);
         w[eyeSquintLeft] = w[eyeSquintRight] = (float)(0.25 * on);
         w[mouthPressLeft] = w[mouthPressRight] = (float)(0.2 * on);
@@ -195,8 +214,13 @@ static void do_press(Take *t) {
     blink_at(t, 2.4);
 }
 
-static const struct { const char *name; double seconds; void (*make)(Take *t); } clips[] = {
-    {"talk", 10, do_talk}, {"rom", 31.2, do_rom}, {"run", 6, do_run}, {"shake", 4, do_shake}, {"nod", 4, do_nod}, {"press", 5, do_press},
+static const struct {
+    const char *name;
+    double seconds;
+    void (*make)(Take *t);
+} clips[] = {
+    {"talk", 10, do_talk},  {"rom", 31.2, do_rom}, {"run", 6, do_run},
+    {"shake", 4, do_shake}, {"nod", 4, do_nod},    {"press", 5, do_press},
 };
 
 const char *const *fa_head_clip_names(void) {

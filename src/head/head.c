@@ -9,14 +9,24 @@
 #include <stdlib.h>
 
 static const char *const shape_names[FA_ARKIT_COUNT] = {
-    "eyeBlinkLeft", "eyeLookDownLeft", "eyeLookInLeft", "eyeLookOutLeft", "eyeLookUpLeft", "eyeSquintLeft", "eyeWideLeft",
-    "eyeBlinkRight", "eyeLookDownRight", "eyeLookInRight", "eyeLookOutRight", "eyeLookUpRight", "eyeSquintRight", "eyeWideRight",
-    "jawForward", "jawLeft", "jawRight", "jawOpen", "mouthClose", "mouthFunnel", "mouthPucker", "mouthLeft", "mouthRight",
-    "mouthSmileLeft", "mouthSmileRight", "mouthFrownLeft", "mouthFrownRight", "mouthDimpleLeft", "mouthDimpleRight",
-    "mouthStretchLeft", "mouthStretchRight", "mouthRollLower", "mouthRollUpper", "mouthShrugLower", "mouthShrugUpper",
-    "mouthPressLeft", "mouthPressRight", "mouthLowerDownLeft", "mouthLowerDownRight", "mouthUpperUpLeft", "mouthUpperUpRight",
-    "browDownLeft", "browDownRight", "browInnerUp", "browOuterUpLeft", "browOuterUpRight", "cheekPuff", "cheekSquintLeft",
-    "cheekSquintRight", "noseSneerLeft", "noseSneerRight", "tongueOut",
+    "eyeBlinkLeft",      "eyeLookDownLeft",    "eyeLookInLeft",
+    "eyeLookOutLeft",    "eyeLookUpLeft",      "eyeSquintLeft",
+    "eyeWideLeft",       "eyeBlinkRight",      "eyeLookDownRight",
+    "eyeLookInRight",    "eyeLookOutRight",    "eyeLookUpRight",
+    "eyeSquintRight",    "eyeWideRight",       "jawForward",
+    "jawLeft",           "jawRight",           "jawOpen",
+    "mouthClose",        "mouthFunnel",        "mouthPucker",
+    "mouthLeft",         "mouthRight",         "mouthSmileLeft",
+    "mouthSmileRight",   "mouthFrownLeft",     "mouthFrownRight",
+    "mouthDimpleLeft",   "mouthDimpleRight",   "mouthStretchLeft",
+    "mouthStretchRight", "mouthRollLower",     "mouthRollUpper",
+    "mouthShrugLower",   "mouthShrugUpper",    "mouthPressLeft",
+    "mouthPressRight",   "mouthLowerDownLeft", "mouthLowerDownRight",
+    "mouthUpperUpLeft",  "mouthUpperUpRight",  "browDownLeft",
+    "browDownRight",     "browInnerUp",        "browOuterUpLeft",
+    "browOuterUpRight",  "cheekPuff",          "cheekSquintLeft",
+    "cheekSquintRight",  "noseSneerLeft",      "noseSneerRight",
+    "tongueOut",
 };
 
 FaHeadParams fa_head_params_default(void) { return (FaHeadParams){.level = 1, .shapes = true}; }
@@ -36,14 +46,17 @@ static FaCode check_params(const FaHeadParams *p, FaError *err) {
 
 // --- tables of the model --------------------------------------------------------------------------------------------
 
-typedef struct Knot { double x, angle; } Knot;
+typedef struct Knot {
+    double x, angle;
+} Knot;
 
 static int by_x(const void *a, const void *b) {
     double d = ((const Knot *)a)->x - ((const Knot *)b)->x;
     return (d > 0) - (d < 0);
 }
 
-// The edge of a lid of the mean head that meets the other: row 2.5 of the eye chart, the crest between lash line and eye.
+// The edge of a lid of the mean head that meets the other: row 2.5 of the eye chart, the crest between lash line and
+// eye.
 static void find_edge(const FaiSkin *skin, bool upper, FaiLidEdge *edge) {
     Knot knot[FAI_LID_KNOTS];
     int n = 0;
@@ -61,15 +74,21 @@ static void find_edge(const FaiSkin *skin, bool upper, FaiLidEdge *edge) {
     double over[FAI_LID_KNOTS] = {0}, sign = upper ? 1 : -1;
     for (int v = 0; v < skin->mesh.nvert; v++) {
         const double *c = skin->mesh.val + (size_t)v * CAGE_CHANNELS;
-        if (c[CAGE_X] <= 0 || c[CAGE_EYE] < 0.99 || c[CAGE_EYE_V] < 2 || c[CAGE_EYE_V] > 3.1 || sign * c[CAGE_EYE_UP] < 0.05) continue;
-        double x = (c[CAGE_X] - EYE_X) * 12.3 / (12.3 + 1.9 * fmax(0, 2.5 - c[CAGE_EYE_V])), more = sign * (fai_lid_angle(edge, x) - atan2(c[CAGE_Y] - EYE_Y, c[CAGE_Z] - EYE_Z));
+        if (c[CAGE_X] <= 0 || c[CAGE_EYE] < 0.99 || c[CAGE_EYE_V] < 2 || c[CAGE_EYE_V] > 3.1 ||
+            sign * c[CAGE_EYE_UP] < 0.05)
+            continue;
+        double x = (c[CAGE_X] - EYE_X) * 12.3 / (12.3 + 1.9 * fmax(0, 2.5 - c[CAGE_EYE_V])),
+               more = sign * (fai_lid_angle(edge, x) - atan2(c[CAGE_Y] - EYE_Y, c[CAGE_Z] - EYE_Z));
         for (int i = 1; i + 1 < n; i++)
             if (x > edge->x[i - 1] && x < edge->x[i + 1]) over[i] = fmax(over[i], more);
     }
     for (int i = 0; i < n; i++) edge->angle[i] -= sign * over[i];
 }
 
-typedef struct LipSpot { int v, side; double row, col; } LipSpot;
+typedef struct LipSpot {
+    int v, side;
+    double row, col;
+} LipSpot;
 
 static int by_place(const void *a, const void *b) {
     const LipSpot *p = a, *q = b;
@@ -108,7 +127,8 @@ static FaCode find_partners(FaArena *work, FaHeadModel *m, FaError *err) {
     return FA_OK;
 }
 
-static FaCode build_model(FaArena *arena, FaArena *work, const FaHeadParams *params, FaHeadModel *m, FaiSkin *skin, FaError *err) {
+static FaCode build_model(FaArena *arena, FaArena *work, const FaHeadParams *params, FaHeadModel *m, FaiSkin *skin,
+                          FaError *err) {
     FaiSkin coarse;
     FA_TRY(fai_skin_build(arena, params->level, skin, err));
     FA_TRY(fai_skin_build(work, 0, &coarse, err));
@@ -121,8 +141,13 @@ static FaCode build_model(FaArena *arena, FaArena *work, const FaHeadParams *par
     for (int v = 0; v < m->nskin; v++) {
         const double *c = skin->mesh.val + (size_t)v * CAGE_CHANNELS;
         FaiSpot *s = m->spot + v;
-        *s = (FaiSpot){.mouth_u = (float)c[CAGE_MOUTH_U], .mouth_v = (float)c[CAGE_MOUTH_V], .mouth = (float)c[CAGE_MOUTH],
-                       .eye_v = (float)c[CAGE_EYE_V], .eye_up = (float)c[CAGE_EYE_UP], .eye = (float)c[CAGE_EYE], .jaw = (float)c[CAGE_JAW]};
+        *s = (FaiSpot){.mouth_u = (float)c[CAGE_MOUTH_U],
+                       .mouth_v = (float)c[CAGE_MOUTH_V],
+                       .mouth = (float)c[CAGE_MOUTH],
+                       .eye_v = (float)c[CAGE_EYE_V],
+                       .eye_up = (float)c[CAGE_EYE_UP],
+                       .eye = (float)c[CAGE_EYE],
+                       .jaw = (float)c[CAGE_JAW]};
         memcpy(s->mean, c, sizeof s->mean);
         double inner = c[CAGE_MOUTH] * fai_smooth(5, 6.2, c[CAGE_MOUTH_V]);
         fai_warp_point(&m->warp, c, false, inner, c[CAGE_EAR], s->rest);
@@ -148,7 +173,8 @@ static FaCode build_model(FaArena *arena, FaArena *work, const FaHeadParams *par
 
 // --- plain data for users -------------------------------------------------------------------------------------------
 
-static FaCode part_mesh(FaArena *arena, FaHeadPart *part, int nvert, const double *x, int nface, const int *start, const int *vert, FaError *err) {
+static FaCode part_mesh(FaArena *arena, FaHeadPart *part, int nvert, const double *x, int nface, const int *start,
+                        const int *vert, FaError *err) {
     FaMesh *m = &part->mesh;
     m->nvert = nvert, m->nface = nface;
     m->x = FA_PUSH(arena, (size_t)nvert * 3, float);
@@ -161,7 +187,8 @@ static FaCode part_mesh(FaArena *arena, FaHeadPart *part, int nvert, const doubl
     return fai_mesh_triangulate(m, arena, NULL, err);
 }
 
-static FaCode skin_part(FaArena *arena, FaArena *work, const FaHeadModel *m, const FaiSkin *skin, FaHeadPart *part, FaError *err) {
+static FaCode skin_part(FaArena *arena, FaArena *work, const FaHeadModel *m, const FaiSkin *skin, FaHeadPart *part,
+                        FaError *err) {
     const FaiQuads *q = &skin->mesh;
     double *x = FA_PUSH(work, (size_t)q->nvert * 3, double);
     part->name = "skin", part->region[0] = "skin", part->region[1] = "lip", part->region[2] = "gum", part->nregion = 3;
@@ -182,7 +209,8 @@ static FaCode skin_part(FaArena *arena, FaArena *work, const FaHeadModel *m, con
 }
 
 // Keep what moves: a tenth of a micrometre is nothing.
-static FaCode keep_shape(FaArena *arena, int arkit, int n, const double *rest, size_t stride, const double *x, FaHeadShape *out, FaError *err) {
+static FaCode keep_shape(FaArena *arena, int arkit, int n, const double *rest, size_t stride, const double *x,
+                         FaHeadShape *out, FaError *err) {
     int count = 0;
     for (int v = 0; v < n; v++) {
         const double *r = rest + stride * (size_t)v;
@@ -216,7 +244,10 @@ static FaCode make_shapes(FaHead *head, FaArena *work, FaError *err) {
             if (p == 0 ? s == tongueOut : !fai_pose_moves(s, m->part[p - 1].follow)) continue;
             float w[FA_ARKIT_COUNT] = {0};
             w[s] = 1;
-            if (p == 0) fai_pose_skin(m, w, x); else fai_pose_part(m, p - 1, w, x);
+            if (p == 0)
+                fai_pose_skin(m, w, x);
+            else
+                fai_pose_part(m, p - 1, w, x);
             const double *rest = p == 0 ? m->spot[0].rest : m->rest[p - 1];
             size_t stride = p == 0 ? sizeof(FaiSpot) / sizeof(double) : 3;
             FA_TRY(keep_shape(head->arena, s, part->mesh.nvert, rest, stride, x, &part->shape[part->nshape++], err));
@@ -264,7 +295,10 @@ FaCode fa_head_new(const FaHeadParams *params, FaHead **out, FaError *err) {
         rc = assemble(head, work, err);
     }
     fai_arena_free(work);
-    if (rc < 0) fai_arena_free(arena); else *out = head;
+    if (rc < 0)
+        fai_arena_free(arena);
+    else
+        *out = head;
     return rc;
 }
 
@@ -278,7 +312,10 @@ FaCode fa_head_truth(const FaHead *head, int part, const float weights[FA_ARKIT_
     int n = head->part[part].mesh.nvert;
     double *y = FA_NEW(3 * (size_t)n, double);
     if (!y) return FA_FAIL_MEMORY(err);
-    if (part == 0) fai_pose_skin(m, weights, y); else fai_pose_part(m, part - 1, weights, y);
+    if (part == 0)
+        fai_pose_skin(m, weights, y);
+    else
+        fai_pose_part(m, part - 1, weights, y);
     for (int i = 0; i < 3 * n; i++) x[i] = (float)(1e-3 * y[i]);
     fa_free(y);
     return FA_OK;

@@ -1,6 +1,6 @@
-// Fields of displacement per standard deviation, after ANSUR II, NIOSH 2003 and Farkas 1994 (means and deviations of adults).
-// Bumps are Gaussian, so that sums of them stay smooth and one to one over the ranges allowed; near the eyes the warp is
-// a similarity, so that lids keep lying on a round eye.
+// Fields of displacement per standard deviation, after ANSUR II, NIOSH 2003 and Farkas 1994 (means and deviations of
+// adults). Bumps are Gaussian, so that sums of them stay smooth and one to one over the ranges allowed; near the eyes
+// the warp is a similarity, so that lids keep lying on a round eye.
 #include "head/identity.h"
 
 #include "head/skin.h"
@@ -31,8 +31,10 @@ void fa_head_params_seed(FaHeadParams *params, uint64_t seed) {
     for (int i = 0; i < FA_HEAD_IDENTITY_COUNT; i++) {
         FaHeadInfo info = fa_head_identity(i);
         double v = 0.75 * fai_random_normal(seed, (uint64_t)i);
-        if (i == FA_HEAD_head_width || i == FA_HEAD_head_depth || i == FA_HEAD_head_height || i == FA_HEAD_face_height) v += 0.5 * size;
-        if (i == FA_HEAD_jaw_width || i == FA_HEAD_chin_height || i == FA_HEAD_brow_ridge || i == FA_HEAD_neck_width) v += 0.5 * build;
+        if (i == FA_HEAD_head_width || i == FA_HEAD_head_depth || i == FA_HEAD_head_height || i == FA_HEAD_face_height)
+            v += 0.5 * size;
+        if (i == FA_HEAD_jaw_width || i == FA_HEAD_chin_height || i == FA_HEAD_brow_ridge || i == FA_HEAD_neck_width)
+            v += 0.5 * build;
         if (i == FA_HEAD_age) v = fabs(v);
         params->identity[i] = FA_MAX(FA_MAX(info.min, -2), FA_MIN(FA_MIN(info.max, 2), v));
     }
@@ -41,8 +43,13 @@ void fa_head_params_seed(FaHeadParams *params, uint64_t seed) {
 // One bump: displacement d (mm per unit) at c with radius r; mirrored to the other side unless c lies on the midline.
 // flesh: bones do not follow; fat: nor does what is inside the mouth.
 typedef enum Depth { BONE, FLESH, FAT } Depth;
-typedef struct Bump { int id; Depth depth; double c[3], d[3], r; } Bump;
+typedef struct Bump {
+    int id;
+    Depth depth;
+    double c[3], d[3], r;
+} Bump;
 
+// clang-format off
 static const Bump bumps[] = {
     {FA_HEAD_jaw_angle, BONE, {60, -46, 10}, {0, 3.5, 0}, 32},
     {FA_HEAD_chin_height, BONE, {0, -82, 76}, {0, -3, 0}, 34},
@@ -68,6 +75,7 @@ static const Bump bumps[] = {
     {FA_HEAD_age, FAT, {14, -88, 60}, {0, -1.0, 0}, 26},
     {FA_HEAD_age, FAT, {40, 46, 74}, {0.2, -0.9, 0.2}, 18},
 };
+// clang-format on
 
 static double gauss3(const double p[3], double cx, double cy, double cz, double r) {
     double x = p[0] - cx, y = p[1] - cy, z = p[2] - cz;
@@ -88,7 +96,8 @@ static void fields(const double *v, const double p[3], bool bone, double inner, 
     d[0] += p[0] * 0.062 * v[FA_HEAD_jaw_width] * gauss1(p[1] + 50, 36) * gauss1(p[2] - 15, 45);
     d[0] += p[0] * 0.10 * v[FA_HEAD_chin_width] * gauss3(p, 0, -78, 78, 30);
     if (!bone) {
-        d[0] += p[0] * 0.127 * v[FA_HEAD_nose_width] * gauss1(p[1] + 11, 18) * gauss3((double[]){p[0], 0, p[2]}, 0, 0, 92, 34);
+        d[0] += p[0] * 0.127 * v[FA_HEAD_nose_width] * gauss1(p[1] + 11, 18) *
+                gauss3((double[]){p[0], 0, p[2]}, 0, 0, 92, 34);
         d[0] += p[0] * 0.075 * v[FA_HEAD_mouth_width] * gauss3(p, 0, -43, 82, 32);
     }
     double neck = fai_smooth(-62, -100, p[1]);
@@ -100,7 +109,8 @@ static void fields(const double *v, const double p[3], bool bone, double inner, 
         double w = v[b->id];
         if (w == 0 || (bone && b->depth != BONE)) continue;
         if (b->depth == FAT) w *= 1 - inner;
-        double g = w * gauss3(p, b->c[0], b->c[1], b->c[2], b->r), h = b->c[0] > 0 ? w * gauss3(p, -b->c[0], b->c[1], b->c[2], b->r) : 0;
+        double g = w * gauss3(p, b->c[0], b->c[1], b->c[2], b->r),
+               h = b->c[0] > 0 ? w * gauss3(p, -b->c[0], b->c[1], b->c[2], b->r) : 0;
         d[0] += b->d[0] * (g - h);
         d[1] += b->d[1] * (g + h);
         d[2] += b->d[2] * (g + h);
@@ -132,9 +142,10 @@ void fai_warp_eye(const FaiWarp *warp, int side, const double p[3], double out[3
 
 // The ear grows about its root and turns about the vertical there.
 static void ear_motion(const FaiWarp *warp, const double p[3], double out[3]) {
-    double side = p[0] < 0 ? -1 : 1, k = 1 + 0.06 * warp->value[FA_HEAD_ear_size], a = 4 * M_PI / 180 * warp->value[FA_HEAD_ear_angle];
+    double side = p[0] < 0 ? -1 : 1, k = 1 + 0.06 * warp->value[FA_HEAD_ear_size],
+           a = 4 * M_PI / 180 * warp->value[FA_HEAD_ear_angle];
     double x = k * (side * p[0] - 74), y = k * (p[1] - 2), z = k * (p[2] + 11);
-    double turn = a * fai_smooth(2, 12, -z);  // only what lies behind the root turns
+    double turn = a * fai_smooth(2, 12, -z); // only what lies behind the root turns
     out[0] = side * (74 + x * cos(turn) - z * sin(turn)) - p[0];
     out[1] = 2 + y - p[1];
     out[2] = -11 + x * sin(turn) + z * cos(turn) - p[2];

@@ -6,7 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct Vec { double x, y, z; } Vec;
+typedef struct Vec {
+    double x, y, z;
+} Vec;
 static Vec vec(double x, double y, double z) { return (Vec){x, y, z}; }
 static Vec along(Vec a, Vec d, double s) { return (Vec){a.x + s * d.x, a.y + s * d.y, a.z + s * d.z}; }
 static Vec cross(Vec a, Vec b) { return (Vec){a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x}; }
@@ -52,7 +54,10 @@ static void tube(FaiPart *p, int begin, int first, int rings, int n, int end, co
 }
 
 // A closed tube over a list of sections: centre, two half-axes, and how square the section is (2: ellipse).
-typedef struct Section { Vec c, a, b; double power, taper; } Section;  // taper: how much narrower (in a) the side -b is
+typedef struct Section {
+    Vec c, a, b;
+    double power, taper;
+} Section; // taper: how much narrower (in a) the side -b is
 
 static void ring(FaiPart *p, const Section *s, int n) {
     for (int i = 0; i < n; i++) {
@@ -88,7 +93,7 @@ static FaCode build_eye(FaArena *arena, int level, int side, FaiPart *p, FaError
         ring(p, &s, n);
     }
     for (int band = 0; band <= RINGS; band++) {
-        int inner = RINGS - band;  // rings left before the front pole
+        int inner = RINGS - band; // rings left before the front pole
         region[band] = inner <= 1 ? 0 : inner <= 4 ? 1 : 2;
     }
     region[RINGS] = region[RINGS - 1] = 0;
@@ -99,7 +104,8 @@ static FaCode build_eye(FaArena *arena, int level, int side, FaiPart *p, FaError
 // --- teeth ----------------------------------------------------------------------------------------------------------
 
 // The arch of the biting edges seen from above, left half: x, z by length from the middle.
-static const double arch_knots[][2] = {{0, 84.6}, {4, 84.0}, {8.6, 82.4}, {13, 79.4}, {17, 74.8}, {19.4, 68}, {21, 61}, {22.5, 52.5}, {24.6, 44}, {26.4, 36}};
+static const double arch_knots[][2] = {{0, 84.6},  {4, 84.0}, {8.6, 82.4},  {13, 79.4}, {17, 74.8},
+                                       {19.4, 68}, {21, 61},  {22.5, 52.5}, {24.6, 44}, {26.4, 36}};
 
 static Vec arch_at(double s, double inward, Vec *tangent) {
     inward += 0.7;
@@ -116,9 +122,10 @@ static Vec arch_at(double s, double inward, Vec *tangent) {
     // tangents turn at the knots: smooth them over the neighbouring pieces
     double f = left / len;
     int j = f < 0.5 ? FA_MAX(k - 1, 0) : FA_MIN(k + 1, last);
-    double ex = arch_knots[j + 1][0] - arch_knots[j][0], ez = arch_knots[j + 1][1] - arch_knots[j][1], el = sqrt(ex * ex + ez * ez);
+    double ex = arch_knots[j + 1][0] - arch_knots[j][0], ez = arch_knots[j + 1][1] - arch_knots[j][1],
+           el = sqrt(ex * ex + ez * ez);
     double w = fabs(f - 0.5);
-    if (k == 0 && f < 0.5) ex = len, ez = 0, el = len;  // across the middle the arch is level
+    if (k == 0 && f < 0.5) ex = len, ez = 0, el = len; // across the middle the arch is level
     t = unit(vec((1 - w) * t.x + w * ex / el, 0, (1 - w) * t.z + w * ez / el));
     Vec out = vec(-t.z, 0, t.x);
     if (out.z < 0 && out.x < 0) out = vec(t.z, 0, -t.x);
@@ -132,18 +139,25 @@ static Vec arch_at(double s, double inward, Vec *tangent) {
 // Height of the plane in which the rows meet; it rises backwards.
 static double bite_y(double z) { return -42.55 + 0.096 * (83 - z); }
 
-typedef struct Tooth { double width, height, depth, edge; } Tooth;  // mm; edge: thickness at the biting end / depth
+typedef struct Tooth {
+    double width, height, depth, edge;
+} Tooth; // mm; edge: thickness at the biting end / depth
 
 static void build_tooth(FaiPart *p, const Tooth *t, double s, double inward, int upper, int level) {
     Vec tan, c = arch_at(s, inward, &tan), out = unit(cross(tan, vec(0, 1, 0)));
     if (out.z * c.z + out.x * c.x < 0) out = vec(-out.x, 0, -out.z);
-    double dir = upper ? 1 : -1, clear = upper ? 0.12 : -0.12, lap = t->edge < 0.6 && upper ? -0.35 : t->edge < 0.6 ? 0.1 : 0;
+    double dir = upper ? 1 : -1, clear = upper ? 0.12 : -0.12,
+           lap = t->edge < 0.6 && upper ? -0.35
+                 : t->edge < 0.6        ? 0.1
+                                        : 0;
     double y0 = bite_y(c.z) + clear + lap;
-    // profile from the biting edge to the root: share of height, width and depth, how far the crown leans outward
-    static const double prof[6][4] = {{0.03, 0.84, 0, 0}, {0.14, 0.96, 0.16, 0.02}, {0.38, 1, 0.5, 0.09}, {0.66, 0.92, 0.86, 0.16}, {0.95, 0.74, 1, 0.12}, {1.18, 0.6, 0.85, 0.02}};
+    // profile from the biting edge to the root: shares of height, width and depth
+    static const double prof[6][3] = {{0.03, 0.84, 0},    {0.14, 0.96, 0.16}, {0.38, 1, 0.5},
+                                      {0.66, 0.92, 0.86}, {0.95, 0.74, 1},    {1.18, 0.6, 0.85}};
     Section sec[6];
     for (int i = 0; i < 6; i++) {
-        double half = 0.5 * t->depth * (t->edge + (1 - t->edge) * prof[i][2]) * (i == 5 ? 0.85 : 1), w = 0.452 * t->width * prof[i][1];
+        double half = 0.5 * t->depth * (t->edge + (1 - t->edge) * prof[i][2]) * (i == 5 ? 0.85 : 1),
+               w = 0.452 * t->width * prof[i][1];
         // the outer face stays in line while the inner one thickens
         double shift = t->edge < 0.6 ? -(half - 0.5 * t->depth * t->edge) + 0.05 * t->depth * prof[i][2] : 0;
         Vec m = along(vec(c.x, y0 + dir * t->height * prof[i][0], c.z), out, shift - 0.5);
@@ -153,14 +167,27 @@ static void build_tooth(FaiPart *p, const Tooth *t, double s, double inward, int
     tip.y = y0 - (t->edge > 0.6 ? -dir * 0.35 : 0), root.y += dir * 0.8;
     // rings must run counter-clockwise seen from the root
     Vec turn = cross(sec[0].a, sec[0].b);
-    if (turn.y * dir < 0) for (int i = 0; i < 6; i++) sec[i].a = vec(-sec[i].a.x, 0, -sec[i].a.z);
+    if (turn.y * dir < 0)
+        for (int i = 0; i < 6; i++) sec[i].a = vec(-sec[i].a.x, 0, -sec[i].a.z);
     loft(p, tip, sec, 6, root, level == 0 ? 8 : 12);
 }
 
 static FaCode build_teeth(FaArena *arena, int level, int upper, FaiPart *p, FaError *err) {
     static const Tooth row[2][7] = {
-        {{5.3, 8.6, 6, 0.3}, {5.8, 9, 6.3, 0.3}, {6.8, 10, 7.2, 0.4}, {7, 8.2, 7.6, 0.8}, {7.1, 7.8, 8, 0.85}, {10.8, 7, 10, 0.9}, {10.2, 6.6, 9.8, 0.9}},
-        {{8.5, 10.2, 7, 0.3}, {6.6, 9, 6.4, 0.3}, {7.5, 10, 8, 0.4}, {7, 8, 8.6, 0.8}, {6.8, 7.6, 9, 0.85}, {10.2, 7, 10.6, 0.9}, {9.6, 6.6, 10.4, 0.9}},
+        {{5.3, 8.6, 6, 0.3},
+         {5.8, 9, 6.3, 0.3},
+         {6.8, 10, 7.2, 0.4},
+         {7, 8.2, 7.6, 0.8},
+         {7.1, 7.8, 8, 0.85},
+         {10.8, 7, 10, 0.9},
+         {10.2, 6.6, 9.8, 0.9}},
+        {{8.5, 10.2, 7, 0.3},
+         {6.6, 9, 6.4, 0.3},
+         {7.5, 10, 8, 0.4},
+         {7, 8, 8.6, 0.8},
+         {6.8, 7.6, 9, 0.85},
+         {10.2, 7, 10.6, 0.9},
+         {9.6, 6.6, 10.4, 0.9}},
     };
     int n = level == 0 ? 8 : 12;
     p->name = upper ? "teeth_upper" : "teeth_lower";
@@ -193,7 +220,8 @@ static FaCode build_gum(FaArena *arena, int level, int upper, FaiPart *p, FaErro
     double reach = upper ? 55.5 : 52.5, dir = upper ? 1 : -1;
     for (int i = 0; i < COUNT; i++) {
         double s = reach * (1 - 2.0 * i / (COUNT - 1)), front = fai_smooth(26, 10, fabs(s));
-        Vec tan, c = arch_at(s, upper ? 2.3 + 1.2 * front : 2.5 + 2.5 * front, &tan), out = unit(cross(tan, vec(0, 1, 0)));
+        Vec tan, c = arch_at(s, upper ? 2.3 + 1.2 * front : 2.5 + 2.5 * front, &tan),
+                 out = unit(cross(tan, vec(0, 1, 0)));
         if (out.z * c.z + out.x * c.x < 0) out = vec(-out.x, 0, -out.z);
         double h = upper ? 9.0 + 1.2 * front : 8.6 + 1.2 * front, half = 4.8 - 1.4 * front;
         c.y = bite_y(c.z) + dir * h;
@@ -207,8 +235,10 @@ static FaCode build_gum(FaArena *arena, int level, int upper, FaiPart *p, FaErro
 
 static FaCode build_tongue(FaArena *arena, int level, FaiPart *p, FaError *err) {
     // z, y of the middle, half width, half height from root to tip
-    static const double body[][4] = {{22, -50.5, 12, 5.4}, {28, -50, 16, 7.2}, {36, -49, 17, 7.4}, {44, -48.4, 16.6, 7}, {52, -48.2, 16, 6.2},
-                                     {59, -48.4, 15, 5.2}, {65, -48.8, 13.4, 4.2}, {70, -49.2, 11.2, 3.2}, {73.6, -49.6, 8.4, 2.4}, {75.6, -49.9, 5, 1.6}};
+    static const double body[][4] = {{22, -50.5, 12, 5.4},   {28, -50, 16, 7.2},     {36, -49, 17, 7.4},
+                                     {44, -48.4, 16.6, 7},   {52, -48.2, 16, 6.2},   {59, -48.4, 15, 5.2},
+                                     {65, -48.8, 13.4, 4.2}, {70, -49.2, 11.2, 3.2}, {73.6, -49.6, 8.4, 2.4},
+                                     {75.6, -49.9, 5, 1.6}};
     enum { COUNT = FA_COUNT(body) };
     int n = 12 << (level > 0);
     p->name = "tongue", p->follow = FOLLOW_TONGUE;
@@ -228,7 +258,8 @@ static FaCode build_tongue(FaArena *arena, int level, FaiPart *p, FaError *err) 
 
 // --- bones ----------------------------------------------------------------------------------------------------------
 
-// How far out the skin lies from the middle of the skull in each direction of a grid: the farthest outer skin triangle hit.
+// How far out the skin lies from the middle of the skull in each direction of a grid: the farthest outer skin triangle
+// hit.
 static const Vec skull_middle = {0, 42, -8};
 
 static double ray_skin(const FaiSkin *skin, Vec d) {
@@ -240,7 +271,8 @@ static double ray_skin(const FaiSkin *skin, Vec d) {
         // the ear stands off the head: its faces would carry the bone along
         if (v0[CAGE_EAR] > 0.02) continue;
         // no face is wider than 40 mm: most lie off the ray
-        double px = v0[0] - skull_middle.x, py = v0[1] - skull_middle.y, pz = v0[2] - skull_middle.z, on = px * d.x + py * d.y + pz * d.z;
+        double px = v0[0] - skull_middle.x, py = v0[1] - skull_middle.y, pz = v0[2] - skull_middle.z,
+               on = px * d.x + py * d.y + pz * d.z;
         if (on < -40 || px * px + py * py + pz * pz - on * on > 40 * 40) continue;
         for (int k = 0; k < 2; k++) {
             const double *a = v0, *b = m->val + (size_t)q[1 + k] * m->nchan, *c = m->val + (size_t)q[2 + k] * m->nchan;
@@ -251,7 +283,8 @@ static double ray_skin(const FaiSkin *skin, Vec d) {
             double u = (tv.x * pv.x + tv.y * pv.y + tv.z * pv.z) / det;
             if (u < -1e-9 || u > 1 + 1e-9) continue;
             Vec qv = cross(tv, e1);
-            double w = (d.x * qv.x + d.y * qv.y + d.z * qv.z) / det, t = (e2.x * qv.x + e2.y * qv.y + e2.z * qv.z) / det;
+            double w = (d.x * qv.x + d.y * qv.y + d.z * qv.z) / det,
+                   t = (e2.x * qv.x + e2.y * qv.y + e2.z * qv.z) / det;
             if (w < -1e-9 || u + w > 1 + 1e-9) continue;
             far = fmax(far, t);
         }
@@ -261,12 +294,17 @@ static double ray_skin(const FaiSkin *skin, Vec d) {
 
 // Tissue between skin and bone along those rays, mm, by place on the skin; after Stephan and Simpson, 2008 (means of
 // adults), with the aperture of the nose, the temple and the hollow under the cheekbone added.
+// clang-format off
 static const double tissue[][4] = {
-    {0, 44, -109, 6.5}, {0, 137, -22, 5}, {0, 100, 66, 5}, {0, 70, 80, 5}, {0, 47, 85.5, 5.5}, {0, 34, 84.5, 6.5}, {0, 18, 93, 4.5},
-    {0, 4, 104, 22}, {0, -7, 109, 36}, {0, -22, 93.5, 17}, {13, -10, 96, 26}, {19, -12, 82, 13}, {12, 12, 83, 7}, {30, 52, 80, 6.5}, {55, 47, 60, 6.5},
-    {33, 9, 72.5, 7.5}, {50, 4, 65, 7.5}, {73, 7, 17.5, 7}, {62, 8, 53, 7}, {66, 38, 40, 12}, {72, 40, 14, 13}, {79, 52, -23, 7.5}, {70, 80, -10, 6},
-    {55, -22, 60, 26}, {65, -25, 30, 26}, {30, -22, 78, 14}, {70, 0, -48, 13}, {40, 15, -92, 8}, {0, -5, -95, 14}, {45, -25, -62, 16}, {60, -30, -30, 20}, {66, -5, -40, 14},
+    {0, 44, -109, 6.5}, {0, 137, -22, 5}, {0, 100, 66, 5}, {0, 70, 80, 5}, {0, 47, 85.5, 5.5},
+    {0, 34, 84.5, 6.5}, {0, 18, 93, 4.5}, {0, 4, 104, 22}, {0, -7, 109, 36}, {0, -22, 93.5, 17},
+    {13, -10, 96, 26}, {19, -12, 82, 13}, {12, 12, 83, 7}, {30, 52, 80, 6.5}, {55, 47, 60, 6.5},
+    {33, 9, 72.5, 7.5}, {50, 4, 65, 7.5}, {73, 7, 17.5, 7}, {62, 8, 53, 7}, {66, 38, 40, 12},
+    {72, 40, 14, 13}, {79, 52, -23, 7.5}, {70, 80, -10, 6}, {55, -22, 60, 26}, {65, -25, 30, 26},
+    {30, -22, 78, 14}, {70, 0, -48, 13}, {40, 15, -92, 8}, {0, -5, -95, 14}, {45, -25, -62, 16},
+    {60, -30, -30, 20}, {66, -5, -40, 14},
 };
+// clang-format on
 
 static double tissue_at(Vec p) {
     double sum = 0, all = 0;
@@ -294,7 +332,7 @@ static double orbit_wall(Vec d, double ball) {
 
 static double skull_radius(const FaiSkin *skin, Vec d) {
     double r = ray_skin(skin, d);
-    if (r < 50) r = fabs(d.x) > 0.35 ? 73.5 / fabs(d.x) : 160;  // through the root of the ear, or down the neck
+    if (r < 50) r = fabs(d.x) > 0.35 ? 73.5 / fabs(d.x) : 160; // through the root of the ear, or down the neck
     r -= tissue_at(along(skull_middle, d, r));
     // orbits: stop before a ball about the eye; the rim is rounded
     double side = d.x < 0 ? -1 : 1, ball = 17.8;
@@ -315,7 +353,11 @@ static double skull_radius(const FaiSkin *skin, Vec d) {
     return r;
 }
 
-typedef struct SkullJob { const FaiSkin *skin; double *r; int rings, n; } SkullJob;
+typedef struct SkullJob {
+    const FaiSkin *skin;
+    double *r;
+    int rings, n;
+} SkullJob;
 
 static Vec skull_dir(int i, int j, int rings, int n) {
     double th = M_PI * (i + 1) / (rings + 1), ph = 2 * M_PI * j / n;
@@ -373,24 +415,29 @@ static FaCode build_skull(FaArena *arena, const FaiSkin *skin, int level, FaiPar
 }
 
 // The mandible is one tube from condyle to condyle: path, half-axes of its sections, left half from the middle outward.
-// long: the section's long half-axis and its direction (angle from vertical towards the front), wide: across the bone.
+// tall: the section's long half-axis, turned from the vertical by tilt (degrees); wide: across the bone.
+// clang-format off
 static const struct { double x, y, z, tall, tilt, wide; } jaw_path[] = {
-    {0, -73, 71.5, 8.2, 12, 5.6},      {9, -72.6, 69.4, 8.2, 12, 5.4},   {18, -71, 63, 8.2, 10, 5.0},      {26, -68.5, 54.5, 8.2, 6, 4.8},
-    {33.5, -66, 45, 8, 0, 4.6},        {40, -61.5, 34, 8.4, -8, 4.6},    {44, -52, 24, 11, -24, 4.2},      {46.4, -42, 16, 13, -50, 3.8},
-    {47, -31, 12, 13.5, -72, 3.6},     {47.2, -20, 9, 12, -82, 3.6},     {47.6, -11, 5, 8, -88, 3.8},      {47.9, -5.5, 2, 5, -90, 5},
-    {48, -1.5, 0.4, 4, -90, 7.2},      {48, 2.2, 0, 2.6, -90, 6},
+    {0, -73, 71.5, 8.2, 12, 5.6}, {9, -72.6, 69.4, 8.2, 12, 5.4}, {18, -71, 63, 8.2, 10, 5.0},
+    {26, -68.5, 54.5, 8.2, 6, 4.8}, {33.5, -66, 45, 8, 0, 4.6}, {40, -61.5, 34, 8.4, -8, 4.6},
+    {44, -52, 24, 11, -24, 4.2}, {46.4, -42, 16, 13, -50, 3.8}, {47, -31, 12, 13.5, -72, 3.6},
+    {47.2, -20, 9, 12, -82, 3.6}, {47.6, -11, 5, 8, -88, 3.8}, {47.9, -5.5, 2, 5, -90, 5},
+    {48, -1.5, 0.4, 4, -90, 7.2}, {48, 2.2, 0, 2.6, -90, 6},
 };
+// clang-format on
 
 static Section jaw_section(int k, double side) {
     double t = jaw_path[k].tilt * M_PI / 180;
     Vec long_dir = vec(0, cos(t), -sin(t)), c = vec(side * jaw_path[k].x, jaw_path[k].y, jaw_path[k].z);
     int a = FA_MAX(k - 1, 0), b = FA_MIN(k + 1, FA_COUNT(jaw_path) - 1);
-    Vec path = unit(vec(side * (jaw_path[b].x - jaw_path[a].x), jaw_path[b].y - jaw_path[a].y, jaw_path[b].z - jaw_path[a].z));
+    Vec path =
+        unit(vec(side * (jaw_path[b].x - jaw_path[a].x), jaw_path[b].y - jaw_path[a].y, jaw_path[b].z - jaw_path[a].z));
     if (k == 0) path = vec(side, 0, 0);
     Vec across = unit(cross(long_dir, path));
     if (side < 0) across = vec(-across.x, -across.y, -across.z);
     double tall = jaw_path[k].tall, wide = jaw_path[k].wide;
-    return (Section){c, vec(long_dir.x * tall, long_dir.y * tall, long_dir.z * tall), vec(across.x * wide, across.y * wide, across.z * wide), 2.4, 0};
+    return (Section){c, vec(long_dir.x * tall, long_dir.y * tall, long_dir.z * tall),
+                     vec(across.x * wide, across.y * wide, across.z * wide), 2.4, 0};
 }
 
 static FaCode build_mandible(FaArena *arena, int level, FaiPart *p, FaError *err) {
@@ -404,12 +451,12 @@ static FaCode build_mandible(FaArena *arena, int level, FaiPart *p, FaError *err
         // Catmull-Rom between the knots; from the left condyle to the right one
         double side = i <= HALF ? 1 : -1, at = fabs((double)(HALF - i)) / STEP;
         int k = FA_MIN((int)at, KNOTS - 2);
-        double t = at - k, w[4] = {-0.5 * t + t * t - 0.5 * t * t * t, 1 - 2.5 * t * t + 1.5 * t * t * t, 0.5 * t + 2 * t * t - 1.5 * t * t * t, -0.5 * t * t + 0.5 * t * t * t};
+        double t = at - k, w[4] = {-0.5 * t + t * t - 0.5 * t * t * t, 1 - 2.5 * t * t + 1.5 * t * t * t,
+                                   0.5 * t + 2 * t * t - 1.5 * t * t * t, -0.5 * t * t + 0.5 * t * t * t};
         Section s = {.power = 2.4};
         for (int j = 0; j < 4; j++) {
             int q = k - 1 + j;
             Section o = jaw_section(FA_MIN(abs(q), KNOTS - 1), q < 0 ? -side : side);
-            if (q < 0) o.b = vec(o.b.x, o.b.y, o.b.z);
             s.c = along(s.c, o.c, w[j]), s.a = along(s.a, o.a, w[j]), s.b = along(s.b, o.b, w[j]);
         }
         sec[i] = s;
@@ -428,7 +475,8 @@ static void face_outward(FaiPart *p) {
         const double *a = p->x + 3 * p->face_vert[s];
         for (int k = s + 1; k + 1 < e; k++) {
             const double *b = p->x + 3 * p->face_vert[k], *c = p->x + 3 * p->face_vert[k + 1];
-            volume += a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2]) + a[2] * (b[0] * c[1] - b[1] * c[0]);
+            volume += a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2]) +
+                      a[2] * (b[0] * c[1] - b[1] * c[0]);
         }
     }
     if (volume >= 0) return;

@@ -1,6 +1,6 @@
-// The face as anatomy moves it. Order: muscles pull the skin in the skull's frame, lips roll and seal, the mandible carries
-// its share of the skin on an arc, lids turn about the eye, lips stop each other. The 52 linear shapes are this model at
-// single weights of 1; in between and in combination it is what linear blending only approximates.
+// The face as anatomy moves it. Order: muscles pull the skin in the skull's frame, lips roll and seal, the mandible
+// carries its share of the skin on an arc, lids turn about the eye, lips stop each other. The 52 linear shapes are this
+// model at single weights of 1; in between and in combination it is what linear blending only approximates.
 #include "head/pose.h"
 
 #include "base/task.h"
@@ -11,12 +11,17 @@
 
 // --- muscles --------------------------------------------------------------------------------------------------------
 
-typedef enum Side { BOTH, UPPER, LOWER } Side;  // which lip takes part
+typedef enum Side { BOTH, UPPER, LOWER } Side; // which lip takes part
 
-// A pull: displacement d (mm at weight 1) at c, fading over the radius r (mm, Gaussian). Left side; `mirror` is the shape
-// that does the same on the right; equal to `shape` where one shape does both.
-typedef struct Pull { int shape, mirror; double c[3], d[3], r; Side side; } Pull;
+// A pull: displacement d (mm at weight 1) at c, fading over the radius r (mm, Gaussian). Left side; `mirror` is the
+// shape that does the same on the right; equal to `shape` where one shape does both.
+typedef struct Pull {
+    int shape, mirror;
+    double c[3], d[3], r;
+    Side side;
+} Pull;
 
+// clang-format off
 static const Pull pulls[] = {
     {browDownLeft, browDownRight, {38, 53, 76}, {-3.6, -3.2, 2.2}, 26, BOTH},
     {browDownLeft, browDownRight, {14, 51, 84}, {-1.6, -3.0, 1.0}, 20, BOTH},
@@ -52,6 +57,7 @@ static const Pull pulls[] = {
     {noseSneerLeft, noseSneerRight, {14, 20, 82}, {-0.6, 2.2, 1.0}, 17, UPPER},
     {noseSneerLeft, noseSneerRight, {16, 48, 83}, {-0.8, -2.0, 0.6}, 17, UPPER},
 };
+// clang-format on
 
 static double lower_share(const FaiSpot *s) { return fai_smooth(0.12, 0.8, s->jaw); }
 
@@ -61,7 +67,11 @@ static double nose_share(const FaiSpot *s) {
 }
 
 // The pulls of the shapes in use, shape by shape.
-typedef struct Active { const Pull *pull; double side; int shape; } Active;
+typedef struct Active {
+    const Pull *pull;
+    double side;
+    int shape;
+} Active;
 enum { MOST_ACTIVE = 2 * FA_COUNT(pulls) };
 
 static int active_pulls(const float *w, Active *act) {
@@ -111,7 +121,8 @@ static void pull_all(const FaiSpot *s, const float *w, const Active *act, int na
 // Lips are rods along the dental arch: a roll turns their section about the rod. angle > 0 turns the front upward.
 static void roll_lip(const FaiSpot *s, double angle, double back, double lift, double x[3]) {
     double X = s->mean[0], upper = s->mouth_u < 4, t = fmin(1, fabs(X) / 25);
-    double share = fai_smooth(0.9, 2.9, s->mouth_v) * fai_smooth(6.6, 5.2, s->mouth_v) * fai_smooth(0.2, 2.3, fabs(s->mouth_u - 4));
+    double share = fai_smooth(0.9, 2.9, s->mouth_v) * fai_smooth(6.6, 5.2, s->mouth_v) *
+                   fai_smooth(0.2, 2.3, fabs(s->mouth_u - 4));
     if (share <= 0) return;
     double ay = upper ? -37.2 - 5.3 * t * t : -47 + 4 * t * t, az = 88.8 - 0.0267 * X * X;
     double l = sqrt(1 + 0.0534 * 0.0534 * X * X), ox = 0.0534 * X / l, oz = 1 / l;
@@ -127,14 +138,17 @@ static void roll_lip(const FaiSpot *s, double angle, double back, double lift, d
 static void roll_lips(const FaiSpot *s, const float *w, double x[3]) {
     if (s->mouth < 0.5 || s->mouth_v < 0.8) return;
     const double deg = M_PI / 180;
-    double press = 0.5 * (w[mouthPressLeft] * fai_smooth(-20, 10, s->mean[0]) + w[mouthPressRight] * fai_smooth(20, -10, s->mean[0]));
+    double press = 0.5 * (w[mouthPressLeft] * fai_smooth(-20, 10, s->mean[0]) +
+                          w[mouthPressRight] * fai_smooth(20, -10, s->mean[0]));
     if (s->mouth_u < 4) {
-        if (w[mouthRollUpper] != 0) roll_lip(s, -48 * deg * w[mouthRollUpper], -3.4 * w[mouthRollUpper], 1.5 * w[mouthRollUpper], x);
+        if (w[mouthRollUpper] != 0)
+            roll_lip(s, -48 * deg * w[mouthRollUpper], -3.4 * w[mouthRollUpper], 1.5 * w[mouthRollUpper], x);
         if (press != 0) roll_lip(s, -16 * deg * press, -1.2 * press, 0, x);
         if (w[mouthFunnel] != 0) roll_lip(s, 20 * deg * w[mouthFunnel], 0, 0, x);
         if (w[mouthPucker] != 0) roll_lip(s, 9 * deg * w[mouthPucker], 0, 0, x);
     } else {
-        if (w[mouthRollLower] != 0) roll_lip(s, 47 * deg * w[mouthRollLower], -3.6 * w[mouthRollLower], -0.8 * w[mouthRollLower], x);
+        if (w[mouthRollLower] != 0)
+            roll_lip(s, 47 * deg * w[mouthRollLower], -3.6 * w[mouthRollLower], -0.8 * w[mouthRollLower], x);
         if (press != 0) roll_lip(s, 16 * deg * press, -1.2 * press, 0, x);
         if (w[mouthFunnel] != 0) roll_lip(s, -22 * deg * w[mouthFunnel], 0, 0, x);
         if (w[mouthPucker] != 0) roll_lip(s, -9 * deg * w[mouthPucker], 0, 0, x);
@@ -152,7 +166,8 @@ static double seal_share(const FaiSpot *s) {
 // about the joint it moves towards. `share` is how much of the motion is taken: shares of a turn lie on its arc.
 void fai_pose_jaw(const float *w, double share, double r[9], double t[3]) {
     const double deg = M_PI / 180;
-    double open = share * w[jawOpen], ahead = share * w[jawForward], left = share * w[jawLeft], right = share * w[jawRight];
+    double open = share * w[jawOpen], ahead = share * w[jawForward], left = share * w[jawLeft],
+           right = share * w[jawRight];
     double a = 25.33 * deg * open, b = 4.6 * deg * (left - right), ca = cos(a), sa = sin(a), cb = cos(b), sb = sin(b);
     // turn about y first, then about x
     r[0] = cb, r[1] = 0, r[2] = sb;
@@ -172,7 +187,9 @@ static void turn(const double r[9], const double t[3], double x[3]) {
     memcpy(x, y, sizeof y);
 }
 
-static bool jaw_moves(const float *w) { return w[jawOpen] != 0 || w[jawForward] != 0 || w[jawLeft] != 0 || w[jawRight] != 0; }
+static bool jaw_moves(const float *w) {
+    return w[jawOpen] != 0 || w[jawForward] != 0 || w[jawLeft] != 0 || w[jawRight] != 0;
+}
 
 static void carry(const float *w, double share, double x[3]) {
     double r[9], t[3];
@@ -199,7 +216,10 @@ static void jaw_and_seal(const FaiSpot *s, const float *w, double x[3]) {
 
 // --- lids and eyes --------------------------------------------------------------------------------------------------
 
-typedef struct Gaze { double upper, lower, yaw; double dir[3]; } Gaze;  // lid edges as shares of the opening; eye turn
+typedef struct Gaze {
+    double upper, lower, yaw;
+    double dir[3];
+} Gaze; // lid edges as shares of the opening; eye turn
 
 static void eye_turn(const float *w, int side, double *yaw, double *pitch) {
     const float *e = w + (side > 0 ? eyeBlinkLeft : eyeBlinkRight);
@@ -215,8 +235,10 @@ static Gaze gaze_of(const float *w, int side) {
     Gaze g;
     eye_turn(w, side, &g.yaw, &pitch);
     g.dir[0] = sin(g.yaw) * cos(pitch), g.dir[1] = sin(pitch), g.dir[2] = cos(g.yaw) * cos(pitch);
-    g.lower = 0.14 * e[eyeBlinkLeft] + 0.24 * e[eyeSquintLeft] + 0.06 * e[eyeLookUpLeft] - 0.13 * e[eyeLookDownLeft] - 0.06 * e[eyeWideLeft] + 0.10 * cheek;
-    g.upper = 1 - 0.86 * e[eyeBlinkLeft] - 0.60 * e[eyeLookDownLeft] + 0.34 * e[eyeLookUpLeft] + 0.32 * e[eyeWideLeft] - 0.14 * e[eyeSquintLeft];
+    g.lower = 0.14 * e[eyeBlinkLeft] + 0.24 * e[eyeSquintLeft] + 0.06 * e[eyeLookUpLeft] - 0.13 * e[eyeLookDownLeft] -
+              0.06 * e[eyeWideLeft] + 0.10 * cheek;
+    g.upper = 1 - 0.86 * e[eyeBlinkLeft] - 0.60 * e[eyeLookDownLeft] + 0.34 * e[eyeLookUpLeft] + 0.32 * e[eyeWideLeft] -
+              0.14 * e[eyeSquintLeft];
     g.lower = fmin(0.6, g.lower);
     return g;
 }
@@ -227,7 +249,10 @@ double fai_lid_angle(const FaiLidEdge *edge, double x) {
     int a = 0, b = edge->n - 1;
     while (b - a > 1) {
         int m = (a + b) / 2;
-        if (edge->x[m] <= x) a = m; else b = m;
+        if (edge->x[m] <= x)
+            a = m;
+        else
+            b = m;
     }
     double t = (x - edge->x[a]) / (edge->x[b] - edge->x[a]);
     return edge->angle[a] + t * (edge->angle[b] - edge->angle[a]);
@@ -238,23 +263,28 @@ static void pose_lid(const FaHeadModel *m, const FaiSpot *s, const Gaze *g, doub
     double d[3] = {side * s->mean[0] - EYE_X, s->mean[1] - EYE_Y, s->mean[2] - EYE_Z};
     double r = sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
     if (r < 1e-9) return;
-    // the opening below or above this place (columns of the chart fan out from the edge), and where its edges are wanted
+    // the opening below or above this place (columns of the chart fan out from the edge), and where its edges are
+    // wanted
     double column = d[0] * 12.3 / (12.3 + 1.9 * fmax(0, 2.5 - s->eye_v));
     double hi = fai_lid_angle(&m->upper, column), lo = fai_lid_angle(&m->lower, column), open = fmax(0, hi - lo);
     double gap = fmin(0.009, open), lower = lo + g->lower * open, upper = fmax(lo + g->upper * open, lower + gap);
     double share = s->eye * fai_smooth(0.25, 1.95, s->eye_v) * fai_smooth(4, 3.15, s->eye_v);
     // an opening lid slides under its fold and takes more of it along
-    if (s->eye_up >= 0 && upper > hi + 1e-6) share = s->eye * fai_smooth(-0.2, 1.3, s->eye_v) * fai_smooth(4, 3.15, s->eye_v);
-    double turn_by = share * fai_smooth(0, 0.15, fabs(s->eye_up)) * (s->eye_up >= 0 ? upper - hi : lower - lo), yaw = 0.28 * side * g->yaw * share * fai_smooth(1.15, 2.1, s->eye_v) * fai_smooth(13.5, 9, fabs(column));
+    if (s->eye_up >= 0 && upper > hi + 1e-6)
+        share = s->eye * fai_smooth(-0.2, 1.3, s->eye_v) * fai_smooth(4, 3.15, s->eye_v);
+    double turn_by = share * fai_smooth(0, 0.15, fabs(s->eye_up)) * (s->eye_up >= 0 ? upper - hi : lower - lo),
+           yaw = 0.28 * side * g->yaw * share * fai_smooth(1.15, 2.1, s->eye_v) * fai_smooth(13.5, 9, fabs(column));
     if (fabs(turn_by) < 1e-9 && fabs(yaw) < 1e-9) return;
     // turn about the eye's x axis, then y; the lid keeps its distance from the globe, cornea included
     double c = cos(turn_by), q = sin(turn_by), e[3] = {d[0], c * d[1] + q * d[2], -q * d[1] + c * d[2]};
     double cy = cos(yaw), sy = sin(yaw), f[3] = {cy * e[0] + sy * e[2], e[1], -sy * e[0] + cy * e[2]};
     double look[3] = {side * g->dir[0], g->dir[1], g->dir[2]};
-    double before = fai_eye_radius(d[2] / r), after = fai_eye_radius((f[0] * look[0] + f[1] * look[1] + f[2] * look[2]) / r);
+    double before = fai_eye_radius(d[2] / r),
+           after = fai_eye_radius((f[0] * look[0] + f[1] * look[1] + f[2] * look[2]) / r);
     double k = 1 + s->eye * fai_smooth(1.2, 2.2, s->eye_v) * fai_smooth(4, 3.5, s->eye_v) * (after - before) / r;
     // closing draws the fold out
-    if (s->eye_up > 0 && open > 0) k -= s->eye * fai_lid_crease(s->eye_v, s->eye_up) * fai_smooth(1, 0.2, (upper - lo) / open) / r;
+    if (s->eye_up > 0 && open > 0)
+        k -= s->eye * fai_lid_crease(s->eye_v, s->eye_up) * fai_smooth(1, 0.2, (upper - lo) / open) / r;
     double from[3], to[3], p[3] = {side * (EYE_X + k * f[0]), EYE_Y + k * f[1], EYE_Z + k * f[2]};
     fai_warp_eye(&m->warp, side, s->mean, from);
     fai_warp_eye(&m->warp, side, p, to);
@@ -278,7 +308,15 @@ static void stop_lips(const FaHeadModel *m, double *x) {
 
 // --- all of it ------------------------------------------------------------------------------------------------------
 
-typedef struct SkinJob { const FaHeadModel *m; const float *w; double *x; Active act[MOST_ACTIVE]; int nact; Gaze gaze[2]; bool jaw, roll, lids[2]; } SkinJob;
+typedef struct SkinJob {
+    const FaHeadModel *m;
+    const float *w;
+    double *x;
+    Active act[MOST_ACTIVE];
+    int nact;
+    Gaze gaze[2];
+    bool jaw, roll, lids[2];
+} SkinJob;
 
 static void skin_spots(void *ctx, int begin, int end, int chunk) {
     (void)chunk;
@@ -296,9 +334,11 @@ static void skin_spots(void *ctx, int begin, int end, int chunk) {
 }
 
 void fai_pose_skin(const FaHeadModel *m, const float *w, double *x) {
-    SkinJob job = {.m = m, .w = w, .x = x, .gaze = {gaze_of(w, 1), gaze_of(w, -1)}, .jaw = jaw_moves(w) || w[mouthClose] != 0};
+    SkinJob job = {
+        .m = m, .w = w, .x = x, .gaze = {gaze_of(w, 1), gaze_of(w, -1)}, .jaw = jaw_moves(w) || w[mouthClose] != 0};
     job.nact = active_pulls(w, job.act);
-    job.roll = w[mouthFunnel] != 0 || w[mouthPucker] != 0 || w[mouthRollLower] != 0 || w[mouthRollUpper] != 0 || w[mouthPressLeft] != 0 || w[mouthPressRight] != 0;
+    job.roll = w[mouthFunnel] != 0 || w[mouthPucker] != 0 || w[mouthRollLower] != 0 || w[mouthRollUpper] != 0 ||
+               w[mouthPressLeft] != 0 || w[mouthPressRight] != 0;
     for (int k = 0; k < 2; k++) job.lids[k] = job.gaze[k].upper != 1 || job.gaze[k].lower != 0 || job.gaze[k].yaw != 0;
     fai_parallel(m->nskin, 1024, skin_spots, &job);
     bool contact = false;
@@ -335,18 +375,24 @@ void fai_pose_part(const FaHeadModel *m, int part, const float *w, double *x) {
     bool jaw = jaw_moves(w);
     fai_pose_jaw(w, 1, r, t);
     for (int v = 0; v < p->nvert; v++) {
-        if (p->follow == FOLLOW_TONGUE && w[tongueOut] != 0) pose_tongue(w[tongueOut], m->rest[part] + 3 * v, x + 3 * v);
+        if (p->follow == FOLLOW_TONGUE && w[tongueOut] != 0)
+            pose_tongue(w[tongueOut], m->rest[part] + 3 * v, x + 3 * v);
         if (jaw) turn(r, t, x + 3 * v);
     }
 }
 
 bool fai_pose_moves(int s, FaiFollow follow) {
     switch (follow) {
-    case FOLLOW_SKULL: return false;
-    case FOLLOW_JAW: return s >= jawForward && s <= jawOpen;
-    case FOLLOW_TONGUE: return (s >= jawForward && s <= jawOpen) || s == tongueOut;
-    case FOLLOW_EYE_L: return s >= eyeLookDownLeft && s <= eyeLookUpLeft;
-    case FOLLOW_EYE_R: return s >= eyeLookDownRight && s <= eyeLookUpRight;
+    case FOLLOW_SKULL:
+        return false;
+    case FOLLOW_JAW:
+        return s >= jawForward && s <= jawOpen;
+    case FOLLOW_TONGUE:
+        return (s >= jawForward && s <= jawOpen) || s == tongueOut;
+    case FOLLOW_EYE_L:
+        return s >= eyeLookDownLeft && s <= eyeLookUpLeft;
+    case FOLLOW_EYE_R:
+        return s >= eyeLookDownRight && s <= eyeLookUpRight;
     }
     return false;
 }

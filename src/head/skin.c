@@ -1,5 +1,5 @@
-// From the cage to the skin: the limit surface of Catmull-Clark through the cage's points, then fine forms that the cage
-// is too coarse for, written in the charts of lids and lips so that every level samples the same surface.
+// From the cage to the skin: the limit surface of Catmull-Clark through the cage's points, then fine forms that the
+// cage is too coarse for, written in the charts of lids and lips so that every level samples the same surface.
 #include "head/skin.h"
 
 #include <math.h>
@@ -52,7 +52,8 @@ double fai_seam_y(double x) {
 static void form_rim(double *v) {
     double row = v[CAGE_MOUTH_V], corner = fai_smooth(0.3, 1.6, fabs(v[CAGE_MOUTH_U] - 4));
     double low = v[CAGE_MOUTH_U] > 4 ? 1 : 0;
-    double out = v[CAGE_MOUTH] * corner * (0.55 * bump(row, 2.1, 0.24) - 0.6 * bump(row, 1.45, 0.4) + (0.25 + 0.3 * low) * bump(row, 2.9, 0.45));
+    double out = v[CAGE_MOUTH] * corner *
+                 (0.55 * bump(row, 2.1, 0.24) - 0.6 * bump(row, 1.45, 0.4) + (0.25 + 0.3 * low) * bump(row, 2.9, 0.45));
     double l = sqrt(1 + 0.0534 * 0.0534 * v[CAGE_X] * v[CAGE_X]);
     v[CAGE_X] += out * 0.0534 * v[CAGE_X] / l;
     v[CAGE_Z] += out / l;
@@ -75,7 +76,10 @@ FaCode fai_skin_build(FaArena *arena, int level, FaiSkin *skin, FaError *err) {
     double *through = NULL;
     FA_TRY_GOTO(end, rc, fai_cage_build(work, &cage, err));
     through = FA_PUSH(work, (size_t)cage.nvert * 3, double);
-    if (!through) { rc = FA_FAIL_MEMORY(err); goto end; }
+    if (!through) {
+        rc = FA_FAIL_MEMORY(err);
+        goto end;
+    }
     for (int v = 0; v < cage.nvert; v++)
         for (int k = 0; k < 3; k++) through[3 * v + k] = cage.val[(size_t)v * CAGE_CHANNELS + k];
     FaiQuads m = {cage.nvert, cage.nface, CAGE_CHANNELS, cage.val, cage.mirror, cage.face_start, cage.face_vert};
@@ -86,7 +90,10 @@ FaCode fai_skin_build(FaArena *arena, int level, FaiSkin *skin, FaError *err) {
         m = fine;
     }
     double *limit = FA_PUSH(arena, (size_t)m.nvert * m.nchan, double);
-    if (!limit) { rc = FA_FAIL_MEMORY(err); goto end; }
+    if (!limit) {
+        rc = FA_FAIL_MEMORY(err);
+        goto end;
+    }
     FA_TRY_GOTO(end, rc, fai_subdivide_limit(work, &m, limit, err));
     m.val = limit;
     for (int v = 0; v < m.nvert; v++) {

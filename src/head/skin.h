@@ -22,7 +22,7 @@ FaCode fai_skin_build(FaArena *arena, int level, FaiSkin *skin, FaError *err);
 // Radius of the eye at cos_gaze = cosine of the angle from its axis: a sphere with the cornea's bulge.
 double fai_eye_radius(double cos_gaze);
 
-// The crease of the open upper lid and the fold that hangs over it: mm outward from the eye, by place in the lid's chart.
+// The crease of the open upper lid and the fold over it: mm outward from the eye, by place in the lid's chart.
 double fai_lid_crease(double row, double up);
 
 // Height of the face in which the lips of the mean head meet, mm.

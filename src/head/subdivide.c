@@ -1,14 +1,16 @@
 // Based on: Catmull and Clark, Recursively generated B-spline surfaces, 1978; limit masks after Halstead, Kass and
-// DeRose, Efficient, fair interpolation using Catmull-Clark surfaces, 1993. Interpolation by fixed-point iteration: the limit operator is
-// close enough to the identity that adding the residual converges, and no matrix is needed.
+// DeRose, Efficient, fair interpolation using Catmull-Clark surfaces, 1993. Interpolation by fixed-point iteration: the
+// limit operator is close enough to the identity that adding the residual converges, and no matrix is needed.
 #include "head/subdivide.h"
 
-typedef struct Edge { int a, b, f0, f1, id; } Edge;  // a < b; f1 = -1 on a boundary
+typedef struct Edge {
+    int a, b, f0, f1, next;
+} Edge; // a < b; f1 = -1 on a boundary; next: in a chain, see step_mirror
 
 typedef struct Edges {
     int n;
     Edge *edge;
-    int *of_corner;  // edge from each face corner to the next
+    int *of_corner; // edge from each face corner to the next
 } Edges;
 
 // Edges are numbered by their first appearance in the faces, found through per-vertex chains.
@@ -28,7 +30,7 @@ static FaCode find_edges(FaArena *arena, const FaiQuads *m, Edges *out, FaError 
             while (q >= 0 && out->edge[q].b != b) q = next[q];
             if (q < 0) {
                 q = out->n++;
-                out->edge[q] = (Edge){a, b, f, -1, q};
+                out->edge[q] = (Edge){a, b, f, -1, -1};
                 next[q] = head[a];
                 head[a] = q;
             } else {
@@ -80,16 +82,16 @@ static FaCode step_values(FaArena *arena, const FaiQuads *in, const Edges *ed, d
         if (rim[v]) {
             add(x, p, 0.5, n), add(x, sum_r + (size_t)v * n, 0.25, n);
         } else {
-            add(x, sum_f + (size_t)v * n, 1 / (m * m), n), add(x, sum_e + (size_t)v * n, 2 / (m * m), n), add(x, p, (m - 3) / m, n);
+            add(x, sum_f + (size_t)v * n, 1 / (m * m), n), add(x, sum_e + (size_t)v * n, 2 / (m * m), n),
+                add(x, p, (m - 3) / m, n);
         }
     }
     return FA_OK;
 }
 
-static int other_edge(const Edges *ed, const FaiQuads *in, const int *first, int a, int b) {
-    // the edge between a and b, through the corners of a's faces (first: chain heads by vertex)
-    (void)in;
-    for (int q = first[FA_MIN(a, b)]; q >= 0; q = ed->edge[q].id)
+// The edge between a and b; first: heads of the chains of edges by their lower end.
+static int edge_between(const Edges *ed, const int *first, int a, int b) {
+    for (int q = first[FA_MIN(a, b)]; q >= 0; q = ed->edge[q].next)
         if (ed->edge[q].b == FA_MAX(a, b)) return q;
     return -1;
 }
@@ -99,9 +101,9 @@ static FaCode step_mirror(FaArena *arena, const FaiQuads *in, Edges *ed, int *mi
     int nv = in->nvert, *head = FA_PUSH(arena, nv, int);
     if (!head) return FA_FAIL_MEMORY(err);
     for (int v = 0; v < nv; v++) head[v] = -1, mirror[v] = in->mirror[v];
-    for (int q = 0; q < ed->n; q++) ed->edge[q].id = head[ed->edge[q].a], head[ed->edge[q].a] = q;
+    for (int q = 0; q < ed->n; q++) ed->edge[q].next = head[ed->edge[q].a], head[ed->edge[q].a] = q;
     for (int q = 0; q < ed->n; q++) {
-        int m = other_edge(ed, in, head, in->mirror[ed->edge[q].a], in->mirror[ed->edge[q].b]);
+        int m = edge_between(ed, head, in->mirror[ed->edge[q].a], in->mirror[ed->edge[q].b]);
         FA_ASSERT(m >= 0);
         mirror[nv + q] = nv + m;
     }
@@ -153,7 +155,8 @@ FaCode fai_subdivide_limit(FaArena *arena, const FaiQuads *m, double *val, FaErr
     FA_TRY(find_edges(arena, m, &ed, err));
     int n = m->nchan;
     int *valence = FA_PUSH(arena, m->nvert, int), *rim = FA_PUSH(arena, m->nvert, int);
-    double *sum = FA_PUSH(arena, (size_t)m->nvert * n, double);  // inside: 4 edges + diagonals; on the rim: rim neighbours
+    double *sum =
+        FA_PUSH(arena, (size_t)m->nvert * n, double); // inside: 4 edges + diagonals; on the rim: rim neighbours
     if (!valence || !rim || !sum) return FA_FAIL_MEMORY(err);
     for (int q = 0; q < ed.n; q++)
         if (ed.edge[q].f1 < 0) rim[ed.edge[q].a] = rim[ed.edge[q].b] = 1;
@@ -171,12 +174,14 @@ FaCode fai_subdivide_limit(FaArena *arena, const FaiQuads *m, double *val, FaErr
     }
     for (int v = 0; v < m->nvert; v++) {
         double k = valence[v], w = rim[v] ? 4 : k * k, all = rim[v] ? 6 : k * (k + 5);
-        for (int c = 0; c < n; c++) val[(size_t)v * n + c] = (w * m->val[(size_t)v * n + c] + sum[(size_t)v * n + c]) / all;
+        for (int c = 0; c < n; c++)
+            val[(size_t)v * n + c] = (w * m->val[(size_t)v * n + c] + sum[(size_t)v * n + c]) / all;
     }
     return FA_OK;
 }
 
-FaCode fai_subdivide_interpolate(FaArena *arena, FaiQuads *control, const double *through, const int *steps, FaError *err) {
+FaCode fai_subdivide_interpolate(FaArena *arena, FaiQuads *control, const double *through, const int *steps,
+                                 FaError *err) {
     // work on the three channels alone
     FaiQuads c = *control;
     c.nchan = 3;

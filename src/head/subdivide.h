@@ -18,6 +18,7 @@ FaCode fai_subdivide(FaArena *arena, const FaiQuads *in, FaiQuads *out, FaError 
 FaCode fai_subdivide_limit(FaArena *arena, const FaiQuads *mesh, double *val, FaError *err);
 // Change channels [0, 3) of `control` so that the limit surface passes through `through` (nvert x 3). Only
 // `steps` (nvert) corrections are made at each: the first take the long waves, later ones may add ripples.
-FaCode fai_subdivide_interpolate(FaArena *arena, FaiQuads *control, const double *through, const int *steps, FaError *err);
+FaCode fai_subdivide_interpolate(FaArena *arena, FaiQuads *control, const double *through, const int *steps,
+                                 FaError *err);
 
 #endif

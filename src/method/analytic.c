@@ -1,18 +1,19 @@
 // Analytic dynamics of clips: each shape's weight is an oscillator that is drawn to the weight of the clip,
 //     m y'' + c y' + k y = k w(t),   w linear between frames,
-// and steps from frame to frame by the exact solution (math/oscillator.h): stable for every parameter and frame rate, and
-// independent of the latter. The filtered weights go through the blender, so a frame costs what linear blending costs.
+// and steps from frame to frame by the exact solution (math/oscillator.h): stable for every parameter and frame rate,
+// and independent of the latter. The filtered weights go through the blender, so a frame costs what linear blending
+// costs.
 //
-// The head's acceleration is affine in the position, a(x) = a0 + A x, and the oscillator is linear, so with one (m, c, k) the
-// flesh's answer is gain(v) (u0 + U x_v) with 12 scalar oscillators u'' + c/m u' + k/m u = (a0, A). x_v is the neutral
-// position: the few mm that an expression moves a vertex are nothing beside its distance from the axis.
+// The head's acceleration is affine in the position, a(x) = a0 + A x, and the oscillator is linear, so with one (m, c,
+// k) the flesh's answer is gain(v) (u0 + U x_v) with 12 scalar oscillators u'' + c/m u' + k/m u = (a0, A). x_v is the
+// neutral position: the few mm that an expression moves a vertex are nothing beside its distance from the axis.
 //
 // With an oscillator per vertex the surface itself is filtered (vertex_follow.c).
 //
 // Symbols: y -> y, y' -> v, w at the last frame -> w, u and u' -> u, du, (a0, A) at the last moment -> a.
+#include "method/analytic.h"
 #include "base/task.h"
 #include "math/mat3.h"
-#include "method/analytic.h"
 #include "method/follow.h"
 #include "method/head_force.h"
 #include "method/sculpt.h"
@@ -20,16 +21,16 @@
 #include <math.h>
 
 #define ANALYTIC_PARAMS(X)                                                                                             \
-    X(CHOICE, preset, 0, 0, 4, "", "soft|heavy|snappy|firm|jelly", "where mass, damping and stiffness start from")       \
-    X(NUMBER, frequency, NAN, 0.01, 1000, "Hz", NULL, "undamped frequency, instead of the preset's")                     \
-    X(NUMBER, ratio, NAN, 0, 100, "", NULL, "damping ratio, instead of the preset's: below 1 it overshoots")             \
-    X(NUMBER, mass, NAN, 1e-9, 1e9, "kg", NULL, "inertia, instead of the preset's 1")                                    \
-    X(NUMBER, damping, NAN, 0, 1e12, "kg/s", NULL, "damping, instead of the preset's")                                   \
-    X(NUMBER, stiffness, NAN, 1e-9, 1e15, "kg/s2", NULL, "stiffness, instead of the preset's")                           \
-    X(NUMBER, head, 0.2, 0, 100, "", NULL, "share of the head's acceleration that the flesh feels; 0: none")              \
-    X(NUMBER, gravity, 1, 0, 1, "", NULL, "how much of gravity the sculpted shapes hold already")                        \
-    X(NUMBER, rate, 240, 10, 10000, "Hz", NULL, "how often the head's acceleration is sampled")                          \
-    X(TEXT, maps, NAN, 0, 0, "", NULL, "JSON file: mass, damping, stiffness and gain per shape, region or vertex")       \
+    X(CHOICE, preset, 0, 0, 4, "", "soft|heavy|snappy|firm|jelly", "where mass, damping and stiffness start from")     \
+    X(NUMBER, frequency, NAN, 0.01, 1000, "Hz", NULL, "undamped frequency, instead of the preset's")                   \
+    X(NUMBER, ratio, NAN, 0, 100, "", NULL, "damping ratio, instead of the preset's: below 1 it overshoots")           \
+    X(NUMBER, mass, NAN, 1e-9, 1e9, "kg", NULL, "inertia, instead of the preset's 1")                                  \
+    X(NUMBER, damping, NAN, 0, 1e12, "kg/s", NULL, "damping, instead of the preset's")                                 \
+    X(NUMBER, stiffness, NAN, 1e-9, 1e15, "kg/s2", NULL, "stiffness, instead of the preset's")                         \
+    X(NUMBER, head, 0.2, 0, 100, "", NULL, "share of the head's acceleration that the flesh feels; 0: none")           \
+    X(NUMBER, gravity, 1, 0, 1, "", NULL, "how much of gravity the sculpted shapes hold already")                      \
+    X(NUMBER, rate, 240, 10, 10000, "Hz", NULL, "how often the head's acceleration is sampled")                        \
+    X(TEXT, maps, NAN, 0, 0, "", NULL, "JSON file: mass, damping, stiffness and gain per shape, region or vertex")     \
     X(TEXT, sculpt, NAN, 0, 0, "", NULL, "forces on shapes: name=constant:0.3,name=linear:0.1,name=sine:0.2:4")
 
 enum {
@@ -39,38 +40,39 @@ enum {
 };
 
 static const FaParamInfo analytic_params[] = {
-#define X(type, name, value, min, max, unit, choices, help) {#name, FA_PARAM_##type, value, min, max, unit, choices, help},
+#define X(type, name, value, min, max, unit, choices, help)                                                            \
+    {#name, FA_PARAM_##type, value, min, max, unit, choices, help},
     ANALYTIC_PARAMS(X)
 #undef X
-    {0}};
+        {0}};
 
 enum { MOST_SUBSTEPS = 4096, PULL = 1024 };
 
 typedef struct Analytic {
     FaMethod m;
     FaBlender *blender;
-    FaOscillator o;         // of the head's motion, and of shapes without one of their own
-    int ngroup;             // different oscillators among the shapes
-    FaOscillator *group_o;  // (ngroup)
-    FaFollow *group;        // their coefficients for a step of coef_h     (ngroup)
+    FaOscillator o;        // of the head's motion, and of shapes without one of their own
+    int ngroup;            // different oscillators among the shapes
+    FaOscillator *group_o; // (ngroup)
+    FaFollow *group;       // their coefficients for a step of coef_h     (ngroup)
     double coef_h;
-    int *shape_group;       // (nshape)
-    double *least;          // weights below this move nothing by 0.5 um   (nshape)
-    float *weights;         // filtered, for the blender                   (nshape)
+    int *shape_group; // (nshape)
+    double *least;    // weights below this move nothing by 0.5 um   (nshape)
+    float *weights;   // filtered, for the blender                   (nshape)
     FaSculpts sculpts;
 
     double head_gain, share, rate, up[3];
-    float *pull[4];         // gain, gain * x, y, z                        (nvert)
-    bool *pulled;           // whether any vertex of a chunk feels it      (chunks of PULL)
+    float *pull[4]; // gain, gain * x, y, z                        (nvert)
+    bool *pulled;   // whether any vertex of a chunk feels it      (chunks of PULL)
     bool avx2;
-    FaAffine *path;         // acceleration along a frame                  (MOST_SUBSTEPS + 1)
+    FaAffine *path; // acceleration along a frame                  (MOST_SUBSTEPS + 1)
 
     FaVertexFollow *vertex; // NULL: an oscillator per shape
 
     // the state
-    double h;               // step of the last frame
-    double start;           // time of the reset: forces set in there
-    double *y, *v, *w;      // one block                                   (nshape)
+    double h;          // step of the last frame
+    double start;      // time of the reset: forces set in there
+    double *y, *v, *w; // one block                                   (nshape)
     double u[12], du[12];
     FaAffine a;
     FaPoseTrail trail;
@@ -84,12 +86,15 @@ static FaCode base_oscillator(const FaParams *p, FaOscillator *o, FaError *err) 
     double f = fai_params_at(p, P_frequency), r = fai_params_at(p, P_ratio), m = fai_params_at(p, P_mass);
     double c = fai_params_at(p, P_damping), k = fai_params_at(p, P_stiffness);
     if ((!isnan(f) && !isnan(k)) || (!isnan(r) && !isnan(c)))
-        return FA_FAIL(err, FA_E_ARG, NULL, "give frequency and ratio, or damping and stiffness", "the oscillator is given twice");
+        return FA_FAIL(err, FA_E_ARG, NULL, "give frequency and ratio, or damping and stiffness",
+                       "the oscillator is given twice");
     double ratio = isnan(r) ? fa_oscillator_ratio(o) : r;
     if (!isnan(f) || !isnan(r)) *o = fa_oscillator_of(o->mass, isnan(f) ? fa_oscillator_frequency(o) : f, ratio);
     // a frequency and a mass: that frequency, with that mass; a mass alone: the preset's spring with another mass on it
-    if (!isnan(m) && !isnan(f)) *o = fa_oscillator_of(m, f, ratio);
-    else if (!isnan(m)) o->mass = m;
+    if (!isnan(m) && !isnan(f))
+        *o = fa_oscillator_of(m, f, ratio);
+    else if (!isnan(m))
+        o->mass = m;
     if (!isnan(c)) o->damping = c;
     if (!isnan(k)) o->stiffness = k;
     return fa_oscillator_check(o, err);
@@ -149,17 +154,21 @@ static FaCode fill_pull(Analytic *a, const float *gain, FaError *err) {
 static FaCode use_maps(Analytic *a, const FaAnalyticMaps *maps, FaError *err) {
     const FaRig *rig = a->m.rig;
     if (maps->shape && maps->vertex)
-        return FA_FAIL(err, FA_E_ARG, NULL, "give oscillators per shape, or per vertex (regions)", "the maps hold both");
+        return FA_FAIL(err, FA_E_ARG, NULL, "give oscillators per shape, or per vertex (regions)",
+                       "the maps hold both");
     FA_TRY(group_shapes(a, maps->shape, err));
     float *gain = FA_NEW(rig->mesh.nvert, float);
     if (!gain) return FA_FAIL_MEMORY(err);
     FaCode rc = FA_OK;
-    if (maps->gain) memcpy(gain, maps->gain, (size_t)rig->mesh.nvert * sizeof *gain);
-    else if (a->head_gain > 0) fa_analytic_gain(rig, gain);
+    if (maps->gain)
+        memcpy(gain, maps->gain, (size_t)rig->mesh.nvert * sizeof *gain);
+    else if (a->head_gain > 0)
+        fa_analytic_gain(rig, gain);
     if (rc >= 0 && maps->vertex) {
         for (int v = 0; v < rig->mesh.nvert; v++) gain[v] *= (float)a->head_gain;
         rc = fai_vertex_follow_new(rig, maps->vertex, gain, &a->vertex, err);
-    } else if (rc >= 0) rc = fill_pull(a, gain, err);
+    } else if (rc >= 0)
+        rc = fill_pull(a, gain, err);
     fa_free(gain);
     return rc;
 }
@@ -190,7 +199,8 @@ static FaCode analytic_open(FaMethod *m, const FaParams *p, const void *extra, F
     return rc;
 }
 
-FaCode fa_analytic_open(const FaRig *rig, const FaParams *params, const FaAnalyticMaps *maps, FaMethod **method, FaError *err) {
+FaCode fa_analytic_open(const FaRig *rig, const FaParams *params, const FaAnalyticMaps *maps, FaMethod **method,
+                        FaError *err) {
     return fai_method_new(&fai_method_analytic, rig, params, maps, method, err);
 }
 
@@ -233,7 +243,7 @@ static void step_shapes(Analytic *a, const FaInput *in, FaStats *stats) {
         double w = good_weight(a, in, s, stats), e = a->y[s] - a->w[s], v = a->v[s], d = w - a->w[s];
         double left = f->xx * e + f->xv * v - f->lag * d;
         a->v[s] = f->vx * e + f->vv * v + f->push * d;
-        if (fabs(left) < 1e-30 && fabs(a->v[s]) < 1e-30) left = a->v[s] = 0;  // before numbers become denormal
+        if (fabs(left) < 1e-30 && fabs(a->v[s]) < 1e-30) left = a->v[s] = 0; // before numbers become denormal
         a->y[s] = w + left;
         a->w[s] = w;
     }
@@ -301,7 +311,8 @@ typedef struct Pull {
 } Pull;
 
 static inline __attribute__((always_inline)) void pull_vertices(const Pull *p, int begin, int end) {
-    const float *restrict g = p->a->pull[0], *restrict gx = p->a->pull[1], *restrict gy = p->a->pull[2], *restrict gz = p->a->pull[3];
+    const float *restrict g = p->a->pull[0], *restrict gx = p->a->pull[1], *restrict gy = p->a->pull[2],
+                          *restrict gz = p->a->pull[3];
     float u[12], *restrict x = p->x;
     memcpy(u, p->u, sizeof u);
     for (int v = begin; v < end; v++) {
@@ -360,8 +371,10 @@ static FaCode analytic_reset(FaMethod *m, const FaInput *in, float *surface, FaE
     }
     output_weights(a, a->y);
     fa_blender_eval(a->blender, a->weights, surface);
-    if (a->vertex) fai_vertex_follow_rest(a->vertex, surface, &a->a, surface);
-    else pull_surface(a, surface);
+    if (a->vertex)
+        fai_vertex_follow_rest(a->vertex, surface, &a->a, surface);
+    else
+        pull_surface(a, surface);
     return FA_OK;
 }
 

@@ -1,10 +1,10 @@
-// bench analytic: the paper's measure, 14,232 vertices for 1,389 frames, beside a plain copy of the bytes it must touch;
-// and dynamic clips beside linear blending of the same rig.
+// bench analytic: the paper's measure, 14,232 vertices for 1,389 frames, beside a plain copy of the bytes it must
+// touch; and dynamic clips beside linear blending of the same rig.
 //
-// The rig: 7 expressions that move every vertex (the paper blends one source and one target at a time), and 52 shapes of
-// the usual sparsity for the clip. Cases take turns, some frames each, so that whatever else the machine does hits all
-// alike; each turn begins with a few unmeasured frames. Ratios are the smaller of those with one thread and with all, but
-// for `paper`, which is the speed with all.
+// The rig: 7 expressions that move every vertex (the paper blends one source and one target at a time), and 52 shapes
+// of the usual sparsity for the clip. Cases take turns, some frames each, so that whatever else the machine does hits
+// all alike; each turn begins with a few unmeasured frames. Ratios are the smaller of those with one thread and with
+// all, but for `paper`, which is the speed with all.
 #include "base/task.h"
 #include "fascia/analytic.h"
 #include "math/mat3.h"
@@ -14,25 +14,35 @@
 
 #include <math.h>
 
-enum { COLS = 593, RINGS = 24, VERTS = COLS * RINGS, FRAMES = 1389, DENSE = 7, ROUNDS = 24, TURN = 32, MOST_CASES = 16, COPY_CHUNK = 1 << 15 };
-static const double WARM = 0.003;      // s
-static const double PAPER = 19.8e6;    // vertices per s: 1,389 frames of 14,232 vertices in one second
+enum {
+    COLS = 593,
+    RINGS = 24,
+    VERTS = COLS * RINGS,
+    FRAMES = 1389,
+    DENSE = 7,
+    ROUNDS = 24,
+    TURN = 32,
+    MOST_CASES = 16,
+    COPY_CHUNK = 1 << 15
+};
+static const double WARM = 0.003;   // s
+static const double PAPER = 19.8e6; // vertices per s: 1,389 frames of 14,232 vertices in one second
 _Static_assert(VERTS == 14232, "the paper's mesh");
 
 typedef struct Bench {
     const FaRig *rig;
     FaSlider *slider;
-    FaClip *clip;               // with head motion
+    FaClip *clip; // with head motion
     FaMethod *shapes, *head, *vertex, *linear;
     FaPose *pose;
-    int dense;                  // expressions of the still case: shapes 0..dense-1
+    int dense; // expressions of the still case: shapes 0..dense-1
     FaOscillator o;
-    double time;                // of the methods
+    double time; // of the methods
     float *x;
     char *from, *to;
     size_t room;
     void *copy_base;
-    double *ms[MOST_CASES];     // (ROUNDS * TURN)
+    double *ms[MOST_CASES]; // (ROUNDS * TURN)
     int taken[MOST_CASES];
 } Bench;
 
@@ -62,13 +72,15 @@ static void copy_chunk(void *ctx, int begin, int end, int chunk) {
 
 static size_t still_bytes(const Bench *b) { return 3 * 12 * (size_t)b->rig->mesh.nvert; }
 
-// As many bytes as the still case must touch: neutral and target read, result written; half read, half written here. The
-// same memory each time, as there.
+// As many bytes as the still case must touch: neutral and target read, result written; half read, half written here.
+// The same memory each time, as there.
 static void run_copy(Bench *b, int frame) {
     (void)frame;
     Copy c = {b->from, b->to, still_bytes(b) / 2};
-    if (fa_threads() == 1) memcpy(c.to, c.from, c.size);
-    else fai_parallel((int)((c.size + COPY_CHUNK - 1) / COPY_CHUNK), 1, copy_chunk, &c);
+    if (fa_threads() == 1)
+        memcpy(c.to, c.from, c.size);
+    else
+        fai_parallel((int)((c.size + COPY_CHUNK - 1) / COPY_CHUNK), 1, copy_chunk, &c);
 }
 
 static void run_method(Bench *b, FaMethod *m, int frame) {
@@ -111,7 +123,8 @@ _Static_assert(FA_COUNT(cases) <= MOST_CASES, "room for the times");
 static int expression(const FaMesh *mesh, int s, int *row, float *delta) {
     for (int v = 0; v < VERTS; v++) {
         row[v] = v;
-        for (int k = 0; k < 3; k++) delta[3 * v + k] = (float)(0.01 * sin(20 * (double)mesh->x[3 * v + k] + s + k) + 1e-4);
+        for (int k = 0; k < 3; k++)
+            delta[3 * v + k] = (float)(0.01 * sin(20 * (double)mesh->x[3 * v + k] + s + k) + 1e-4);
     }
     return VERTS;
 }
@@ -176,7 +189,8 @@ static FaCode make_rig(FaRig **out, FaError *err) {
     return FA_OK;
 }
 
-// As takes of a tracker are: every channel is busy most of the time and at 0 for stretches of seconds, 23 % of all weights.
+// As takes of a tracker are: every channel is busy most of the time and at 0 for stretches of seconds, 23 % of all
+// weights.
 static double captured(int s, double t) {
     double u[4];
     for (int k = 0; k < 4; k++) u[k] = fai_random_unit(3, (uint64_t)(4 * s + k));
@@ -196,7 +210,8 @@ static FaCode make_clip(Bench *b, const FaClip *given, FaError *err) {
         FaCode rc = fa_clip_bind(given, b->rig, &binding, err);
         if (rc >= 0) rc = fa_clip_new(given->nframe, n, names, given->fps, &b->clip, err);
         for (int f = 0; rc >= 0 && f < given->nframe; f++)
-            fa_binding_weights(&binding, given->weight + (size_t)f * (size_t)given->nchan, b->clip->weight + (size_t)f * (size_t)n);
+            fa_binding_weights(&binding, given->weight + (size_t)f * (size_t)given->nchan,
+                               b->clip->weight + (size_t)f * (size_t)n);
         fa_free(names);
         if (rc >= 0) fa_binding_free(&binding);
         return rc;
@@ -204,14 +219,16 @@ static FaCode make_clip(Bench *b, const FaClip *given, FaError *err) {
     FA_TRY(fai_bench_clip(b->rig, FRAMES, &b->clip, err));
     int n = b->clip->nchan;
     for (int f = 0; f < FRAMES; f++)
-        for (int s = 0; s < n; s++) b->clip->weight[(size_t)f * (size_t)n + (size_t)s] = s < DENSE ? 0 : (float)captured(s, b->clip->time[f]);
+        for (int s = 0; s < n; s++)
+            b->clip->weight[(size_t)f * (size_t)n + (size_t)s] = s < DENSE ? 0 : (float)captured(s, b->clip->time[f]);
     return FA_OK;
 }
 
 static FaCode open_methods(Bench *b, FaError *err) {
     FaAnalyticMaps maps = {.vertex = FA_NEW(b->rig->mesh.nvert, FaOscillator)};
     if (!maps.vertex) return FA_FAIL_MEMORY(err);
-    for (int v = 0; v < b->rig->mesh.nvert; v++) maps.vertex[v] = fa_oscillator_of(1, 4 + 4 * fai_random_unit(1, (uint64_t)v), 0.5);
+    for (int v = 0; v < b->rig->mesh.nvert; v++)
+        maps.vertex[v] = fa_oscillator_of(1, 4 + 4 * fai_random_unit(1, (uint64_t)v), 0.5);
     FaCode rc = fa_analytic_open(b->rig, NULL, &maps, &b->vertex, err);
     fa_free(maps.vertex);
     if (rc >= 0) rc = fa_method_open("linear", b->rig, NULL, &b->linear, err);
@@ -347,7 +364,8 @@ FaCode fai_bench_analytic(const FaRig *rig, const FaClip *clip, FaJsonWriter *w,
     FaCode rc = FA_OK;
     if (!rig) rc = make_rig(&made, err);
     Bench b = {.rig = rig ? rig : made};
-    if (rc >= 0 && b.rig->nshape == 0) rc = FA_FAIL(err, FA_E_ARG, NULL, "give a rig with blendshapes", "the rig has no shapes");
+    if (rc >= 0 && b.rig->nshape == 0)
+        rc = FA_FAIL(err, FA_E_ARG, NULL, "give a rig with blendshapes", "the rig has no shapes");
     if (rc >= 0) rc = run(&b, clip ? clip : rig ? rig->clip : NULL, w, err);
     tear_down(&b);
     fa_rig_free(made);

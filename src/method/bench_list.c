@@ -25,7 +25,8 @@ static FaBenchFn *find(const char *name) {
 
 static FaCode unknown(const char *name, FaError *err) {
     FaText known = {0};
-    for (int i = 0; i < FA_COUNT(benches); i++) fai_text_printf(&known, "%s%s", i ? ", " : "known are: ", benches[i].name);
+    for (int i = 0; i < FA_COUNT(benches); i++)
+        fai_text_printf(&known, "%s%s", i ? ", " : "known are: ", benches[i].name);
     FaCode rc = FA_FAIL(err, FA_E_ARG, NULL, known.data, "no benchmark '%s'", name);
     fai_text_free(&known);
     return rc;
@@ -46,7 +47,9 @@ FaCode fa_bench(const char *name, const FaRig *rig, const FaClip *clip, char **j
     FaCode rc = fn(rig, clip, &w, err);
     fai_jw_close(&w);
     if (rc >= 0 && text.failed) rc = FA_FAIL_MEMORY(err);
-    if (rc < 0) fai_text_free(&text);
-    else *json = text.data;
+    if (rc < 0)
+        fai_text_free(&text);
+    else
+        *json = text.data;
     return rc;
 }

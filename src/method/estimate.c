@@ -1,11 +1,12 @@
 // Finding the oscillator from a captured performance: least squares over (frequency, damping ratio).
 //
-// The model: y(t) follows the clip's weights w(t) from rest (m y'' + c y' + k y = k w), x = x0 + B y. A motion shows c/m and
-// k/m only, so the mass is given and the unknowns are p = (log frequency, log ratio). With the frames reduced once to
-// G = B'B and q_f = B'(x_f - x0), the error and its derivatives cost nshape^2 per frame, whatever the size of the mesh:
+// The model: y(t) follows the clip's weights w(t) from rest (m y'' + c y' + k y = k w), x = x0 + B y. A motion shows
+// c/m and k/m only, so the mass is given and the unknowns are p = (log frequency, log ratio). With the frames reduced
+// once to G = B'B and q_f = B'(x_f - x0), the error and its derivatives cost nshape^2 per frame, whatever the size of
+// the mesh:
 //     E(p) = sum_f |x_f - x0|^2 - 2 y'q_f + y'G y,   dE = 2 sum_f dy'(G y - q_f),   H = 2 sum_f dy'G dy  (Gauss-Newton)
-// started from the best of a grid, damped (Levenberg-Marquardt). The covariance of p is s^2 (H/2)^-1 with s^2 = E / (numbers
-// measured): what is larger than MOST_ERROR is not determined, and refused.
+// started from the best of a grid, damped (Levenberg-Marquardt). The covariance of p is s^2 (H/2)^-1 with s^2 = E /
+// (numbers measured): what is larger than MOST_ERROR is not determined, and refused.
 //
 // Per vertex the same with its own three coordinates in place of B, started from the whole face's values.
 // The head's motion is not modelled: capture, or stabilise, the face in the head's frame.
@@ -24,17 +25,16 @@ static const double STEP = 1e-4;              // of differences, in logarithms
 
 typedef struct Fit {
     const FaRig *rig;
-    int nframe, n;      // frames; shapes that the clip moves
-    int *shape;         // (n)
-    double *time;       // (nframe)
-    double *w;          // weights                                    (nframe x n)
-    double *gram;       // G                                          (n x n)
-    double *q;          // (nframe x n)
-    double square;      // sum of |x - x0|^2 over moved vertices
-    bool *moved;        // vertices that the shapes move              (nvert)
+    int nframe, n; // frames; shapes that the clip moves
+    int *shape;    // (n)
+    double *time;  // (nframe)
+    double *w;     // weights                                    (nframe x n)
+    double *gram;  // G                                          (n x n)
+    double *q;     // (nframe x n)
+    double square; // sum of |x - x0|^2 over moved vertices
+    bool *moved;   // vertices that the shapes move              (nvert)
     int nmoved;
     double *y[3], *vel; // y(p), y(p + step) of either parameter; scratch   (nframe x n; n)
-    double *gy;         // scratch                                    (n)
 } Fit;
 
 static void fit_free(Fit *f) {
@@ -46,7 +46,6 @@ static void fit_free(Fit *f) {
     fa_free(f->moved);
     for (int i = 0; i < 3; i++) fa_free(f->y[i]);
     fa_free(f->vel);
-    fa_free(f->gy);
 }
 
 // --- reading ------------------------------------------------------------------------------------------------------
@@ -54,12 +53,14 @@ static void fit_free(Fit *f) {
 static FaCode sample_weights(Fit *f, const FaClip *clip, FaSequence *captured, FaError *err) {
     FaBinding binding = {0};
     int nshape = f->rig->nshape;
-    float *chan = FA_NEW(clip->nchan, float), *shape = FA_NEW(nshape, float), *all = FA_NEW((size_t)f->nframe * (size_t)nshape, float);
+    float *chan = FA_NEW(clip->nchan, float), *shape = FA_NEW(nshape, float),
+          *all = FA_NEW((size_t)f->nframe * (size_t)nshape, float);
     FaCode rc = chan && shape && all ? fa_clip_bind(clip, f->rig, &binding, err) : FA_FAIL_MEMORY(err);
     // a cache that does not know its rate has the clip's
     bool by_number = fa_sequence_fps(captured) <= 0 || f->nframe == clip->nframe;
     for (int i = 0; rc >= 0 && i < f->nframe; i++) {
-        f->time[i] = by_number ? (i < clip->nframe ? clip->time[i] : clip->time[clip->nframe - 1] + i) - clip->time[0] : fa_sequence_time(captured, i);
+        f->time[i] = by_number ? (i < clip->nframe ? clip->time[i] : clip->time[clip->nframe - 1] + i) - clip->time[0]
+                               : fa_sequence_time(captured, i);
         fa_clip_sample(clip, clip->time[0] + f->time[i], chan, NULL);
         fa_binding_weights(&binding, chan, all + (size_t)i * (size_t)nshape);
     }
@@ -73,7 +74,8 @@ static FaCode sample_weights(Fit *f, const FaClip *clip, FaSequence *captured, F
         if (!f->w) rc = FA_FAIL_MEMORY(err);
     }
     for (int i = 0; rc >= 0 && i < f->nframe; i++)
-        for (int s = 0; s < f->n; s++) f->w[(size_t)i * (size_t)f->n + (size_t)s] = (double)all[(size_t)i * (size_t)nshape + (size_t)f->shape[s]];
+        for (int s = 0; s < f->n; s++)
+            f->w[(size_t)i * (size_t)f->n + (size_t)s] = (double)all[(size_t)i * (size_t)nshape + (size_t)f->shape[s]];
     fa_binding_free(&binding);
     fa_free(chan);
     fa_free(shape);
@@ -83,8 +85,8 @@ static FaCode sample_weights(Fit *f, const FaClip *clip, FaSequence *captured, F
 
 typedef struct Dots {
     const Fit *f;
-    const float *d;  // displacements                   (nvert x 3)
-    double *out;     // (n)
+    const float *d; // displacements                   (nvert x 3)
+    double *out;    // (n)
 } Dots;
 
 static void dot_shape(void *ctx, int begin, int end, int chunk) {
@@ -93,7 +95,9 @@ static void dot_shape(void *ctx, int begin, int end, int chunk) {
     const FaShape *s = &t->f->rig->shape[t->f->shape[begin]];
     double sum = 0;
     for (int e = s->first; e < s->first + s->count; e++)
-        for (int k = 0; k < 3; k++) sum += (double)t->f->rig->delta[3 * (size_t)e + (size_t)k] * (double)t->d[3 * (size_t)t->f->rig->row[e] + (size_t)k];
+        for (int k = 0; k < 3; k++)
+            sum += (double)t->f->rig->delta[3 * (size_t)e + (size_t)k] *
+                   (double)t->d[3 * (size_t)t->f->rig->row[e] + (size_t)k];
     t->out[begin] = sum;
 }
 
@@ -117,7 +121,9 @@ static FaCode reduce(Fit *f, FaSequence *captured, const FaEstimateOptions *o, F
         rc = fa_sequence_read(captured, i, d, err);
         for (size_t k = 0; rc >= 0 && k < n3; k++) {
             d[k] -= rig->mesh.x[k];
-            if (!isfinite(d[k])) rc = FA_FAIL(err, FA_E_FORMAT, FA_PLACE("frame %d, vertex %d", i, (int)(k / 3)), "mend the capture", "a position is not a number");
+            if (!isfinite(d[k]))
+                rc = FA_FAIL(err, FA_E_FORMAT, FA_PLACE("frame %d, vertex %d", i, (int)(k / 3)), "mend the capture",
+                             "a position is not a number");
             if (f->moved[k / 3]) f->square += (double)d[k] * (double)d[k];
         }
         if (rc >= 0) fai_parallel(f->n, 1, dot_shape, &(Dots){f, d, f->q + (size_t)i * n});
@@ -256,10 +262,10 @@ static double fit_face(Fit *f, double p[2], double h[3]) {
 
 typedef struct Block {
     const Fit *f;
-    int first, count;       // vertices
-    const float *target;    // linear displacements      (count x nframe x 3)
-    const float *seen;      // captured ones             (count x nframe x 3)
-    const double *start;    // p of the whole face
+    int first, count;    // vertices
+    const float *target; // linear displacements      (count x nframe x 3)
+    const float *seen;   // captured ones             (count x nframe x 3)
+    const double *start; // p of the whole face
     FaEstimate *out;
     double mass;
 } Block;
@@ -326,7 +332,7 @@ static bool fit_vertex(const Block *b, int i, double *diff, double p[2]) {
 
 typedef struct BlockRun {
     Block b;
-    double *scratch;  // per chunk: 3 runs of residuals
+    double *scratch; // per chunk: 3 runs of residuals
 } BlockRun;
 
 enum { VERTS_PER_CHUNK = 16 };
@@ -345,10 +351,12 @@ static void fit_chunk(void *ctx, int begin, int end, int chunk) {
 }
 
 // Some vertices at a time, over all frames: memory stays bounded, the capture is read once per block.
-static FaCode fit_vertices(const Fit *f, FaSequence *captured, const double p[2], const FaEstimateOptions *o, FaEstimate *out, FaError *err) {
+static FaCode fit_vertices(const Fit *f, FaSequence *captured, const double p[2], const FaEstimateOptions *o,
+                           FaEstimate *out, FaError *err) {
     const FaRig *rig = f->rig;
     int nvert = rig->mesh.nvert, nshape = rig->nshape, n3 = 3 * f->nframe;
-    int room = (int)FA_MIN((size_t)nvert, FA_MAX(((size_t)64 << 20) / ((size_t)n3 * 2 * sizeof(float)), (size_t)VERTS_PER_CHUNK));
+    int room = (int)FA_MIN((size_t)nvert,
+                           FA_MAX(((size_t)64 << 20) / ((size_t)n3 * 2 * sizeof(float)), (size_t)VERTS_PER_CHUNK));
     float *target = FA_NEW((size_t)room * (size_t)n3, float), *seen = FA_NEW((size_t)room * (size_t)n3, float);
     float *x = FA_NEW(3 * (size_t)nvert, float), *lin = FA_NEW(3 * (size_t)nvert, float), *w = FA_NEW(nshape, float);
     double *scratch = FA_NEW((size_t)fai_chunks(room, VERTS_PER_CHUNK) * 9 * (size_t)f->nframe, double);
@@ -362,14 +370,16 @@ static FaCode fit_vertices(const Fit *f, FaSequence *captured, const double p[2]
             rc = fa_sequence_read(captured, i, x, err);
             for (int v = 0; v < count; v++)
                 for (int k = 0; k < 3; k++) {
-                    size_t from = 3 * (size_t)(first + v) + (size_t)k, to = (size_t)v * (size_t)n3 + 3 * (size_t)i + (size_t)k;
+                    size_t from = 3 * (size_t)(first + v) + (size_t)k,
+                           to = (size_t)v * (size_t)n3 + 3 * (size_t)i + (size_t)k;
                     target[to] = lin[from] - rig->mesh.x[from];
                     seen[to] = x[from] - rig->mesh.x[from];
                 }
         }
         BlockRun run = {{f, first, count, target, seen, p, out, out->oscillator.mass}, scratch};
         if (rc >= 0) fai_parallel(count, VERTS_PER_CHUNK, fit_chunk, &run);
-        if (rc >= 0 && o->progress && !o->progress(o->progress_user, "vertices", (double)(first + count) / nvert)) rc = FA_FAIL(err, FA_E_ARG, NULL, NULL, "cancelled");
+        if (rc >= 0 && o->progress && !o->progress(o->progress_user, "vertices", (double)(first + count) / nvert))
+            rc = FA_FAIL(err, FA_E_ARG, NULL, NULL, "cancelled");
     }
     for (int v = 0; rc >= 0 && v < nvert; v++) out->vertices_known += out->known[v];
     fa_blender_free(blender);
@@ -384,43 +394,56 @@ static FaCode fit_vertices(const Fit *f, FaSequence *captured, const double p[2]
 
 // --- all of it ----------------------------------------------------------------------------------------------------
 
-static FaCode prepare(Fit *f, const FaRig *rig, const FaClip *clip, FaSequence *captured, const FaEstimateOptions *o, FaError *err) {
-    if (!clip) return FA_FAIL(err, FA_E_ARG, NULL, "give the clip that was performed", "there is no clip to explain the capture with");
+static FaCode prepare(Fit *f, const FaRig *rig, const FaClip *clip, FaSequence *captured, const FaEstimateOptions *o,
+                      FaError *err) {
+    if (!clip)
+        return FA_FAIL(err, FA_E_ARG, NULL, "give the clip that was performed",
+                       "there is no clip to explain the capture with");
     if (fa_sequence_nvert(captured) != rig->mesh.nvert)
-        return FA_FAIL(err, FA_E_ARG, NULL, "use the rig that was captured", "the capture has %d vertices, the rig %d", fa_sequence_nvert(captured), rig->mesh.nvert);
+        return FA_FAIL(err, FA_E_ARG, NULL, "use the rig that was captured", "the capture has %d vertices, the rig %d",
+                       fa_sequence_nvert(captured), rig->mesh.nvert);
     f->rig = rig;
     f->nframe = fa_sequence_nframe(captured);
     if (fa_sequence_fps(captured) <= 0) f->nframe = FA_MIN(f->nframe, clip->nframe);
-    if (f->nframe < 8) return FA_FAIL(err, FA_E_NUMERIC, NULL, "capture at least 8 frames", "%d frames tell nothing", f->nframe);
+    if (f->nframe < 8)
+        return FA_FAIL(err, FA_E_NUMERIC, NULL, "capture at least 8 frames", "%d frames tell nothing", f->nframe);
     f->shape = FA_NEW(rig->nshape, int);
     f->time = FA_NEW(f->nframe, double);
     f->moved = FA_NEW(rig->mesh.nvert, bool);
     if (!f->shape || !f->time || !f->moved) return FA_FAIL_MEMORY(err);
     FA_TRY(sample_weights(f, clip, captured, err));
-    if (f->n == 0) return FA_FAIL(err, FA_E_NUMERIC, NULL, "give the clip that was performed; --map names shapes", "the clip moves no shape of the rig");
+    if (f->n == 0)
+        return FA_FAIL(err, FA_E_NUMERIC, NULL, "give the clip that was performed; --map names shapes",
+                       "the clip moves no shape of the rig");
     size_t n = (size_t)f->n, all = n * (size_t)f->nframe;
     f->gram = FA_NEW(n * n, double);
     f->q = FA_NEW(all, double);
     for (int i = 0; i < 3; i++) f->y[i] = FA_NEW(all, double);
     f->vel = FA_NEW(n, double);
-    f->gy = FA_NEW(n, double);
-    if (!f->gram || !f->q || !f->y[0] || !f->y[1] || !f->y[2] || !f->vel || !f->gy) return FA_FAIL_MEMORY(err);
+    if (!f->gram || !f->q || !f->y[0] || !f->y[1] || !f->y[2] || !f->vel) return FA_FAIL_MEMORY(err);
     return reduce(f, captured, o, err);
 }
 
 static FaCode judge(const Fit *f, const FaEstimate *e, const double p[2], FaError *err) {
     double change = 0;
     for (int s = 0; s < f->n; s++)
-        for (int i = 1; i < f->nframe; i++) change = fmax(change, fabs(f->w[(size_t)i * (size_t)f->n + (size_t)s] - f->w[(size_t)(i - 1) * (size_t)f->n + (size_t)s]));
-    if (change < 1e-4) return FA_FAIL(err, FA_E_NUMERIC, NULL, "capture quick movements: smiles, words, blinks", "nothing moves in the clip");
+        for (int i = 1; i < f->nframe; i++)
+            change = fmax(change, fabs(f->w[(size_t)i * (size_t)f->n + (size_t)s] -
+                                       f->w[(size_t)(i - 1) * (size_t)f->n + (size_t)s]));
+    if (change < 1e-4)
+        return FA_FAIL(err, FA_E_NUMERIC, NULL, "capture quick movements: smiles, words, blinks",
+                       "nothing moves in the clip");
     bool edge = p[0] <= log(0.021) || p[0] >= log(490) || p[1] <= log(1.1e-3) || p[1] >= log(49);
     bool same = !(e->linear_mm > 1e-4) || e->residual_mm > 0.98 * e->linear_mm;
     if (same && (edge || !(e->frequency_error < 0.1 && e->ratio_error < 0.1)))
-        return FA_FAIL(err, FA_E_NUMERIC, NULL, "nothing to estimate: use the rig without dynamics, or capture quicker movements", "the capture moves as the rig alone does");
+        return FA_FAIL(err, FA_E_NUMERIC, NULL,
+                       "nothing to estimate: use the rig without dynamics, or capture quicker movements",
+                       "the capture moves as the rig alone does");
     if (edge || !(e->frequency_error < MOST_ERROR) || !(e->ratio_error < MOST_ERROR))
-        return FA_FAIL(err, FA_E_NUMERIC, NULL, "capture more, and quicker, movements",
-                       "the capture does not tell mass, damping and stiffness apart (frequency to %d %%, ratio to %d %%)",
-                       (int)fmin(100 * e->frequency_error, 9999), (int)fmin(100 * e->ratio_error, 9999));
+        return FA_FAIL(
+            err, FA_E_NUMERIC, NULL, "capture more, and quicker, movements",
+            "the capture does not tell mass, damping and stiffness apart (frequency to %d %%, ratio to %d %%)",
+            (int)fmin(100 * e->frequency_error, 9999), (int)fmin(100 * e->ratio_error, 9999));
     return FA_OK;
 }
 
@@ -429,9 +452,16 @@ static FaCode run(Fit *f, FaSequence *captured, const FaEstimateOptions *o, FaEs
     double error = fit_face(f, p, h), linear = error_of(f, f->w);
     deviations(h, error, count, dev);
     double mass = o->mass > 0 ? o->mass : 1;
-    *out = (FaEstimate){.oscillator = fa_oscillator_of(mass, exp(p[0]), exp(p[1])), .frequency = exp(p[0]), .ratio = exp(p[1]), .frequency_error = dev[0],
-                        .ratio_error = dev[1], .residual_mm = 1e3 * sqrt(error * 3 / count), .linear_mm = 1e3 * sqrt(linear * 3 / count),
-                        .explained = linear > 0 ? fmax(1 - error / linear, 0) : 0, .frames = f->nframe, .vertices = f->nmoved};
+    *out = (FaEstimate){.oscillator = fa_oscillator_of(mass, exp(p[0]), exp(p[1])),
+                        .frequency = exp(p[0]),
+                        .ratio = exp(p[1]),
+                        .frequency_error = dev[0],
+                        .ratio_error = dev[1],
+                        .residual_mm = 1e3 * sqrt(error * 3 / count),
+                        .linear_mm = 1e3 * sqrt(linear * 3 / count),
+                        .explained = linear > 0 ? fmax(1 - error / linear, 0) : 0,
+                        .frames = f->nframe,
+                        .vertices = f->nmoved};
     FA_TRY(judge(f, out, p, err));
     if (!o->per_vertex) return FA_OK;
     int nvert = f->rig->mesh.nvert;
@@ -442,8 +472,8 @@ static FaCode run(Fit *f, FaSequence *captured, const FaEstimateOptions *o, FaEs
     return fit_vertices(f, captured, p, o, out, err);
 }
 
-FaCode fa_analytic_estimate(const FaRig *rig, const FaClip *clip, FaSequence *captured, const FaEstimateOptions *options, FaEstimate *out,
-                            FaError *err) {
+FaCode fa_analytic_estimate(const FaRig *rig, const FaClip *clip, FaSequence *captured,
+                            const FaEstimateOptions *options, FaEstimate *out, FaError *err) {
     FaEstimateOptions o = options ? *options : (FaEstimateOptions){0};
     Fit f = {0};
     *out = (FaEstimate){0};

@@ -7,7 +7,7 @@ void fai_head_force(const FaMotion *motion, const double up[3], double share, Fa
     fai_q_to_m3(motion->pose.q, r);
     for (int k = 0; k < 3; k++) world[k] = -motion->a[k] - (k == 1 ? FAI_GRAVITY : 0);
     fai_m3_tmulv(r, world, a0);
-    fai_v3_mad(a0, share * FAI_GRAVITY, up, a0);  // - s g0, g0 = -g up
+    fai_v3_mad(a0, share * FAI_GRAVITY, up, a0); // - s g0, g0 = -g up
     const double *w = motion->omega, *b = motion->alpha;
     double ww = fai_v3_dot(w, w);
     // - alpha x x - (omega (omega . x) - x |omega|^2)

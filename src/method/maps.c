@@ -1,7 +1,7 @@
 // Maps: mass, damping, stiffness and gain that differ over the face, from JSON (docs/analytic.md) and back.
 //
-// A region blends between what the map says and what was there before it by its weight at a vertex, in logarithms: halfway
-// between 2 and 8 Hz is 4 Hz.
+// A region blends between what the map says and what was there before it by its weight at a vertex, in logarithms:
+// halfway between 2 and 8 Hz is 4 Hz.
 #include "base/file.h"
 #include "base/json.h"
 #include "fascia/analytic.h"
@@ -29,7 +29,8 @@ void fa_analytic_gain(const FaRig *rig, float *gain) {
     memset(gain, 0, (size_t)n * sizeof *gain);
     double top = 0;
     for (int s = 0; s < rig->nshape; s++)
-        for (int i = rig->shape[s].first; soft_shape(&rig->shape[s]) && i < rig->shape[s].first + rig->shape[s].count; i++) {
+        for (int i = rig->shape[s].first; soft_shape(&rig->shape[s]) && i < rig->shape[s].first + rig->shape[s].count;
+             i++) {
             double d[3];
             fai_v3_load(rig->delta, i, d);
             double size = fai_v3_norm(d);
@@ -49,7 +50,7 @@ typedef struct Reader {
     const FaRig *rig;
     FaOscillator base;
     FaAnalyticMaps *maps;
-    double *weight;  // of the region at hand         (nvert)
+    double *weight; // of the region at hand         (nvert)
     FaError *err;
 } Reader;
 
@@ -57,12 +58,14 @@ static FaCode bad(Reader *r, const FaJson *v, const char *remedy, const char *wh
     return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(v).text, remedy, "%s", what);
 }
 
-// An oscillator: "soft", or an object with frequency/ratio or mass/damping/stiffness on top of `base`. *given: any of them.
+// An oscillator: "soft", or an object with frequency/ratio or mass/damping/stiffness on top of `base`. *given: any of
+// them.
 static FaCode read_oscillator(Reader *r, const FaJson *v, const FaOscillator *base, FaOscillator *o, bool *given) {
     *o = *base;
     *given = true;
     if (fai_json_is(v, FA_JSON_STRING)) {
-        if (!fa_oscillator_preset(v->string, o)) return bad(r, v, "use soft, heavy, snappy, firm or jelly", "there is no such preset");
+        if (!fa_oscillator_preset(v->string, o))
+            return bad(r, v, "use soft, heavy, snappy, firm or jelly", "there is no such preset");
         return FA_OK;
     }
     if (!fai_json_is(v, FA_JSON_OBJECT)) return bad(r, v, "give a preset's name or an object", "this is no oscillator");
@@ -79,7 +82,8 @@ static FaCode read_oscillator(Reader *r, const FaJson *v, const FaOscillator *ba
     *given = preset || !isnan(f) || !isnan(ratio) || !isnan(m) || !isnan(c) || !isnan(k);
     if (!isnan(m)) o->mass = m;
     if (!isnan(f) || !isnan(ratio))
-        *o = fa_oscillator_of(o->mass, isnan(f) ? fa_oscillator_frequency(o) : f, isnan(ratio) ? fa_oscillator_ratio(o) : ratio);
+        *o = fa_oscillator_of(o->mass, isnan(f) ? fa_oscillator_frequency(o) : f,
+                              isnan(ratio) ? fa_oscillator_ratio(o) : ratio);
     if (!isnan(c)) o->damping = c;
     if (!isnan(k)) o->stiffness = k;
     if (fa_oscillator_check(o, NULL) < 0 || !(o->stiffness > 0))
@@ -125,25 +129,32 @@ static FaCode region_weight(Reader *r, const FaJson *region) {
     FaJson *list;
     FA_TRY(fai_json_str_or(region, "shape", NULL, &name, r->err));
     FA_TRY(fai_json_array_or_null(region, "vertices", &list, r->err));
-    if (!name == !list) return bad(r, region, "say \"shape\": name, or \"vertices\": [1, 2, [10, 20]]", "the region has no place");
+    if (!name == !list)
+        return bad(r, region, "say \"shape\": name, or \"vertices\": [1, 2, [10, 20]]", "the region has no place");
     if (name) {
         int s = fai_shape_find(rig, name, strlen(name));
-        if (s < 0) return bad(r, fai_json_get(region, "shape"), "fascia info names the shapes", "the rig has no such shape");
+        if (s < 0)
+            return bad(r, fai_json_get(region, "shape"), "fascia info names the shapes", "the rig has no such shape");
         double most = 1e-12;
         for (int pass = 0; pass < 2; pass++)
             for (int i = rig->shape[s].first; i < rig->shape[s].first + rig->shape[s].count; i++) {
                 double d[3];
                 fai_v3_load(rig->delta, i, d);
-                if (pass == 0) most = fmax(most, fai_v3_norm(d));
-                else r->weight[rig->row[i]] = fai_v3_norm(d) / most;
+                if (pass == 0)
+                    most = fmax(most, fai_v3_norm(d));
+                else
+                    r->weight[rig->row[i]] = fai_v3_norm(d) / most;
             }
     }
     for (const FaJson *v = list ? list->first : NULL; v; v = v->next) {
         bool pair = fai_json_is(v, FA_JSON_ARRAY);
         const FaJson *a = pair ? fai_json_at(v, 0) : v, *b = pair ? fai_json_at(v, 1) : v;
-        bool good = fai_json_is(a, FA_JSON_NUMBER) && fai_json_is(b, FA_JSON_NUMBER) && (!pair || v->count == 2) && a->number >= 0 &&
-                    b->number < rig->mesh.nvert && a->number <= b->number && a->number == floor(a->number) && b->number == floor(b->number);
-        if (!good) return bad(r, v, "give numbers of vertices, counted from 0, or [first, last]", "this is no vertex of the rig");
+        bool good = fai_json_is(a, FA_JSON_NUMBER) && fai_json_is(b, FA_JSON_NUMBER) && (!pair || v->count == 2) &&
+                    a->number >= 0 && b->number < rig->mesh.nvert && a->number <= b->number &&
+                    a->number == floor(a->number) && b->number == floor(b->number);
+        if (!good)
+            return bad(r, v, "give numbers of vertices, counted from 0, or [first, last]",
+                       "this is no vertex of the rig");
         for (int i = (int)a->number; i <= (int)b->number; i++) r->weight[i] = 1;
     }
     return FA_OK;
@@ -154,7 +165,8 @@ static double between(double a, double b, double u) {
 }
 
 static FaCode read_region(Reader *r, const FaJson *region) {
-    if (!fai_json_is(region, FA_JSON_OBJECT)) return bad(r, region, "write {\"shape\": \"cheekPuff\", \"preset\": \"jelly\"}", "a region is an object");
+    if (!fai_json_is(region, FA_JSON_OBJECT))
+        return bad(r, region, "write {\"shape\": \"cheekPuff\", \"preset\": \"jelly\"}", "a region is an object");
     FA_TRY(region_weight(r, region));
     FaOscillator o;
     bool given;
@@ -168,7 +180,8 @@ static FaCode read_region(Reader *r, const FaJson *region) {
         if (u <= 0) continue;
         if (given) {
             FaOscillator *to = &r->maps->vertex[v];
-            *to = (FaOscillator){between(to->mass, o.mass, u), between(to->damping, o.damping, u), between(to->stiffness, o.stiffness, u)};
+            *to = (FaOscillator){between(to->mass, o.mass, u), between(to->damping, o.damping, u),
+                                 between(to->stiffness, o.stiffness, u)};
         }
         if (!isnan(gain)) r->maps->gain[v] = (float)((1 - u) * (double)r->maps->gain[v] + u * gain);
     }
@@ -179,7 +192,8 @@ static FaCode read_region(Reader *r, const FaJson *region) {
 static FaCode vertex_numbers(Reader *r, const FaJson *vertices, const char *key, FaJson **list) {
     FA_TRY(fai_json_array_or_null(vertices, key, list, r->err));
     if (!*list) return FA_OK;
-    if ((*list)->count != r->rig->mesh.nvert) return bad(r, *list, "give one number per vertex of the rig", "the map has another number of vertices");
+    if ((*list)->count != r->rig->mesh.nvert)
+        return bad(r, *list, "give one number per vertex of the rig", "the map has another number of vertices");
     for (const FaJson *v = (*list)->first; v; v = v->next)
         if (!fai_json_is(v, FA_JSON_NUMBER) || !isfinite(v->number)) return bad(r, v, NULL, "this is no number");
     return FA_OK;
@@ -194,7 +208,10 @@ static FaCode read_vertices(Reader *r, const FaJson *vertices) {
         if (!list) continue;
         FA_TRY(vertex_maps(r));
         int v = 0;
-        for (const FaJson *j = list->first; j; j = j->next, v++) *(i == 0 ? &r->maps->vertex[v].mass : i == 1 ? &r->maps->vertex[v].damping : &r->maps->vertex[v].stiffness) = j->number;
+        for (const FaJson *j = list->first; j; j = j->next, v++)
+            *(i == 0   ? &r->maps->vertex[v].mass
+              : i == 1 ? &r->maps->vertex[v].damping
+                       : &r->maps->vertex[v].stiffness) = j->number;
     }
     FA_TRY(vertex_numbers(r, vertices, "gain", &list));
     if (list) FA_TRY(gain_map(r));
@@ -202,13 +219,15 @@ static FaCode read_vertices(Reader *r, const FaJson *vertices) {
     for (const FaJson *j = list ? list->first : NULL; j; j = j->next) r->maps->gain[v++] = (float)j->number;
     for (v = 0; r->maps->vertex && v < r->rig->mesh.nvert; v++)
         if (fa_oscillator_check(&r->maps->vertex[v], NULL) < 0)
-            return FA_FAIL(r->err, FA_E_FORMAT, FA_PLACE("/vertices, vertex %d", v), "mass must be above 0, the others not below", "the numbers make no oscillator");
+            return FA_FAIL(r->err, FA_E_FORMAT, FA_PLACE("/vertices, vertex %d", v),
+                           "mass must be above 0, the others not below", "the numbers make no oscillator");
     return FA_OK;
 }
 
 static FaCode read_all(Reader *r, const FaJson *root) {
     static const char *const known[] = {"version", "generator", "shapes", "regions", "vertices"};
-    if (!fai_json_is(root, FA_JSON_OBJECT)) return bad(r, root, "write {\"regions\": [...]}", "the maps are no JSON object");
+    if (!fai_json_is(root, FA_JSON_OBJECT))
+        return bad(r, root, "write {\"regions\": [...]}", "the maps are no JSON object");
     for (const FaJson *v = root->first; v; v = v->next) {
         bool found = false;
         for (int i = 0; i < FA_COUNT(known); i++) found |= !strcmp(v->key, known[i]);
@@ -224,7 +243,8 @@ static FaCode read_all(Reader *r, const FaJson *root) {
     return FA_OK;
 }
 
-FaCode fa_analytic_maps_load(const char *path, const FaRig *rig, const FaOscillator *base, FaAnalyticMaps *maps, FaError *err) {
+FaCode fa_analytic_maps_load(const char *path, const FaRig *rig, const FaOscillator *base, FaAnalyticMaps *maps,
+                             FaError *err) {
     *maps = (FaAnalyticMaps){0};
     FaBytes bytes = {0};
     FaJsonDoc *doc = NULL;
@@ -244,7 +264,8 @@ FaCode fa_analytic_maps_load(const char *path, const FaRig *rig, const FaOscilla
 
 static void write_numbers(FaJsonWriter *w, const char *key, const FaOscillator *o, int n, int which) {
     fai_jw_open(w, key, '[');
-    for (int i = 0; i < n; i++) fai_jw_num(w, NULL, which == 0 ? o[i].mass : which == 1 ? o[i].damping : o[i].stiffness);
+    for (int i = 0; i < n; i++)
+        fai_jw_num(w, NULL, which == 0 ? o[i].mass : which == 1 ? o[i].damping : o[i].stiffness);
     fai_jw_close(w);
 }
 

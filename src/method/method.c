@@ -39,8 +39,8 @@ bool fai_want_avx2(void) {
 
 // --- opening ------------------------------------------------------------------------------------------------------
 
-FaCode fai_method_new(const FaMethodOps *ops, const FaRig *rig, const FaParams *params, const void *extra, FaMethod **method,
-                      FaError *err) {
+FaCode fai_method_new(const FaMethodOps *ops, const FaRig *rig, const FaParams *params, const void *extra,
+                      FaMethod **method, FaError *err) {
     *method = NULL;
     FaParams *defaults = NULL;
     if (!params) FA_TRY(fa_params_new(ops->name, &defaults, err));
@@ -52,8 +52,10 @@ FaCode fai_method_new(const FaMethodOps *ops, const FaRig *rig, const FaParams *
         rc = ops->open(m, params ? params : defaults, extra, err);
     }
     fa_params_free(defaults);
-    if (rc < 0) fa_method_close(m);
-    else *method = m;
+    if (rc < 0)
+        fa_method_close(m);
+    else
+        *method = m;
     return rc;
 }
 
@@ -85,7 +87,9 @@ static FaCode start(FaMethod *m, const FaInput *in, float *surface, FaError *err
     return FA_OK;
 }
 
-FaCode fa_method_reset(FaMethod *m, const FaInput *in, float *surface, FaError *err) { return start(m, in, surface, err); }
+FaCode fa_method_reset(FaMethod *m, const FaInput *in, float *surface, FaError *err) {
+    return start(m, in, surface, err);
+}
 
 FaCode fa_method_step(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
     FaStats none;
@@ -93,10 +97,13 @@ FaCode fa_method_step(FaMethod *m, const FaInput *in, float *surface, FaStats *s
     *stats = (FaStats){0};
     double begin = fai_seconds();
     FaCode rc;
-    if (!m->started) rc = start(m, in, surface, err);
+    if (!m->started)
+        rc = start(m, in, surface, err);
     else if (!(in->time > m->time))
-        return FA_FAIL(err, FA_E_ARG, NULL, "give inputs in the order of time, each later than the last", "time does not increase");
-    else rc = m->ops->step(m, in, surface, stats, err);
+        return FA_FAIL(err, FA_E_ARG, NULL, "give inputs in the order of time, each later than the last",
+                       "time does not increase");
+    else
+        rc = m->ops->step(m, in, surface, stats, err);
     if (rc >= 0) m->time = in->time;
     stats->seconds = fai_seconds() - begin;
     return rc;
@@ -106,10 +113,17 @@ FaCode fa_method_step(FaMethod *m, const FaInput *in, float *surface, FaStats *s
 
 void fai_stream(FaStream *s, void *data, size_t size) {
     switch (s->mode) {
-    case FA_STREAM_SAVE: memcpy(s->at, data, size); break;
-    case FA_STREAM_LOAD: memcpy(data, s->at, size); break;
-    case FA_STREAM_HASH: s->hash = fai_hash64(data, size, s->hash); break;
-    case FA_STREAM_SIZE: break;
+    case FA_STREAM_SAVE:
+        memcpy(s->at, data, size);
+        break;
+    case FA_STREAM_LOAD:
+        memcpy(data, s->at, size);
+        break;
+    case FA_STREAM_HASH:
+        s->hash = fai_hash64(data, size, s->hash);
+        break;
+    case FA_STREAM_SIZE:
+        break;
     }
     if (s->at) s->at += size;
     s->size += size;

@@ -8,8 +8,8 @@
 struct FaParams {
     const FaParamInfo *info;
     int n;
-    double *value;  // (n)
-    char **text;    // of text rows, owned; NULL: not given     (n)
+    double *value; // (n)
+    char **text;   // of text rows, owned; NULL: not given     (n)
 };
 
 double fai_params_at(const FaParams *p, int i) { return p->value[i]; }
@@ -60,7 +60,8 @@ static FaCode set_at(FaParams *p, int i, double v, FaError *err) {
     const FaParamInfo *info = &p->info[i];
     char lo[FA_NUMBER_SIZE], hi[FA_NUMBER_SIZE], got[FA_NUMBER_SIZE];
     bool whole = info->type == FA_PARAM_NUMBER || v == floor(v);
-    if (info->type == FA_PARAM_TEXT) return FA_FAIL(err, FA_E_ARG, NULL, NULL, "%s is a text, not a number", info->name);
+    if (info->type == FA_PARAM_TEXT)
+        return FA_FAIL(err, FA_E_ARG, NULL, NULL, "%s is a text, not a number", info->name);
     if (v >= info->min && v <= info->max && whole) {
         p->value[i] = v;
         return FA_OK;
@@ -68,7 +69,9 @@ static FaCode set_at(FaParams *p, int i, double v, FaError *err) {
     fai_format_double(lo, info->min);
     fai_format_double(hi, info->max);
     fai_format_double(got, v);
-    return FA_FAIL(err, FA_E_ARG, NULL, FA_PLACE("give %s %s to %s%s%s", whole ? "a number from" : "a whole number from", lo, hi, info->unit[0] ? " " : "", info->unit),
+    return FA_FAIL(err, FA_E_ARG, NULL,
+                   FA_PLACE("give %s %s to %s%s%s", whole ? "a number from" : "a whole number from", lo, hi,
+                            info->unit[0] ? " " : "", info->unit),
                    "%s cannot be %s", info->name, got);
 }
 
@@ -87,14 +90,16 @@ static FaCode set_choice(FaParams *p, int i, const char *text, FaError *err) {
         }
         w += n + (w[n] == '|');
     }
-    return FA_FAIL(err, FA_E_ARG, NULL, FA_PLACE("it takes %s", p->info[i].choices), "%s cannot be '%s'", p->info[i].name, text);
+    return FA_FAIL(err, FA_E_ARG, NULL, FA_PLACE("it takes %s", p->info[i].choices), "%s cannot be '%s'",
+                   p->info[i].name, text);
 }
 
 FaCode fa_params_set(FaParams *p, const char *name, const char *text, FaError *err) {
     int i = find(p, name);
     if (i < 0) return unknown(p, name, err);
     switch (p->info[i].type) {
-    case FA_PARAM_CHOICE: return set_choice(p, i, text, err);
+    case FA_PARAM_CHOICE:
+        return set_choice(p, i, text, err);
     case FA_PARAM_TEXT: {
         char *copy = fai_strdup(text);
         if (!copy) return FA_FAIL_MEMORY(err);
@@ -105,7 +110,8 @@ FaCode fa_params_set(FaParams *p, const char *name, const char *text, FaError *e
     case FA_PARAM_FLAG:
         if (!strcmp(text, "on") || !strcmp(text, "off")) return set_at(p, i, !strcmp(text, "on"), err);
         break;
-    default: break;
+    default:
+        break;
     }
     double v;
     const char *end = text + strlen(text);
@@ -141,10 +147,14 @@ FaCode fa_params_json(const FaParams *p, char **json, FaError *err) {
     fai_jw_open(&w, NULL, '{');
     for (int i = 0; i < p->n; i++) {
         const FaParamInfo *info = &p->info[i];
-        if (info->type == FA_PARAM_CHOICE) write_choice(&w, info, (int)p->value[i]);
-        else if (info->type == FA_PARAM_FLAG) fai_jw_bool(&w, info->name, p->value[i] != 0);
-        else if (info->type == FA_PARAM_TEXT && p->text[i]) fai_jw_str(&w, info->name, p->text[i]);
-        else if (info->type != FA_PARAM_TEXT && !isnan(p->value[i])) fai_jw_num(&w, info->name, p->value[i]);
+        if (info->type == FA_PARAM_CHOICE)
+            write_choice(&w, info, (int)p->value[i]);
+        else if (info->type == FA_PARAM_FLAG)
+            fai_jw_bool(&w, info->name, p->value[i] != 0);
+        else if (info->type == FA_PARAM_TEXT && p->text[i])
+            fai_jw_str(&w, info->name, p->text[i]);
+        else if (info->type != FA_PARAM_TEXT && !isnan(p->value[i]))
+            fai_jw_num(&w, info->name, p->value[i]);
     }
     fai_jw_close(&w);
     if (text.failed) {
@@ -160,7 +170,8 @@ static FaCode read_member(FaParams *p, const FaJson *v, FaError *err) {
     if (fai_json_is(v, FA_JSON_STRING)) return fa_params_set(p, v->key, v->string, err);
     if (fai_json_is(v, FA_JSON_TRUE) || fai_json_is(v, FA_JSON_FALSE))
         return fa_params_set(p, v->key, fai_json_is(v, FA_JSON_TRUE) ? "on" : "off", err);
-    return FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, "give a number, a text or a truth value", "%s has no value", v->key);
+    return FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, "give a number, a text or a truth value", "%s has no value",
+                   v->key);
 }
 
 FaCode fa_params_read(FaParams *p, const char *json, FaError *err) {

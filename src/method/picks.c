@@ -9,9 +9,9 @@
 // The new shapes as sparse rows: entries [first[i], first[i + 1]).
 typedef struct Mixed {
     int n;
-    int *first;    // (n + 1)
-    int *row;      // (first[n])
-    float *delta;  // m, rig coordinates      (first[n] x 3)
+    int *first;   // (n + 1)
+    int *row;     // (first[n])
+    float *delta; // m, rig coordinates      (first[n] x 3)
 } Mixed;
 
 static void mixed_free(Mixed *m) {
@@ -31,7 +31,8 @@ static FaCode mix(const FaRig *rig, int n, const float *weights, Mixed *m, FaErr
         for (int s = 0; s < rig->nshape; s++) {
             double w = (double)weights[(size_t)i * (size_t)rig->nshape + (size_t)s];
             for (int e = rig->shape[s].first; w != 0 && e < rig->shape[s].first + rig->shape[s].count; e++)
-                for (int k = 0; k < 3; k++) sum[3 * (size_t)rig->row[e] + (size_t)k] += w * (double)rig->delta[3 * (size_t)e + (size_t)k];
+                for (int k = 0; k < 3; k++)
+                    sum[3 * (size_t)rig->row[e] + (size_t)k] += w * (double)rig->delta[3 * (size_t)e + (size_t)k];
         }
         for (int v = 0; v < rig->mesh.nvert; v++) {
             const double *d = sum + 3 * (size_t)v;
@@ -99,7 +100,8 @@ static FaCode rename_targets(const char *path, int mesh_at, int n, const char (*
 static FaCode save_gltf(const FaRig *rig, const Mixed *m, const char (*name)[32], const char *path, FaError *err) {
     const FaGltf *doc = fai_gltf_of_rig(rig);
     double back[9];
-    if (!fai_m3_inverse(rig->local, back)) return FA_FAIL(err, FA_E_MESH, NULL, "give the node a scale that is not 0", "the face's node is flat");
+    if (!fai_m3_inverse(rig->local, back))
+        return FA_FAIL(err, FA_E_MESH, NULL, "give the node a scale that is not 0", "the face's node is flat");
     for (int i = 0; i < m->first[m->n]; i++) {
         double d[3];
         fai_v3_load(m->delta, i, d);
@@ -124,7 +126,8 @@ static FaCode save_new(const FaRig *rig, const Mixed *m, const char (*name)[32],
     more.row = FA_NEW(old + add, int);
     more.delta = FA_NEW(3 * (old + add), float);
     FaCode rc = more.shape && more.weight && more.row && more.delta ? FA_OK : FA_FAIL_MEMORY(err);
-    if (rc >= 0 && old + add > INT32_MAX / 3) rc = FA_FAIL(err, FA_E_LIMIT, NULL, "pick fewer", "the new shapes have too many vertices");
+    if (rc >= 0 && old + add > INT32_MAX / 3)
+        rc = FA_FAIL(err, FA_E_LIMIT, NULL, "pick fewer", "the new shapes have too many vertices");
     if (rc >= 0) {
         memcpy(more.shape, rig->shape, (size_t)rig->nshape * sizeof *more.shape);
         memcpy(more.weight, rig->weight, (size_t)rig->nshape * sizeof *more.weight);
@@ -133,7 +136,8 @@ static FaCode save_new(const FaRig *rig, const Mixed *m, const char (*name)[32],
         memcpy(more.row + old, m->row, add * sizeof *more.row);
         memcpy(more.delta + 3 * old, m->delta, 3 * add * sizeof *more.delta);
         for (int i = 0; i < m->n; i++)
-            more.shape[rig->nshape + i] = (FaShape){name[i], -1, 0, rig->nentry + m->first[i], m->first[i + 1] - m->first[i]};
+            more.shape[rig->nshape + i] =
+                (FaShape){name[i], -1, 0, rig->nentry + m->first[i], m->first[i + 1] - m->first[i]};
         more.nshape = (int)nshape;
         more.nentry = (int)(old + add);
         rc = fa_rig_save(&more, NULL, path, err);
@@ -145,11 +149,13 @@ static FaCode save_new(const FaRig *rig, const Mixed *m, const char (*name)[32],
     return rc;
 }
 
-FaCode fai_save_with_shapes(const FaRig *rig, int n, const char (*name)[32], const float *weights, const char *path, FaError *err) {
+FaCode fai_save_with_shapes(const FaRig *rig, int n, const char (*name)[32], const float *weights, const char *path,
+                            FaError *err) {
     bool gltf = fai_path_has_ext(path, "glb") || fai_path_has_ext(path, "gltf") || fai_path_has_ext(path, "vrm");
     Mixed m;
     FaCode rc = mix(rig, n, weights, &m, err);
-    if (rc >= 0) rc = gltf && fai_gltf_of_rig(rig) ? save_gltf(rig, &m, name, path, err) : save_new(rig, &m, name, path, err);
+    if (rc >= 0)
+        rc = gltf && fai_gltf_of_rig(rig) ? save_gltf(rig, &m, name, path, err) : save_new(rig, &m, name, path, err);
     mixed_free(&m);
     return fai_fail_in(err, rc, path);
 }

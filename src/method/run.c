@@ -1,5 +1,5 @@
-// A method driven by a clip, as a sequence. Frames follow from each other, so going back means restoring a state that was
-// stored on the way and repeating from there; as many are stored as fit into a fixed room.
+// A method driven by a clip, as a sequence. Frames follow from each other, so going back means restoring a state that
+// was stored on the way and repeating from there; as many are stored as fit into a fixed room.
 //
 //     frame    0 1 2 3 4 5 6 7 8 ...
 //     stored   S     S     S        every `stride` frames, the state after that frame
@@ -12,16 +12,16 @@ static const size_t STORE_ROOM = (size_t)64 << 20;
 
 struct FaRun {
     FaMethod *method;
-    const FaClip *clip;     // NULL: one frame of the rig at rest
+    const FaClip *clip; // NULL: one frame of the rig at rest
     FaDriver driver;
-    FaPose *head;           // world from the mesh's own frame; NULL: still        (nframe)
-    FaPoseCurve *curve;     // through them; NULL: still
+    FaPose *head;       // world from the mesh's own frame; NULL: still        (nframe)
+    FaPoseCurve *curve; // through them; NULL: still
     FaSequence *seq;
-    float *weights;         // of the frame at hand                                (nshape)
+    float *weights; // of the frame at hand                                (nshape)
     int nframe;
-    int at;                 // the state is that after this frame; -1: none
-    int stride, stored;     // states stored so far, from frame 0 on
-    size_t size;            // of a state
+    int at;             // the state is that after this frame; -1: none
+    int stride, stored; // states stored so far, from frame 0 on
+    size_t size;        // of a state
     unsigned char *store;
     FaRunStats stats;
 };
@@ -31,8 +31,10 @@ static FaCode advance(FaRun *r, int frame, float *x, FaError *err) {
     FaInput in = {.time = r->clip ? r->clip->time[frame] : 0, .weights = r->weights, .motion = r->curve};
     if (r->head) in.head = r->head[frame];
     FaStats stats = {0};
-    if (frame == 0) FA_TRY(fa_method_reset(r->method, &in, x, err));
-    else FA_TRY(fa_method_step(r->method, &in, x, &stats, err));
+    if (frame == 0)
+        FA_TRY(fa_method_reset(r->method, &in, x, err));
+    else
+        FA_TRY(fa_method_step(r->method, &in, x, &stats, err));
     r->at = frame;
     r->stats.frames++;
     r->stats.seconds += stats.seconds;
@@ -56,7 +58,7 @@ static FaCode read_frame(void *user, int frame, float *x, FaError *err) {
     for (int f = from + 1; f <= frame; f++) {
         FaCode rc = advance(r, f, x, err);
         if (rc < 0) {
-            r->at = -1;  // whatever the state is now, it is not used
+            r->at = -1; // whatever the state is now, it is not used
             if (err && !err->place[0]) snprintf(err->place, sizeof err->place, "frame %d", f);
             return rc;
         }
@@ -105,8 +107,10 @@ FaCode fa_run_new(FaMethod *method, const FaClip *clip, FaRun **run, FaError *er
     r->clip = clip ? clip : fa_method_rig(method)->clip;
     r->at = -1;
     FaCode rc = set_up(r, err);
-    if (rc < 0) fa_run_free(r);
-    else *run = r;
+    if (rc < 0)
+        fa_run_free(r);
+    else
+        *run = r;
     return rc;
 }
 

@@ -1,8 +1,9 @@
-// One source and n targets, for time sliders: the targets' displacements lie flat in the mesh's own order, so that a frame
-// is one pass over the source and each target that has a weight. (FaBlender reorders vertices to skip what sparse shapes do
-// not move; whole expressions move everything, and there its reordering costs half the time.)
+// One source and n targets, for time sliders: the targets' displacements lie flat in the mesh's own order, so that a
+// frame is one pass over the source and each target that has a weight. (FaBlender reorders vertices to skip what sparse
+// shapes do not move; whole expressions move everything, and there its reordering costs half the time.)
 //
-// Per coordinate: x = source; x = fma(weight, delta, x) for each target with a weight, in shape order; x + 0. See rig/blend.h.
+// Per coordinate: x = source; x = fma(weight, delta, x) for each target with a weight, in shape order; x + 0. See
+// rig/blend.h.
 #include "base/task.h"
 #include "fascia/analytic.h"
 #include "math/oscillator.h"
@@ -11,18 +12,18 @@
 
 #include <math.h>
 
-enum { CHUNK = 8192, MOST = 512 };  // floats of a chunk; targets
+enum { CHUNK = 8192, MOST = 512 }; // floats of a chunk; targets
 
 struct FaSlider {
     int n;
-    size_t size;          // floats: 3 nvert
-    size_t stride;        // from target to target
+    size_t size;   // floats: 3 nvert
+    size_t stride; // from target to target
     FaOscillator o;
-    double one;           // g(1)
+    double one; // g(1)
     const float *source;
-    float *delta;         // (n x stride)
+    float *delta; // (n x stride)
     void *delta_base;
-    int *order;           // targets in the order of their shapes     (n)
+    int *order; // targets in the order of their shapes     (n)
     bool avx2;
 };
 
@@ -44,12 +45,14 @@ static FaCode fill(FaSlider *s, const FaRig *rig, const int *target, FaError *er
         s->order[at] = i;
         const FaShape *shape = &rig->shape[target[i]];
         for (int e = shape->first; e < shape->first + shape->count; e++)
-            memcpy(s->delta + (size_t)i * s->stride + 3 * (size_t)rig->row[e], rig->delta + 3 * (size_t)e, 3 * sizeof(float));
+            memcpy(s->delta + (size_t)i * s->stride + 3 * (size_t)rig->row[e], rig->delta + 3 * (size_t)e,
+                   3 * sizeof(float));
     }
     return FA_OK;
 }
 
-FaCode fa_slider_new(const FaRig *rig, const FaOscillator *o, int n, const int *target, FaSlider **slider, FaError *err) {
+FaCode fa_slider_new(const FaRig *rig, const FaOscillator *o, int n, const int *target, FaSlider **slider,
+                     FaError *err) {
     *slider = NULL;
     if (n < 1 || n > MOST) return FA_FAIL(err, FA_E_ARG, NULL, "give 1 to 512", "%d targets cannot be blended", n);
     FaSlider *s = FA_NEW(1, FaSlider);
@@ -58,8 +61,10 @@ FaCode fa_slider_new(const FaRig *rig, const FaOscillator *o, int n, const int *
     s->o = *o;
     s->avx2 = fai_want_avx2();
     FaCode rc = fill(s, rig, target, err);
-    if (rc < 0) fa_slider_free(s);
-    else *slider = s;
+    if (rc < 0)
+        fa_slider_free(s);
+    else
+        *slider = s;
     return rc;
 }
 
@@ -73,7 +78,7 @@ void fa_slider_free(FaSlider *s) {
 typedef struct Eval {
     const FaSlider *s;
     float *x;
-    int n;                     // targets with a weight
+    int n; // targets with a weight
     float w[MOST];
     const float *d[MOST];
 } Eval;
@@ -123,7 +128,8 @@ void fa_slider_eval(const FaSlider *s, const double *weight, const double *time,
     for (int j = 0; j < s->n; j++) {
         int i = s->order[j];
         if (weight[i] == 0 || !(time[i] >= 0)) continue;
-        float w = (float)(weight[i] * fai_oscillator_response(s->o.mass, s->o.damping, s->o.stiffness, time[i]) / s->one);
+        float w =
+            (float)(weight[i] * fai_oscillator_response(s->o.mass, s->o.damping, s->o.stiffness, time[i]) / s->one);
         if (w == 0 || !isfinite(w)) continue;
         e.w[e.n] = w;
         e.d[e.n++] = s->delta + (size_t)i * s->stride;

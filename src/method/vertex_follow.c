@@ -11,20 +11,21 @@ enum { CHUNK = 512, NCOEF = 10 };
 
 struct FaVertexFollow {
     int n;
-    bool moving;           // some vertex feels the head's motion
-    double h;              // the step that coef is for; part of the state, so that a resumed run has the same bits
+    bool moving; // some vertex feels the head's motion
+    double h;    // the step that coef is for; part of the state, so that a resumed run has the same bits
     double coef_h;
-    FaOscillator *o;       // (n)
-    double *coef[NCOEF];   // in the order of FaFollow             (n)
-    double *gain;          // (n)
-    double *rest[3];       // neutral positions, m                 (n)
-    double *e[3], *v[3];   // distance to the target and velocity  (n)
-    float *p;              // last target                          (n x 3)
-    double *block;         // all doubles above
+    FaOscillator *o;     // (n)
+    double *coef[NCOEF]; // in the order of FaFollow             (n)
+    double *gain;        // (n)
+    double *rest[3];     // neutral positions, m                 (n)
+    double *e[3], *v[3]; // distance to the target and velocity  (n)
+    float *p;            // last target                          (n x 3)
+    double *block;       // all doubles above
     bool avx2;
 };
 
-FaCode fai_vertex_follow_new(const FaRig *rig, const FaOscillator *vertex, const float *gain, FaVertexFollow **out, FaError *err) {
+FaCode fai_vertex_follow_new(const FaRig *rig, const FaOscillator *vertex, const float *gain, FaVertexFollow **out,
+                             FaError *err) {
     *out = NULL;
     size_t n = (size_t)rig->mesh.nvert;
     FaVertexFollow *f = FA_NEW(1, FaVertexFollow);
@@ -94,9 +95,10 @@ typedef struct Step {
 
 static inline __attribute__((always_inline)) void step_chunk(const Step *s, int begin, int end) {
     FaVertexFollow *f = s->f;
-    const double *restrict xx = f->coef[0], *restrict xv = f->coef[1], *restrict lag = f->coef[2], *restrict vx = f->coef[3],
-                 *restrict vv = f->coef[4], *restrict push = f->coef[5], *restrict x0 = f->coef[6], *restrict x1 = f->coef[7],
-                 *restrict v0 = f->coef[8], *restrict v1 = f->coef[9], *restrict gain = f->gain;
+    const double *restrict xx = f->coef[0], *restrict xv = f->coef[1], *restrict lag = f->coef[2],
+                           *restrict vx = f->coef[3], *restrict vv = f->coef[4], *restrict push = f->coef[5],
+                           *restrict x0 = f->coef[6], *restrict x1 = f->coef[7], *restrict v0 = f->coef[8],
+                           *restrict v1 = f->coef[9], *restrict gain = f->gain;
     const double *restrict rx = f->rest[0], *restrict ry = f->rest[1], *restrict rz = f->rest[2];
     double d[CHUNK], share = 1.0 / s->n;
     int count = end - begin;
@@ -158,7 +160,9 @@ void fai_vertex_follow_rest(FaVertexFollow *f, const float *target, const FaAffi
         double give = f->o[v].stiffness > 0 ? f->gain[v] * f->o[v].mass / f->o[v].stiffness : 0;
         for (int k = 0; k < 3; k++) {
             size_t at = 3 * (size_t)v + (size_t)k;
-            double acc = a ? a->f[k] + a->f[3 + 3 * k] * f->rest[0][v] + a->f[4 + 3 * k] * f->rest[1][v] + a->f[5 + 3 * k] * f->rest[2][v] : 0;
+            double acc = a ? a->f[k] + a->f[3 + 3 * k] * f->rest[0][v] + a->f[4 + 3 * k] * f->rest[1][v] +
+                                 a->f[5 + 3 * k] * f->rest[2][v]
+                           : 0;
             f->e[k][v] = give * acc;
             f->v[k][v] = 0;
             f->p[at] = target[at];

@@ -3,9 +3,10 @@
 #include "base/text.h"
 #include "fascia/page.h"
 #include "io/bake.h"
-#include "io/page_template.h"
-#include "mesh/mesh.h"
+#include "render/page_template.h"
+#include "render/subject.h"
 
+#include <math.h>
 #include <stdlib.h>
 #ifdef FA_HAVE_ZLIB
 #include <zlib.h>
@@ -60,32 +61,110 @@ static FaCode put_edges(Page *p, const FaMesh *mesh, FaError *err) {
     return FA_OK;
 }
 
-// Mesh and shapes of one rig. main (nullable): the rig whose shape numbers the tracks' weights have; else it is that rig.
-static FaCode put_rig(Page *p, const FaRig *rig, const FaRig *main, const char *material, const unsigned char *color, FaError *err) {
-    const FaMesh *m = &rig->mesh;
-    fai_jw_str(&p->w, "name", rig->name);
-    fai_jw_str(&p->w, "material", material);
-    section(p, "base", "f32", m->x, 3 * (size_t)m->nvert, sizeof(float));
-    section(p, "tri", "u32", m->tri, 3 * (size_t)m->ntri, sizeof(int));
-    if (m->weld) section(p, "weld", "u32", m->weld, (size_t)m->nvert, sizeof(int));
-    if (color) section(p, "colors", "u8", color, 3 * (size_t)m->nvert, 1);
-    FA_TRY(put_edges(p, m, err));
+// One mesh of the page.
+typedef struct Solid {
+    const FaRig *rig;
+    const FaRig *main;           // the rig whose shape numbers the tracks' weights have; NULL: itself
+    const char *material;
+    const unsigned char *color;  // nullable
+    const double *place;         // face = place * own frame, rows of a 3x4 matrix; NULL: the same
+} Solid;
+
+static void put_placed(Page *p, const char *key, const float *v, int n, const double *m, bool points, float *scratch) {
+    if (m) {
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < 3; k++)
+                scratch[3 * i + k] = (float)(m[4 * k] * (double)v[3 * i] + m[4 * k + 1] * (double)v[3 * i + 1] + m[4 * k + 2] * (double)v[3 * i + 2] +
+                                             (points ? m[4 * k + 3] : 0));
+        v = scratch;
+    }
+    section(p, key, "f32", v, 3 * (size_t)n, sizeof(float));
+}
+
+static void put_shapes(Page *p, const Solid *s) {
     fai_jw_open(&p->w, "shapes", '[');
-    for (int s = 0; s < rig->nshape; s++) {
-        int index = main ? -1 : s;
-        for (int k = 0; main && k < main->nshape && index < 0; k++)
-            if (!strcmp(main->shape[k].name, rig->shape[s].name)) index = k;
+    for (int i = 0; i < s->rig->nshape; i++) {
+        const FaShape *shape = &s->rig->shape[i];
+        int index = s->main ? -1 : i;
+        for (int k = 0; s->main && k < s->main->nshape && index < 0; k++)
+            if (!strcmp(s->main->shape[k].name, shape->name)) index = k;
         fai_jw_open(&p->w, NULL, '{');
-        fai_jw_str(&p->w, "name", rig->shape[s].name);
+        fai_jw_str(&p->w, "name", shape->name);
         fai_jw_int(&p->w, "index", index);
-        fai_jw_int(&p->w, "first", rig->shape[s].first);
-        fai_jw_int(&p->w, "count", rig->shape[s].count);
+        fai_jw_int(&p->w, "first", shape->first);
+        fai_jw_int(&p->w, "count", shape->count);
         fai_jw_close(&p->w);
     }
     fai_jw_close(&p->w);
-    section(p, "rows", "u32", rig->row, (size_t)rig->nentry, sizeof(int));
-    section(p, "deltas", "f32", rig->delta, 3 * (size_t)rig->nentry, sizeof(float));
-    return FA_OK;
+}
+
+static FaCode put_solid(Page *p, const Solid *s, FaError *err) {
+    const FaMesh *m = &s->rig->mesh;
+    float *scratch = FA_NEW(3 * (size_t)FA_MAX(m->nvert, s->rig->nentry), float);
+    if (!scratch) return FA_FAIL_MEMORY(err);
+    fai_jw_str(&p->w, "name", s->rig->name);
+    fai_jw_str(&p->w, "material", s->material);
+    put_placed(p, "base", m->x, m->nvert, s->place, true, scratch);
+    section(p, "tri", "u32", m->tri, 3 * (size_t)m->ntri, sizeof(int));
+    if (m->weld) section(p, "weld", "u32", m->weld, (size_t)m->nvert, sizeof(int));
+    if (s->color) section(p, "colors", "u8", s->color, 3 * (size_t)m->nvert, 1);
+    FaCode rc = put_edges(p, m, err);
+    put_shapes(p, s);
+    section(p, "rows", "u32", s->rig->row, (size_t)s->rig->nentry, sizeof(int));
+    put_placed(p, "deltas", s->rig->delta, s->rig->nentry, s->place, false, scratch);
+    fa_free(scratch);
+    return rc;
+}
+
+// A pupil and an iris for eyes that bring no colours: by the angle from the front, seen from the middle of the ball.
+static unsigned char *eye_colors(const FaMesh *m, const double *place, const double axes[9]) {
+    unsigned char *c = FA_NEW(3 * (size_t)m->nvert, unsigned char);
+    double mid[3] = {0}, front[3];
+    for (int i = 0; i < m->nvert; i++)
+        for (int k = 0; k < 3; k++) mid[k] += (double)m->x[3 * i + k] / m->nvert;
+    // the front of the face in the ball's own frame
+    for (int k = 0; k < 3; k++) front[k] = place[k] * axes[6] + place[4 + k] * axes[7] + place[8 + k] * axes[8];
+    double length = sqrt(front[0] * front[0] + front[1] * front[1] + front[2] * front[2]);
+    for (int i = 0; c && i < m->nvert; i++) {
+        double d[3], along = 0, size = 0;
+        for (int k = 0; k < 3; k++) {
+            d[k] = (double)m->x[3 * i + k] - mid[k];
+            along += d[k] * front[k] / length;
+            size += d[k] * d[k];
+        }
+        double angle = acos(along / fmax(sqrt(size), 1e-12));
+        static const unsigned char tone[3][3] = {{14, 12, 12}, {92, 128, 140}, {240, 237, 230}};
+        memcpy(c + 3 * i, tone[angle < 0.21 ? 0 : angle < 0.5 ? 1 : 2], 3);
+    }
+    return c;
+}
+
+// What most of a part's triangles are.
+static FaRenderMaterial main_material(const FaRenderPart *part) {
+    int count[FA_RENDER_MATERIALS] = {0}, best = part->material;
+    for (int t = 0; part->tri_material && t < part->mesh->ntri; t++)
+        if (++count[part->tri_material[t]] > count[best]) best = part->tri_material[t];
+    return (FaRenderMaterial)best;
+}
+
+// The other meshes of the rig's own file.
+static FaCode put_companions(Page *p, const FaRig *rig, FaError *err) {
+    static const char *const name[FA_RENDER_MATERIALS] = {"skin", "eye", "teeth", "mouth", "bone", "other", NULL};
+    FaSubject *subject;
+    FA_TRY(fai_subject_new(rig, NULL, false, &subject, err));
+    FaCode rc = FA_OK;
+    for (int i = 1; i < subject->nparts && rc >= 0; i++) {
+        const FaCompanion *c = &subject->companion[i];
+        FaRenderMaterial material = main_material(&subject->part[i]);
+        if (!name[material]) continue;
+        unsigned char *color = material == FA_RENDER_EYE ? eye_colors(&c->rig->mesh, c->rest, rig->axes) : NULL;
+        fai_jw_open(&p->w, NULL, '{');
+        rc = put_solid(p, &(Solid){c->rig, rig, name[material], color, c->rest}, err);
+        fai_jw_close(&p->w);
+        fa_free(color);
+    }
+    fai_subject_free(subject);
+    return rc;
 }
 
 static FaCode put_rigs(Page *p, const FaRig *rig, const FaPageOptions *o, FaError *err) {
@@ -95,15 +174,16 @@ static FaCode put_rigs(Page *p, const FaRig *rig, const FaPageOptions *o, FaErro
         for (int k = 0; k < 3; k++) fai_jw_num(&p->w, NULL, rig->axes[3 * row + k]);
         fai_jw_close(&p->w);
     }
-    FA_TRY(put_rig(p, rig, NULL, "skin", o->color, err));
+    FA_TRY(put_solid(p, &(Solid){.rig = rig, .material = "skin", .color = o->color}, err));
     fai_jw_open(&p->w, "parts", '[');
-    for (int i = 0; i < o->nparts; i++) {
+    FaCode rc = o->parts ? FA_OK : put_companions(p, rig, err);
+    for (int i = 0; i < o->nparts && rc >= 0; i++) {
         fai_jw_open(&p->w, NULL, '{');
-        FA_TRY(put_rig(p, o->parts[i].rig, rig, o->parts[i].material, o->parts[i].color, err));
+        rc = put_solid(p, &(Solid){o->parts[i].rig, rig, o->parts[i].material, o->parts[i].color, NULL}, err);
         fai_jw_close(&p->w);
     }
     fai_jw_close(&p->w);
-    return FA_OK;
+    return rc;
 }
 
 // --- tracks -------------------------------------------------------------------------------------------------------
