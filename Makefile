@@ -16,7 +16,7 @@ demo: all
 test:
 	@tools/setup test
 	@for p in asan clang release; do cmake --preset $$p -DFASCIA_TESTS=ON >/dev/null && cmake --build --preset $$p -j $(JOBS) -- --quiet || exit 1; done
-	cd build-asan && ASAN_OPTIONS=detect_leaks=1 OMP_NUM_THREADS=2 $(CTEST) -L unit
+	cd build-asan && $(CTEST) -L unit
 	cd build-clang && $(CTEST) -L hash
 	cd build && $(CTEST)
 

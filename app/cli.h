@@ -43,7 +43,7 @@ typedef struct Command {
     int (*run)(int argc, const char **argv);
 } Command;
 
-extern const Command cmd_info, cmd_convert, cmd_compare, cmd_bench, cmd_demo, cmd_head, cmd_render;
+extern const Command cmd_info, cmd_convert, cmd_compare, cmd_bench, cmd_blend, cmd_demo, cmd_head, cmd_render;
 
 int cli_main(const Command *const *commands, int argc, char **argv);
 

@@ -78,6 +78,15 @@ static void test_eyes_and_joints(void **state) {
     assert_true(uz - lz > 0.5e-3);
     CHECK_NEAR(uy, -0.0428, 1e-3);
     CHECK_NEAR(ly, -0.0424, 1e-3);
+    // the mandible reaches from the joints to the chin, 11 mm under the skin of the pogonion
+    const FaHeadPart *jaw = head_part(head, "mandible");
+    double chin = 0, top = -1;
+    for (int v = 0; v < jaw->mesh.nvert; v++) {
+        if (fabsf(jaw->mesh.x[3 * v]) < 0.002f) chin = fmax(chin, jaw->mesh.x[3 * v + 2]);
+        if (fabsf(jaw->mesh.x[3 * v] - 0.048f) < 0.004f) top = fmax(top, jaw->mesh.x[3 * v + 1]);
+    }
+    CHECK_NEAR(chin, 0.0775, 0.0015);
+    CHECK_NEAR(top, 0.0034, 0.001);
     fa_head_free(head);
 }
 

@@ -164,8 +164,10 @@ static void volumes_and_crossings(void **state) {
     CHECK_OK(fa_compare_json(&c, &json, &err), &err);
     FaJsonDoc *doc;
     CHECK_OK(fai_json_parse(json, strlen(json), &doc, NULL, &err), &err);
-    static const char *const fields[] = {"frames", "max_mm", "mean_mm", "p99_mm", "intersections_a", "intersections_b", "volume_change_a", "volume_change_b"};
-    for (int i = 0; i < FA_COUNT(fields); i++) assert_true(fai_json_is(fai_json_get(doc->root, fields[i]), FA_JSON_NUMBER));
+    static const char *const fields[] = {"frames",          "max_mm",          "mean_mm",         "p99_mm",
+                                         "intersections_a", "intersections_b", "volume_change_a", "volume_change_b"};
+    for (int i = 0; i < FA_COUNT(fields); i++)
+        assert_true(fai_json_is(fai_json_get(doc->root, fields[i]), FA_JSON_NUMBER));
     fai_json_free(doc);
     fa_free(json);
     fa_compare_free(&c);
@@ -200,7 +202,8 @@ static void what_cannot_be_compared(void **state) {
     assert_null(out.frame_max_mm);
     assert_int_equal(fa_compare(a, a, &(FaCompareOptions){.rig = rig}, &out, NULL), FA_E_ARG);
     int calls = 0;
-    assert_true(fa_compare(a, a, &(FaCompareOptions){.progress = stop_at_half, .progress_user = &calls}, &out, NULL) < 0);
+    assert_true(fa_compare(a, a, &(FaCompareOptions){.progress = stop_at_half, .progress_user = &calls}, &out, NULL) <
+                0);
     assert_int_equal(calls, 2);
     fa_sequence_close(a);
     fa_sequence_close(b);

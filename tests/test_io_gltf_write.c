@@ -246,6 +246,8 @@ static void test_suite_round_trip(void **state) {
     if (validate(list)) print_message("%d files, each written three times, pass the validator\n", n);
 }
 
+static void count_warnings(void *user, const FaLogRec *rec) { *(int *)user += rec->level == FA_LOG_WARN; }
+
 // A .gltf that takes its images along into a GLB, and several buffers that become one.
 static void test_pack_buffers_and_images(void **state) {
     (void)state;
@@ -269,6 +271,8 @@ static void test_pack_buffers_and_images(void **state) {
     CHECK_OK(fai_file_write(file, png, sizeof png, &err), &err);
     CHECK_OK(fai_file_write(path, json, sizeof json - 1, &err), &err);
 
+    int warnings = 0;
+    fa_log_set(count_warnings, &warnings);
     FaGltf *doc = load_doc(path);
     char *glb = place("pack", 1, "m.glb");
     CHECK_OK(fai_gltf_copy(doc, glb, &err), &err);
@@ -296,6 +300,8 @@ static void test_pack_buffers_and_images(void **state) {
     assert_int_equal(rc, FA_E_FILE);
     assert_non_null(strstr(err.path, "sub/c.bin"));
     assert_true(err.remedy[0] != 0);
+    assert_true(warnings > 0);  // the image that is missing
+    fa_log_set(NULL, NULL);
     fai_gltf_free(doc);
 }
 

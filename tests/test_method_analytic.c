@@ -614,6 +614,40 @@ static void test_sculpt(void **state) {
     free(want);
 }
 
+// With an oscillator per vertex the vertices answer the force: the same as per shape where all are alike.
+static void test_sculpt_vertices(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaRig *rig = head_rig(NULL);
+    int n = rig->mesh.nvert;
+    FaParams *p;
+    FaMethod *m[2];
+    FaAnalyticMaps maps[2] = {{0}, {.vertex = calloc((size_t)n, sizeof(FaOscillator))}};
+    for (int v = 0; v < n; v++) fa_oscillator_preset("soft", &maps[1].vertex[v]);
+    CHECK_OK(fa_params_new("analytic", &p, &err), &err);
+    CHECK_OK(fa_params_set(p, "sculpt", "jawOpen=linear:0.5,mouthPucker=sine:0.3:3", &err), &err);
+    float *x[2] = {new_surface(rig), new_surface(rig)}, w[NSHAPE] = {0};
+    for (int i = 0; i < 2; i++) CHECK_OK(fa_analytic_open(rig, p, &maps[i], &m[i], &err), &err);
+    double worst = 0, moved = 0;
+    for (int f = 0; f < 200; f++) {
+        FaInput in = {.time = f / 200.0, .weights = w};
+        for (int i = 0; i < 2; i++) CHECK_OK(fa_method_step(m[i], &in, x[i], NULL, &err), &err);
+        for (int i = 0; i < 3 * n; i++) {
+            worst = fmax(worst, fabs((double)x[0][i] - (double)x[1][i]));
+            moved = fmax(moved, fabs((double)x[0][i] - (double)rig->mesh.x[i]));
+        }
+    }
+    assert_true(moved > 5e-3);
+    CHECK_NEAR(worst / moved, 0, 1e-3); // the sine is linear between frames for the vertices
+    for (int i = 0; i < 2; i++) {
+        fa_method_close(m[i]);
+        free(x[i]);
+    }
+    fa_params_free(p);
+    free(maps[1].vertex);
+    fa_rig_free(rig);
+}
+
 // A tracker's hiccup: NaN counts as the last good weight, is counted, and leaves no trace.
 static void test_bad_input(void **state) {
     (void)state;
@@ -654,7 +688,8 @@ int main(void) {
         cmocka_unit_test(test_head_motion), cmocka_unit_test(test_gravity),
         cmocka_unit_test(test_maps_agree),  cmocka_unit_test(test_vertex_exact),
         cmocka_unit_test(test_threads),     cmocka_unit_test(test_params),
-        cmocka_unit_test(test_sculpt),      cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_sculpt),      cmocka_unit_test(test_sculpt_vertices),
+        cmocka_unit_test(test_bad_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

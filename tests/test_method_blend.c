@@ -399,12 +399,55 @@ static void test_pick(void **state) {
     fa_rig_free(made);
 }
 
+// Every allocation fails once: candidates, slider, and the picked ones written into a glTF file and into a new one.
+static void torture(const FaRig *rig) {
+    FaOscillator o = {1.5, 8, 10};
+    FaCandidateOptions opt = {.target = five, .ntarget = 5, .levels = 3};
+    uint64_t pick[] = {3, 100};
+    const char *path = test_path("torture.glb");
+    int failures = 0;
+    for (long n = 1, done = 0; !done; n++) {
+        FaError err = {0};
+        FaCandidates *c = NULL;
+        FaSlider *s = NULL;
+        long before = test_alloc_balance();
+        test_fail_alloc(n);
+        FaCode rc = fa_slider_new(rig, &o, 5, five, &s, &err);
+        if (rc >= 0) rc = fa_candidates_new(rig, &o, &opt, &c, &err);
+        if (rc >= 0) rc = fa_candidates_save(c, pick, 2, path, &err);
+        done = !test_alloc_failed();
+        if (done) CHECK_OK(rc, &err);
+        // notes are dropped when memory runs out, everything else reports it
+        else if (rc < 0)
+            assert_true(rc == FA_E_MEMORY && ++failures);
+        fa_candidates_free(c);
+        fa_slider_free(s);
+        test_fail_alloc(0);
+        assert_int_equal(test_alloc_balance(), before);
+    }
+    assert_true(failures > 20);
+    fa_allocator_set(NULL);
+}
+
+static void test_torture(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaRig *made = head_rig(NULL), *loaded;
+    torture(made);
+    const char *plain = test_path("plain2.glb");
+    CHECK_OK(fa_rig_save(made, NULL, plain, &err), &err);
+    CHECK_OK(fa_rig_load(plain, NULL, &loaded, &err), &err);
+    torture(loaded);
+    fa_rig_free(loaded);
+    fa_rig_free(made);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),  cmocka_unit_test(test_refusal),    cmocka_unit_test(test_slider),
         cmocka_unit_test(test_forces), cmocka_unit_test(test_explore),    cmocka_unit_test(test_permutations),
         cmocka_unit_test(test_draws),  cmocka_unit_test(test_candidates), cmocka_unit_test(test_streaming),
-        cmocka_unit_test(test_pick),
+        cmocka_unit_test(test_pick),   cmocka_unit_test(test_torture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

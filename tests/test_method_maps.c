@@ -174,6 +174,49 @@ static void test_torture(void **state) {
     fa_rig_free(rig);
 }
 
+// Colours painted on the vertices of a glTF file: red 0, 0.5 and 1.
+static void test_colors(void **state) {
+    (void)state;
+    // three vertices of a head's size with COLOR_0 (normalised bytes) and one target
+    static const char json[] =
+        "{\"asset\":{\"version\":\"2.0\"},\"buffers\":[{\"uri\":\"colors.bin\",\"byteLength\":84}],"
+        "\"bufferViews\":[{\"buffer\":0,\"byteLength\":36},{\"buffer\":0,\"byteOffset\":36,\"byteLength\":36},"
+        "{\"buffer\":0,\"byteOffset\":72,\"byteLength\":12}],"
+        "\"accessors\":[{\"bufferView\":0,\"componentType\":5126,\"count\":3,\"type\":\"VEC3\",\"min\":[0,0,0],\"max\":"
+        "[0.1,0.24,0]},"
+        "{\"bufferView\":1,\"componentType\":5126,\"count\":3,\"type\":\"VEC3\",\"min\":[0,0,0],\"max\":[0,0,0.01]},"
+        "{\"bufferView\":2,\"componentType\":5121,\"normalized\":true,\"count\":3,\"type\":\"VEC4\"}],"
+        "\"meshes\":[{\"primitives\":[{\"attributes\":{\"POSITION\":0,\"COLOR_0\":2},\"targets\":[{\"POSITION\":1}]}],"
+        "\"extras\":{\"targetNames\":[\"jawOpen\"]}}],\"nodes\":[{\"mesh\":0}],\"scenes\":[{\"nodes\":[0]}],\"scene\":"
+        "0}";
+    float position[18] = {0, 0, 0, 0.1f, 0, 0, 0, 0.24f, 0, 0, 0, 0.01f, 0, 0, 0.01f, 0, 0, 0.005f};
+    unsigned char bytes[84], color[12] = {0, 0, 0, 255, 127, 0, 0, 255, 255, 0, 0, 255};
+    memcpy(bytes, position, 72);
+    memcpy(bytes + 72, color, 12);
+    CHECK_OK(fai_file_write(test_path("colors.bin"), bytes, sizeof bytes, NULL), NULL);
+    const char *path = test_path("colors.gltf");
+    CHECK_OK(fai_file_write(path, json, strlen(json), NULL), NULL);
+    FaError err = {0};
+    FaRig *rig;
+    CHECK_OK(fa_rig_load(path, &(FaRigOptions){.unit = FA_UNIT_M, .any_size = true}, &rig, &err), &err);
+    assert_int_equal(rig->mesh.nvert, 3);
+    FaAnalyticMaps maps;
+    CHECK_OK(load_text("{\"regions\": [{\"color\": \"red\", \"stiffness\": 1600}]}", rig, &maps, &err), &err);
+    CHECK_NEAR(maps.vertex[0].stiffness, 400, 1e-9);
+    CHECK_NEAR(maps.vertex[1].stiffness, 400 * pow(4, 127.0 / 255), 1e-3);
+    CHECK_NEAR(maps.vertex[2].stiffness, 1600, 1e-9);
+    fa_analytic_maps_free(&maps);
+    assert_true(load_text("{\"regions\": [{\"color\": \"pink\", \"mass\": 2}]}", rig, &maps, &err) == FA_E_FORMAT);
+    assert_string_equal(err.place, "/regions/0/color");
+    fa_rig_free(rig);
+    // a rig without colours
+    err = (FaError){0};
+    rig = head_rig(NULL);
+    assert_true(load_text("{\"regions\": [{\"color\": \"red\", \"mass\": 2}]}", rig, &maps, &err) == FA_E_FORMAT);
+    assert_non_null(strstr(err.remedy, "COLOR_0"));
+    fa_rig_free(rig);
+}
+
 // What the face feels of the head by default: 0 where nothing soft moves, 1 where most does.
 static void test_gain(void **state) {
     (void)state;
@@ -234,7 +277,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),   cmocka_unit_test(test_regions), cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_torture), cmocka_unit_test(test_gain),
-        cmocka_unit_test(test_slider),
+        cmocka_unit_test(test_colors),   cmocka_unit_test(test_slider),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

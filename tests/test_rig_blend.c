@@ -49,7 +49,8 @@ static void random_weights(int n, uint64_t seed, bool odd, float *w) {
 
 static void expect_bits(const float *a, const float *b, int nvert, const char *what) {
     for (int i = 0; i < 3 * nvert; i++)
-        if (memcmp(&a[i], &b[i], sizeof *a)) fail_msg("%s: vertex %d, coordinate %d: %.9g and %.9g", what, i / 3, i % 3, (double)a[i], (double)b[i]);
+        if (memcmp(&a[i], &b[i], sizeof *a))
+            fail_msg("%s: vertex %d, coordinate %d: %.9g and %.9g", what, i / 3, i % 3, (double)a[i], (double)b[i]);
 }
 
 // The plainest possible sum, in double.
@@ -58,7 +59,9 @@ static void expect_near_double(const FaRig *rig, const float *w, const float *x)
     for (int i = 0; i < 3 * rig->mesh.nvert; i++) want[i] = (double)rig->mesh.x[i];
     for (int s = 0; s < rig->nshape; s++)
         for (int i = rig->shape[s].first; isfinite(w[s]) && i < rig->shape[s].first + rig->shape[s].count; i++)
-            for (int k = 0; k < 3; k++) want[3 * (size_t)rig->row[i] + (size_t)k] += (double)w[s] * (double)rig->delta[3 * (size_t)i + (size_t)k];
+            for (int k = 0; k < 3; k++)
+                want[3 * (size_t)rig->row[i] + (size_t)k] +=
+                    (double)w[s] * (double)rig->delta[3 * (size_t)i + (size_t)k];
     for (int i = 0; i < 3 * rig->mesh.nvert; i++) CHECK_NEAR(x[i], want[i], 1e-7 * (rig->nshape + 1));
     fa_free(want);
 }
@@ -67,7 +70,8 @@ static void one_rig(int nvert, int nshape, double fill, uint64_t seed) {
     FaError err = {0};
     FaRig *rig = random_rig(nvert, nshape, fill, seed);
     uint64_t before = fai_hash64(rig->delta, 12 * (size_t)rig->nentry, 1);
-    float *w = FA_NEW(nshape, float), *want = FA_NEW(3 * (size_t)nvert, float), *x = FA_NEW(3 * (size_t)nvert + 8, float);
+    float *w = FA_NEW(nshape, float), *want = FA_NEW(3 * (size_t)nvert, float),
+          *x = FA_NEW(3 * (size_t)nvert + 8, float);
     FaBlender *fast, *plain;
     CHECK_OK(fa_blender_new(rig, &fast, &err), &err);
     setenv("FA_SIMD", "ref", 1);
@@ -85,7 +89,8 @@ static void one_rig(int nvert, int nshape, double fill, uint64_t seed) {
                 memset(x, 0xAB, (3 * (size_t)nvert + 8) * sizeof *x);
                 fa_blender_eval(k ? plain : fast, w, x);
                 expect_bits(x, want, nvert, k ? "ref" : "simd");
-                for (int i = 0; i < 8; i++) assert_memory_equal(&x[3 * nvert + i], "\xAB\xAB\xAB\xAB", 4);  // nothing past the end
+                for (int i = 0; i < 8; i++)
+                    assert_memory_equal(&x[3 * nvert + i], "\xAB\xAB\xAB\xAB", 4); // nothing past the end
             }
         setenv("FA_SIMD", "ref", 1);
         fa_rig_blend(rig, w, x);

@@ -137,7 +137,8 @@ static void axes_are_found_from_the_shapes(void **state) {
             HeadOptions o = {.scale = 100, .body = signs & 1 ? 1.75 : 0};
             for (int k = 0; k < 3; k++) o.turn[3 * k + axis[k]] = signs >> k & 1 ? -1 : 1;
             const double *t = o.turn;
-            double det = t[0] * (t[4] * t[8] - t[5] * t[7]) - t[1] * (t[3] * t[8] - t[5] * t[6]) + t[2] * (t[3] * t[7] - t[4] * t[6]);
+            double det = t[0] * (t[4] * t[8] - t[5] * t[7]) - t[1] * (t[3] * t[8] - t[5] * t[6]) +
+                         t[2] * (t[3] * t[7] - t[4] * t[6]);
             if (det < 0) continue;
             FaRig *rig = build(&o, NULL, NULL);
             // canonical = axes * turn * canonical
@@ -198,6 +199,21 @@ static void formats_and_users_decide_where_shapes_are_silent(void **state) {
     assert_string_equal(rig->axes_how, "assumed");
     for (int i = 0; i < 9; i++) CHECK_NEAR(rig->axes[i], i % 4 == 0, 0);
     fa_rig_free(rig);
+    // the node turns the mesh: a z-up mesh in a y-up scene
+    FaRigHints turned = {.up = FA_UP_Y, .rest = {1, 0, 0, 0, 0, 1, 0, -1, 0}};
+    HeadOptions bare = {.no_shapes = true};
+    memcpy(bare.turn, z_up, sizeof z_up);
+    rig = build(&bare, &turned, NULL);
+    assert_string_equal(rig->axes_how, "by the format");
+    CHECK_NEAR(rig->axes[5], 1, 0);   // z up
+    CHECK_NEAR(rig->axes[7], -1, 0);  // -y front
+    fa_rig_free(rig);
+    HeadOptions shaped = {.turn = {0}};
+    memcpy(shaped.turn, z_up, sizeof z_up);
+    rig = build(&shaped, &turned, NULL);
+    assert_string_equal(rig->axes_how, "by the shapes");  // and the format agrees
+    CHECK_NEAR(rig->axes[5], 1, 0);
+    fa_rig_free(rig);
     // named shapes contradict the user
     rig = build(&(HeadOptions){0}, NULL, &(FaRigOptions){.up = FA_UP_Z});
     assert_non_null(note(rig, "axes-suspect"));
@@ -214,9 +230,14 @@ static FaRig *seams(bool splits) {
     FaRigDraft *d;
     CHECK_OK(fai_draft_new(&d, &err), &err);
     FaArena *a = fai_draft_arena(d);
-    static const float x[6][3] = {{0, 0, -0.0f}, {0.1f, 0, 0}, {0.1f, 0.2f, 0}, {0, 0.2f, 0}, {0, -0.0f, 0}, {0.1f, 0, 0}};
+    static const float x[6][3] = {{0, 0, -0.0f}, {0.1f, 0, 0},  {0.1f, 0.2f, 0},
+                                  {0, 0.2f, 0},  {0, -0.0f, 0}, {0.1f, 0, 0}};
     static const int face[2][3] = {{0, 1, 2}, {4, 5, 3}}, start[3] = {0, 3, 6};
-    FaMesh mesh = {.nvert = 6, .nface = 2, .x = FA_PUSH(a, 18, float), .face_start = FA_PUSH(a, 3, int), .face_vert = FA_PUSH(a, 6, int)};
+    FaMesh mesh = {.nvert = 6,
+                   .nface = 2,
+                   .x = FA_PUSH(a, 18, float),
+                   .face_start = FA_PUSH(a, 3, int),
+                   .face_vert = FA_PUSH(a, 6, int)};
     memcpy(mesh.x, x, sizeof x);
     memcpy(mesh.face_start, start, sizeof start);
     memcpy(mesh.face_vert, face, sizeof face);
@@ -268,7 +289,8 @@ static void zeros_are_dropped_and_rows_increase(void **state) {
 static FaCode draft_with(FaRigDraft **d, const char *const *names, int n, FaError *err) {
     FA_TRY(fai_draft_new(d, err));
     FaCode rc = head_fill(*d, &(HeadOptions){.no_shapes = true}, err);
-    for (int i = 0; rc >= 0 && i < n; i++) rc = fai_draft_shape_sparse(*d, names[i], 1, &i, (float[]){0.01f, 0, 0}, 0, err);
+    for (int i = 0; rc >= 0 && i < n; i++)
+        rc = fai_draft_shape_sparse(*d, names[i], 1, &i, (float[]){0.01f, 0, 0}, 0, err);
     if (rc < 0) fai_draft_free(*d);
     return rc;
 }
@@ -296,7 +318,9 @@ static void a_names_map_overrides_matching(void **state) {
     char path[4200];
     snprintf(path, sizeof path, "%s", test_path("names.json"));
     FILE *f = fopen(path, "w");
-    fputs("{\"jawOpen\": null, \"Mund\": \"jawOpen\", \"Braue\": {\"arkit\": \"browInnerUp\", \"half\": \"right\"}, \"Nase\": \"jawLeft\"}", f);
+    fputs("{\"jawOpen\": null, \"Mund\": \"jawOpen\", \"Braue\": {\"arkit\": \"browInnerUp\", \"half\": \"right\"}, "
+          "\"Nase\": \"jawLeft\"}",
+          f);
     fclose(f);
     CHECK_OK(draft_with(&d, names, 3, &err), &err);
     CHECK_OK(fai_draft_finish(d, NULL, &(FaRigOptions){.map = path}, &rig, &err), &err);
@@ -367,7 +391,8 @@ static void every_allocation_may_fail(void **state) {
         FaRig *rig;
         test_fail_alloc(n);
         long before = test_alloc_balance();
-        FaCode rc = head_build(&(HeadOptions){.scale = 100, .body = 1.7}, &(FaRigHints){.splits_seams = true, .name = "n", .path = "p"}, NULL, &rig, &err);
+        FaCode rc = head_build(&(HeadOptions){.scale = 100, .body = 1.7},
+                               &(FaRigHints){.splits_seams = true, .name = "n", .path = "p"}, NULL, &rig, &err);
         bool failed = test_alloc_failed();
         test_fail_alloc(0);
         fa_rig_free(rig);

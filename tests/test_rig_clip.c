@@ -67,7 +67,8 @@ static void sampling_is_linear_and_held_outside(void **state) {
     c->weight[0] = 1;
     c->weight[1] = 3;
     c->weight[2] = -3;
-    static const double at[][2] = {{-5, 1}, {0, 1}, {0.05, 2}, {0.1, 3}, {0.25, 0}, {0.4, -3}, {9, -3}, {INFINITY, -3}, {-INFINITY, 1}, {NAN, 1}};
+    static const double at[][2] = {{-5, 1},   {0, 1},  {0.05, 2},      {0.1, 3},       {0.25, 0},
+                                   {0.4, -3}, {9, -3}, {INFINITY, -3}, {-INFINITY, 1}, {NAN, 1}};
     for (int i = 0; i < FA_COUNT(at); i++) {
         float w = 99;
         FaPose pose;
@@ -88,7 +89,8 @@ static void heads_turn_along_the_shorter_arc(void **state) {
             static const double angles[] = {1e-5, 0.02, 1.0, 3.0};
             double a = angles[k];
             c->head[0] = (FaPose){{0, 0, 0, 1}, {0, 0, 0}};
-            c->head[1] = (FaPose){{0, sign * sin(a / 2), 0, sign * cos(a / 2)}, {1, 2, 3}};  // both signs are one rotation
+            c->head[1] =
+                (FaPose){{0, sign * sin(a / 2), 0, sign * cos(a / 2)}, {1, 2, 3}}; // both signs are one rotation
             for (double u = 0; u <= 1; u += 0.125) {
                 FaPose p;
                 fa_clip_sample(c, u, NULL, &p);
@@ -109,7 +111,8 @@ static FaRig *rig_of(const char *const *names, int n) {
     FaRig *rig;
     CHECK_OK(fai_draft_new(&d, &err), &err);
     CHECK_OK(head_fill(d, &(HeadOptions){.no_shapes = true}, &err), &err);
-    for (int i = 0; i < n; i++) CHECK_OK(fai_draft_shape_sparse(d, names[i], 1, &i, (float[]){0.01f, 0, 0}, 0, &err), &err);
+    for (int i = 0; i < n; i++)
+        CHECK_OK(fai_draft_shape_sparse(d, names[i], 1, &i, (float[]){0.01f, 0, 0}, 0, &err), &err);
     CHECK_OK(fai_draft_finish(d, NULL, NULL, &rig, &err), &err);
     return rig;
 }

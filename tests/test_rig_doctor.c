@@ -78,7 +78,10 @@ static FaRig *mesh_rig(const float (*x)[3], int nvert, const int (*tri)[3], int 
     FaRig *rig;
     CHECK_OK(fai_draft_new(&d, &err), &err);
     FaArena *a = fai_draft_arena(d);
-    FaMesh mesh = {.nvert = nvert, .nface = ntri, .x = FA_PUSH(a, 3 * nvert, float), .face_start = FA_PUSH(a, ntri + 1, int),
+    FaMesh mesh = {.nvert = nvert,
+                   .nface = ntri,
+                   .x = FA_PUSH(a, 3 * nvert, float),
+                   .face_start = FA_PUSH(a, ntri + 1, int),
                    .face_vert = FA_PUSH(a, 3 * ntri, int)};
     memcpy(mesh.x, x, 12 * (size_t)nvert);
     memcpy(mesh.face_vert, tri, 12 * (size_t)ntri);
@@ -88,7 +91,8 @@ static FaRig *mesh_rig(const float (*x)[3], int nvert, const int (*tri)[3], int 
     return rig;
 }
 
-static const float tetra[8][3] = {{0, 0, 0}, {0.2f, 0, 0}, {0, 0.2f, 0}, {0, 0, 0.2f}, {0, 0, 0}, {0.3f, 0.3f, 0.3f}, {0.05f, 0.05f, -0.1f}, {0.05f, 0.05f, 0.1f}};
+static const float tetra[8][3] = {{0, 0, 0}, {0.2f, 0, 0},       {0, 0.2f, 0},          {0, 0, 0.2f},
+                                  {0, 0, 0}, {0.3f, 0.3f, 0.3f}, {0.05f, 0.05f, -0.1f}, {0.05f, 0.05f, 0.1f}};
 
 static void defects_of_meshes(void **state) {
     (void)state;
@@ -169,8 +173,9 @@ static FaRig *shaped(const char *name, int nrow, const int *row, const float (*d
 static void defects_of_shapes(void **state) {
     (void)state;
     int left = 8 * HEAD_COLS + 8, row[2] = {left - 1, left};  // b = 90 degrees: far left
-    static const float none[2][3] = {{0}}, faint[2][3] = {{0, 5e-6f, 0}, {0, 5e-6f, 0}}, huge[2][3] = {{0, 0.2f, 0}, {0, 0.1f, 0}},
-                       plain[2][3] = {{0.01f, 0, 0}, {0.01f, 0, 0}}, tiny[2][3] = {{0.01f, 1e-40f, 0}, {0.01f, 0, 0}};
+    static const float none[2][3] = {{0}}, faint[2][3] = {{0, 5e-6f, 0}, {0, 5e-6f, 0}},
+                       huge[2][3] = {{0, 0.2f, 0}, {0, 0.1f, 0}}, plain[2][3] = {{0.01f, 0, 0}, {0.01f, 0, 0}},
+                       tiny[2][3] = {{0.01f, 1e-40f, 0}, {0.01f, 0, 0}};
     static const struct {
         const char *name;
         const float (*delta)[3];
@@ -286,8 +291,8 @@ static void json_has_the_promised_fields(void **state) {
     CHECK_OK(fa_info_json(&info, &json, &err), &err);
     FaJsonDoc *doc;
     CHECK_OK(fai_json_parse(json, strlen(json), &doc, NULL, &err), &err);
-    static const char *const fields[] = {"vertices", "triangles", "components", "boundary_edges", "unit", "height_m", "frames", "fps",
-                                         "shapes", "matched", "warnings"};
+    static const char *const fields[] = {"vertices", "triangles", "components", "boundary_edges", "unit",    "height_m",
+                                         "frames",   "fps",       "shapes",     "matched",        "warnings"};
     for (int i = 0; i < FA_COUNT(fields); i++)
         if (!fai_json_get(doc->root, fields[i])) fail_msg("no field '%s'", fields[i]);
     assert_string_equal(fai_json_get(doc->root, "unit")->string, "cm");
@@ -394,9 +399,10 @@ static void ict_facekit(void **state) {
     assert_string_equal(info.up, "+y");
     assert_string_equal(info.front, "+z");
     // measured independently: design notes on anatomy, section 6
-    static const struct { const char *name; double max, r90, slack; } want[] = {
-        {"jawOpen", 42.0, 67, 5}, {"browDown_L", 6.5, 48, 4}, {"mouthSmile_L", 15.8, 65, 7}, {"mouthClose", 41.8, 38, 5},
-        {"eyeLookDown_R", 7.7, 15, 3}, {"mouthStretch_R", 10.3, 106, 6}, {"cheekPuff_L", 14.1, 51, 4}};
+    static const struct { const char *name; double max, r90, slack;
+    } want[] = {{"jawOpen", 42.0, 67, 5},    {"browDown_L", 6.5, 48, 4},    {"mouthSmile_L", 15.8, 65, 7},
+                {"mouthClose", 41.8, 38, 5}, {"eyeLookDown_R", 7.7, 15, 3}, {"mouthStretch_R", 10.3, 106, 6},
+                {"cheekPuff_L", 14.1, 51, 4}};
     for (int i = 0; i < FA_COUNT(want); i++) {
         const FaShapeInfo *s = find(&info, want[i].name);
         CHECK_NEAR(s->max_mm, want[i].max, 0.06);

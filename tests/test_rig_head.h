@@ -1,4 +1,5 @@
-// A small head for tests: an ellipsoid with a few ARKit shapes, in any unit and any axes, through the rig's own builder.
+// A small head for tests: an ellipsoid with a few ARKit shapes, in any unit and any axes, through the rig's own
+// builder.
 #ifndef TEST_RIG_HEAD_H
 #define TEST_RIG_HEAD_H
 
@@ -42,7 +43,8 @@ static inline void head_place(const HeadOptions *o, const double p[3], float *ou
     bool turned = false;
     for (int i = 0; i < 9; i++) turned |= o->turn[i] != 0;
     for (int k = 0; k < 3; k++)
-        out[k] = (float)(scale * (turned ? o->turn[3 * k] * q[0] + o->turn[3 * k + 1] * q[1] + o->turn[3 * k + 2] * q[2] : q[k]));
+        out[k] = (float)(scale * (turned ? o->turn[3 * k] * q[0] + o->turn[3 * k + 1] * q[1] + o->turn[3 * k + 2] * q[2]
+                                         : q[k]));
 }
 
 static inline void head_point(const HeadOptions *o, int v, double p[3]) {
@@ -82,7 +84,8 @@ static inline void head_extras(const HeadOptions *o, FaMesh *mesh) {
             head_place(o, p, mesh->x + 3 * (size_t)(mesh->nvert + i));
         }
     if (o->body > 0) {
-        static const int box[6][4] = {{0, 2, 3, 1}, {4, 5, 7, 6}, {0, 1, 5, 4}, {2, 6, 7, 3}, {0, 4, 6, 2}, {1, 3, 7, 5}};
+        static const int box[6][4] = {{0, 2, 3, 1}, {4, 5, 7, 6}, {0, 1, 5, 4},
+                                      {2, 6, 7, 3}, {0, 4, 6, 2}, {1, 3, 7, 5}};
         for (int f = 0; f < 6; f++) {
             for (int i = 0; i < 4; i++) mesh->face_vert[c++] = mesh->nvert + box[f][i];
             mesh->face_start[++mesh->nface] = c;
@@ -99,7 +102,9 @@ static inline void head_extras(const HeadOptions *o, FaMesh *mesh) {
 
 static inline FaCode head_fill(FaRigDraft *draft, const HeadOptions *o, FaError *err) {
     FaArena *a = fai_draft_arena(draft);
-    FaMesh mesh = {.nvert = HEAD_VERTS, .x = FA_PUSH(a, 3 * (HEAD_VERTS + 16), float), .face_start = FA_PUSH(a, 4 * HEAD_VERTS, int),
+    FaMesh mesh = {.nvert = HEAD_VERTS,
+                   .x = FA_PUSH(a, 3 * (HEAD_VERTS + 16), float),
+                   .face_start = FA_PUSH(a, 4 * HEAD_VERTS, int),
                    .face_vert = FA_PUSH(a, 16 * HEAD_VERTS, int)};
     if (!mesh.x || !mesh.face_start || !mesh.face_vert) return FA_FAIL_MEMORY(err);
     for (int v = 0; v < HEAD_VERTS; v++) {
@@ -134,7 +139,8 @@ static inline FaCode head_fill(FaRigDraft *draft, const HeadOptions *o, FaError 
     return rc;
 }
 
-static inline FaCode head_build(const HeadOptions *o, const FaRigHints *hints, const FaRigOptions *options, FaRig **rig, FaError *err) {
+static inline FaCode head_build(const HeadOptions *o, const FaRigHints *hints, const FaRigOptions *options, FaRig **rig,
+                                FaError *err) {
     *rig = NULL;
     FaRigDraft *draft;
     FA_TRY(fai_draft_new(&draft, err));

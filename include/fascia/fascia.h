@@ -2,10 +2,12 @@
 #ifndef FASCIA_H
 #define FASCIA_H
 
+#include "fascia/analytic.h"
 #include "fascia/base.h"
 #include "fascia/clip.h"
 #include "fascia/head.h"
 #include "fascia/mesh.h"
+#include "fascia/method.h"
 #include "fascia/page.h"
 #include "fascia/render.h"
 #include "fascia/report.h"

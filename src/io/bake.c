@@ -129,13 +129,15 @@ static FaCode truncate_from(Search *s, int rank, FaBake **bake, FaError *err) {
 // be too hard and what a truncation achieves, a few times.
 static FaCode nearest(Search *s, FaBake **bake, FaError *err) {
     FaBakeWork *w = s->w;
-    int rank = FA_MIN(s->limit, w->nbasis);
-    float hard = w->goal, easy = FA_MAX(s->left[rank] * 1.02f, hard);
+    int rank = FA_MIN(s->limit, w->nbasis), plain = 0;
+    for (int k = 1; k <= rank; k++)
+        if (s->left[k] < s->left[plain]) plain = k;
+    float hard = w->goal, easy = FA_MAX(s->left[plain] * 1.02f, hard), truncated = easy;
     size_t bytes = (size_t)w->nbasis * (size_t)w->nframe * sizeof(float);
     float *best = fai_alloc_array(bytes, 1);
     if (!best) return FA_FAIL_MEMORY(err);
     FaCode rc = FA_OK;
-    fai_bake_leading(w, rank, best);
+    fai_bake_leading(w, plain, best);
     for (int i = 0; i < 4 && rank > 0 && rc >= 0 && easy > 1.1f * hard; i++) {
         int found = 0;
         w->goal = sqrtf(hard * easy);
@@ -145,7 +147,15 @@ static FaCode nearest(Search *s, FaBake **bake, FaError *err) {
         *(found ? &easy : &hard) = w->goal;
     }
     w->goal = easy;
-    if (rc >= 0) rc = fai_bake_store(w, best, rank, true, s->mark, bake, err);
+    if (rc >= 0) rc = fai_bake_store(w, best, easy < truncated ? rank : plain, true, s->mark, bake, err);
+    if (rc >= 0 && easy < truncated && (*bake)->max_error > (double)truncated) {
+        // the sample promised too much
+        fai_bake_free(*bake);
+        *bake = NULL;
+        w->goal = truncated;
+        fai_bake_leading(w, plain, best);
+        rc = fai_bake_store(w, best, plain, true, s->mark, bake, err);
+    }
     fa_free(best);
     return rc;
 }

@@ -174,7 +174,7 @@ static FaCode turn(FaBakeWork *w, const double *v, int k, FaError *err) {
     }
     if (rc >= 0) {
         size_t kept = (size_t)k * (size_t)w->nframe, all = (size_t)w->coef_room * (size_t)w->nframe;
-        memcpy(w->coef, coef, kept * sizeof *coef);
+        if (kept) memcpy(w->coef, coef, kept * sizeof *coef);
         memset(w->coef + kept, 0, (all - kept) * sizeof *coef);
         w->nbasis = k;
     }
@@ -210,6 +210,7 @@ static int by_key(const void *a, const void *b) {
 // which may be dropped, before a fold at the mouth's corner, which may not: half as many vectors more.
 static FaCode order_by_reach(FaBakeWork *w, FaError *err) {
     int m = w->nbasis;
+    if (!m) return FA_OK;
     Keyed *key = FA_NEW(m, Keyed);
     float *max2 = FA_NEW(m, float);
     double *v = FA_NEW((size_t)m * (size_t)m, double);

@@ -128,6 +128,16 @@ void fai_stack_clear(FaStack *s, int first, int count) {
 static int task_blocks(const FaStack *s) { return FA_MAX(1, (s->nblock + MAX_TASKS - 1) / MAX_TASKS); }
 static int task_count(const FaStack *s) { return fai_chunks(s->nblock, task_blocks(s)); }
 
+// The same tasks either way: where there is little to do (per block, in numbers touched), waking threads takes longer.
+static void run(const FaStack *s, size_t work, FaTaskFn *fn, void *ctx) {
+    int step = task_blocks(s);
+    if ((size_t)s->nblock * work >= 100000) {
+        fai_parallel(s->nblock, step, fn, ctx);
+        return;
+    }
+    for (int t = 0; t < task_count(s); t++) fn(ctx, t * step, FA_MIN(s->nblock, (t + 1) * step), t);
+}
+
 // --- dots ---------------------------------------------------------------------------------------------------------
 
 typedef struct Dots {
@@ -191,7 +201,7 @@ FaCode fai_stack_dots(const FaStack *a, int na, const FaStack *b, int nb, double
     int tasks = task_count(a);
     Dots d = {a, b, na, nb, fai_alloc_array((size_t)tasks, n * sizeof(double))};
     if (!d.part) return FA_FAIL_MEMORY(err);
-    fai_parallel(a->nblock, task_blocks(a), dots_task, &d);
+    run(a, BLOCK * n / 8, dots_task, &d);
     for (int t = 0; t < tasks; t++)
         for (size_t i = 0; i < n; i++) out[i] += d.part[(size_t)t * n + i];
     fa_free(d.part);
@@ -253,7 +263,7 @@ static void add_task(void *ctx, int begin, int end, int task) {
 
 void fai_stack_add(FaStack *y, int ny, const FaStack *x, int nx, const float *coef, size_t ld) {
     Add d = {y, x, ny, nx, coef, ld, NULL};
-    if (ny && nx) fai_parallel(y->nblock, task_blocks(y), add_task, &d);
+    if (ny && nx) run(y, BLOCK * (size_t)ny * (size_t)nx / 8, add_task, &d);
 }
 
 // two fields at a time: after each addition the longest vector so far is kept, lane by lane
@@ -311,7 +321,7 @@ FaCode fai_stack_add_watch(FaStack *y, int ny, const FaStack *x, int nx, const f
     size_t n = (size_t)nx + 1;
     Add d = {y, x, ny, nx, coef, ld, fai_alloc_array((size_t)tasks * n, LANES * sizeof(float))};
     if (!d.max2) return FA_FAIL_MEMORY(err);
-    fai_parallel(y->nblock, task_blocks(y), watch_task, &d);
+    run(y, BLOCK * (size_t)ny * n / 8, watch_task, &d);
     for (size_t t = 0; t < (size_t)tasks; t++)
         for (size_t j = 0; j < n; j++) max2[j] = FA_MAX(max2[j], lane_max((const V8 *)d.max2 + t * n + j));
     fa_free(d.max2);
@@ -353,7 +363,7 @@ static void mix_task(void *ctx, int begin, int end, int task) {
 FaCode fai_stack_mix(FaStack *s, int n, int k, const float *coef, FaError *err) {
     Mix d = {s, n, k, coef, fai_alloc_array((size_t)task_count(s) * (size_t)n, BLOCK * sizeof(float))};
     if (!d.copy) return FA_FAIL_MEMORY(err);
-    fai_parallel(s->nblock, task_blocks(s), mix_task, &d);
+    run(s, BLOCK * (size_t)n * (size_t)k / 8, mix_task, &d);
     fa_free(d.copy);
     return FA_OK;
 }
@@ -429,7 +439,7 @@ static FaCode peaks(Peaks d, float *max2, int *vert, FaError *err) {
     d.vert = FA_NEW(tasks * count, int);
     FaCode rc = d.max2 && d.vert ? FA_OK : FA_FAIL_MEMORY(err);
     if (rc >= 0) {
-        fai_parallel(d.s->nblock, task_blocks(d.s), peaks_task, &d);
+        run(d.s, BLOCK * count / 4, peaks_task, &d);
         for (size_t i = 0; i < count; i++) {
             max2[i] = 0;
             if (vert) vert[i] = 0;
@@ -474,7 +484,7 @@ FaCode fai_stack_lengths(const FaStack *s, int n, double *sum, FaError *err) {
     int tasks = task_count(s);
     Peaks d = {.s = &view, .n = n, .sum = FA_NEW(tasks, double)};
     if (!d.sum) return FA_FAIL_MEMORY(err);
-    fai_parallel(s->nblock, task_blocks(s), lengths_task, &d);
+    run(s, BLOCK * (size_t)n, lengths_task, &d);
     *sum = 0;
     for (int t = 0; t < tasks; t++) *sum += d.sum[t];
     fa_free(d.sum);

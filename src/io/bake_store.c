@@ -206,7 +206,7 @@ static FaCode fit(Model *m, int q, const int *which, float *best2, FaError *err)
         }
         if (all || it == FIT_STEPS) break;
         FA_TRY(fai_stack_dots(&m->part, m->k, &w->spare, q, m->d, err));
-        fai_parallel(q, 1, solve_task, &(Solve){m, q});
+        fai_parallel(q, 16, solve_task, &(Solve){m, q});
         for (int j = 0; j < q; j++)
             for (size_t i = 0; i < k; i++) now[(size_t)j * k + i] -= (float)m->d[i * (size_t)q + (size_t)j];
     }

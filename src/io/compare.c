@@ -74,7 +74,8 @@ static FaCode read_time(Side *s, double time, int nvert, FaError *err) {
     FA_TRY(read_frame(s, lo + 1, s->next, &s->in_next, err));
     s->at = s->next;
     if (u > 1 - 1e-6) return FA_OK;
-    for (size_t i = 0; i < 3 * (size_t)nvert; i++) s->between[i] = (float)((1 - u) * (double)s->x[i] + u * (double)s->next[i]);
+    for (size_t i = 0; i < 3 * (size_t)nvert; i++)
+        s->between[i] = (float)((1 - u) * (double)s->x[i] + u * (double)s->next[i]);
     s->at = s->between;
     return FA_OK;
 }
@@ -138,13 +139,15 @@ static FaCode measure_frame(Work *w, int frame, FaCompare *out, FaError *err) {
     for (int v = 0; v < w->nvert; v++) {
         float d = w->distance[v];
         if (!isfinite(d))
-            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("frame %d, vertex %d", frame, v), "find out which of the two files is damaged",
+            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("frame %d, vertex %d", frame, v),
+                           "find out which of the two files is damaged",
                            "a position is not a finite number, or out of range");
         sum += (double)d;
         if ((double)d > most) most = (double)d, worst = v;
         if (w->bin) w->bin[bin_of(d)] += w->bin[bin_of(d)] != UINT32_MAX;
     }
-    if (w->sample) memcpy(w->sample + (size_t)frame * (size_t)w->nvert, w->distance, (size_t)w->nvert * sizeof *w->distance);
+    if (w->sample)
+        memcpy(w->sample + (size_t)frame * (size_t)w->nvert, w->distance, (size_t)w->nvert * sizeof *w->distance);
     out->frame_max_mm[frame] = 1e3 * most;
     out->frame_mean_mm[frame] = 1e3 * sum / w->nvert;
     out->frame_p99_mm[frame] = 1e3 * (double)fai_select(w->distance, (size_t)w->nvert, rank_99((size_t)w->nvert));

@@ -9,8 +9,8 @@ static FaCode examine_frame(const float *x, int nvert, int frame, bool measure, 
     float lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
     for (size_t i = 0; i < 3 * (size_t)nvert; i++) {
         if (!isfinite(x[i]))
-            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("frame %d, vertex %d", frame, (int)(i / 3)), "write the cache again",
-                           "the position is not a finite number");
+            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("frame %d, vertex %d", frame, (int)(i / 3)),
+                           "write the cache again", "the position is not a finite number");
         lo[i % 3] = fminf(lo[i % 3], x[i]);
         hi[i % 3] = fmaxf(hi[i % 3], x[i]);
     }
@@ -28,7 +28,8 @@ static FaCode examine(FaSequence *seq, FaInfo *info, float *x, FaError *err) {
     }
     if (info->frames < 2) fai_note(&info->notes, "one-frame", "", "", "the cache holds a single frame");
     if (!(info->fps > 0))
-        fai_note(&info->notes, "rate-unknown", "", "give the rate with --fps", "the cache does not say at which rate it plays");
+        fai_note(&info->notes, "rate-unknown", "", "give the rate with --fps",
+                 "the cache does not say at which rate it plays");
     if (info->height_m > 3 || (info->height_m > 0 && info->height_m < 0.05))
         fai_note(&info->notes, "unit-suspect", "frame 0", "give the unit with --unit m|cm|mm",
                  "taken as metres the mesh is not the size of a head");

@@ -254,11 +254,18 @@ static void output_weights(Analytic *a, const double *y) {
     for (int s = 0; s < a->m.rig->nshape; s++) a->weights[s] = fabs(y[s]) < a->least[s] ? 0 : (float)y[s];
 }
 
+// A shape's answer to a force is added in closed form. With an oscillator per vertex the force moves the target
+// instead, and the vertices answer, each in its own way (a force that jumps then does so within a frame).
 static void add_sculpts(Analytic *a, double time) {
+    double t = time - a->start;
     for (int i = 0; i < a->sculpts.count; i++) {
         const FaSculpt *sc = &a->sculpts.sculpt[i];
+        const FaForce *f = &sc->force;
         const FaOscillator *o = &a->group_o[a->shape_group[sc->shape]];
-        a->weights[sc->shape] += (float)fa_analytic_force(o, &sc->force, time - a->start);
+        double target = f->kind == FA_FORCE_CONSTANT ? f->size
+                        : f->kind == FA_FORCE_LINEAR ? f->size * t
+                                                     : f->size * sin(2 * M_PI * f->rate * t + f->phase);
+        a->weights[sc->shape] += (float)(a->vertex ? target : fa_analytic_force(o, f, t));
     }
 }
 

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "fascia/analytic.h"
+#include "io/gltf.h"
 #include "math/mat3.h"
 #include "method/sculpt.h"
 
@@ -121,43 +122,84 @@ static FaCode gain_map(Reader *r) {
     return FA_OK;
 }
 
-// "vertices": numbers and [first, last] pairs; "shape": where and how far it moves things.
-static FaCode region_weight(Reader *r, const FaJson *region) {
+// How far a shape moves each vertex, 1 where it moves most.
+static FaCode weight_of_shape(Reader *r, const FaJson *name) {
     const FaRig *rig = r->rig;
-    memset(r->weight, 0, (size_t)rig->mesh.nvert * sizeof *r->weight);
-    const char *name;
-    FaJson *list;
-    FA_TRY(fai_json_str_or(region, "shape", NULL, &name, r->err));
-    FA_TRY(fai_json_array_or_null(region, "vertices", &list, r->err));
-    if (!name == !list)
-        return bad(r, region, "say \"shape\": name, or \"vertices\": [1, 2, [10, 20]]", "the region has no place");
-    if (name) {
-        int s = fai_shape_find(rig, name, strlen(name));
-        if (s < 0)
-            return bad(r, fai_json_get(region, "shape"), "fascia info names the shapes", "the rig has no such shape");
-        double most = 1e-12;
-        for (int pass = 0; pass < 2; pass++)
-            for (int i = rig->shape[s].first; i < rig->shape[s].first + rig->shape[s].count; i++) {
-                double d[3];
-                fai_v3_load(rig->delta, i, d);
-                if (pass == 0)
-                    most = fmax(most, fai_v3_norm(d));
-                else
-                    r->weight[rig->row[i]] = fai_v3_norm(d) / most;
-            }
-    }
-    for (const FaJson *v = list ? list->first : NULL; v; v = v->next) {
+    int s = fai_shape_find(rig, name->string, strlen(name->string));
+    if (s < 0) return bad(r, name, "fascia info names the shapes", "the rig has no such shape");
+    double most = 1e-12;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = rig->shape[s].first; i < rig->shape[s].first + rig->shape[s].count; i++) {
+            double d[3];
+            fai_v3_load(rig->delta, i, d);
+            if (pass == 0)
+                most = fmax(most, fai_v3_norm(d));
+            else
+                r->weight[rig->row[i]] = fai_v3_norm(d) / most;
+        }
+    return FA_OK;
+}
+
+// Numbers and [first, last] pairs.
+static FaCode weight_of_list(Reader *r, const FaJson *list) {
+    int nvert = r->rig->mesh.nvert;
+    for (const FaJson *v = list->first; v; v = v->next) {
         bool pair = fai_json_is(v, FA_JSON_ARRAY);
         const FaJson *a = pair ? fai_json_at(v, 0) : v, *b = pair ? fai_json_at(v, 1) : v;
         bool good = fai_json_is(a, FA_JSON_NUMBER) && fai_json_is(b, FA_JSON_NUMBER) && (!pair || v->count == 2) &&
-                    a->number >= 0 && b->number < rig->mesh.nvert && a->number <= b->number &&
-                    a->number == floor(a->number) && b->number == floor(b->number);
+                    a->number >= 0 && b->number < nvert && a->number <= b->number && a->number == floor(a->number) &&
+                    b->number == floor(b->number);
         if (!good)
             return bad(r, v, "give numbers of vertices, counted from 0, or [first, last]",
                        "this is no vertex of the rig");
         for (int i = (int)a->number; i <= (int)b->number; i++) r->weight[i] = 1;
     }
     return FA_OK;
+}
+
+// A channel of the colours painted on the vertices of a glTF file (COLOR_0).
+static FaCode weight_of_color(Reader *r, const FaJson *color) {
+    static const char *const names[] = {"red", "green", "blue", "alpha"};
+    const FaGltf *doc = fai_gltf_of_rig(r->rig);
+    int channel = 0, found = 0;
+    while (channel < 4 && strcmp(names[channel], color->string)) channel++;
+    if (channel == 4) return bad(r, color, "use red, green, blue or alpha", "there is no such channel");
+    for (int i = 0; doc && i < doc->face.nprim; i++) {
+        const FaGltfFacePrim *p = &doc->face.prim[i];
+        const FaJson *at = fai_json_get(fai_json_get(doc->mesh[doc->face.mesh].prim[i].json, "attributes"), "COLOR_0");
+        if (p->first < 0 || p->owner != i || !fai_json_is(at, FA_JSON_NUMBER)) continue;
+        if (at->number < 0 || at->number >= doc->naccessor) continue;
+        const FaGltfAccessor *accessor = &doc->accessor[(int)at->number];
+        if (accessor->count != p->count || channel >= accessor->width) continue;
+        float *x = FA_NEW((size_t)accessor->count * (size_t)accessor->width, float);
+        if (!x) return FA_FAIL_MEMORY(r->err);
+        FaCode rc = fai_gltf_floats(doc, (int)at->number, x, r->err);
+        for (int v = 0; rc >= 0 && v < p->count; v++) {
+            double u = (double)x[(size_t)v * (size_t)accessor->width + (size_t)channel];
+            r->weight[p->first + v] = u > 0 ? fmin(u, 1) : 0;
+        }
+        fa_free(x);
+        FA_TRY(rc);
+        found++;
+    }
+    if (!found)
+        return bad(r, color, "paint vertex colours (COLOR_0) in a glTF file, or name a shape or vertices",
+                   "the rig has no such colours");
+    return FA_OK;
+}
+
+static FaCode region_weight(Reader *r, const FaJson *region) {
+    const FaJson *shape = fai_json_get(region, "shape"), *color = fai_json_get(region, "color");
+    FaJson *list;
+    memset(r->weight, 0, (size_t)r->rig->mesh.nvert * sizeof *r->weight);
+    FA_TRY(fai_json_array_or_null(region, "vertices", &list, r->err));
+    if ((shape != NULL) + (color != NULL) + (list != NULL) != 1)
+        return bad(r, region, "say one of \"shape\": name, \"color\": \"red\", \"vertices\": [1, 2, [10, 20]]",
+                   "the region has no place, or several");
+    if (shape && !fai_json_is(shape, FA_JSON_STRING)) return bad(r, shape, "give a shape's name", "this is no name");
+    if (color && !fai_json_is(color, FA_JSON_STRING))
+        return bad(r, color, "use red, green, blue or alpha", "this is no channel");
+    return shape ? weight_of_shape(r, shape) : color ? weight_of_color(r, color) : weight_of_list(r, list);
 }
 
 static double between(double a, double b, double u) {

@@ -1,5 +1,6 @@
 // The list of methods, and what they share: opening, stepping in time, the state.
 #include "method/method.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -63,7 +64,12 @@ FaCode fa_method_open(const char *name, const FaRig *rig, const FaParams *params
     *method = NULL;
     const FaMethodOps *ops = find(name);
     if (ops) return fai_method_new(ops, rig, params, NULL, method, err);
-    return FA_FAIL(err, FA_E_ARG, NULL, "known are: linear, analytic", "there is no method '%s'", name);
+    FaText known = {0};
+    for (int i = 0; i < FA_COUNT(methods); i++)
+        fai_text_printf(&known, "%s%s", i ? ", " : "known are: ", methods[i]->name);
+    FaCode rc = FA_FAIL(err, FA_E_ARG, NULL, known.data, "there is no method '%s'", name);
+    fai_text_free(&known);
+    return rc;
 }
 
 void fa_method_close(FaMethod *m) {

@@ -26,7 +26,8 @@ void fai_bench_machine(FaText *t) {
     char line[256], model[200] = "";
     FILE *f = fopen("/proc/cpuinfo", "r");
     while (f && !model[0] && fgets(line, sizeof line, f))
-        if (!strncmp(line, "model name", 10) && strchr(line, ':')) snprintf(model, sizeof model, "%s", strchr(line, ':') + 2);
+        if (!strncmp(line, "model name", 10) && strchr(line, ':'))
+            snprintf(model, sizeof model, "%s", strchr(line, ':') + 2);
     if (f) fclose(f);
     model[strcspn(model, "\n")] = 0;
     int cores = 1;
@@ -56,7 +57,8 @@ static void ball(FaMesh *mesh) {
     int f = 0;
     for (int r = 0; r + 1 < RINGS; r++)
         for (int c = 0; c < COLS; c++) {
-            int corner[4] = {r * COLS + c, (r + 1) * COLS + c, (r + 1) * COLS + (c + 1) % COLS, r * COLS + (c + 1) % COLS};
+            int corner[4] = {r * COLS + c, (r + 1) * COLS + c, (r + 1) * COLS + (c + 1) % COLS,
+                             r * COLS + (c + 1) % COLS};
             bool whole = true;
             for (int k = 0; k < 4; k++) whole &= corner[k] < VERTS;
             if (!whole) continue;
@@ -76,7 +78,8 @@ static int bump(const FaMesh *mesh, int s, int *row, float *delta) {
     for (int v = 0; v < VERTS; v++) {
         const float *x = mesh->x + 3 * v;
         double d2 = 0;
-        for (int k = 0; k < 3; k++) d2 += ((double)x[k] - 0.12 * c[k] / sqrt(n)) * ((double)x[k] - 0.12 * c[k] / sqrt(n));
+        for (int k = 0; k < 3; k++)
+            d2 += ((double)x[k] - 0.12 * c[k] / sqrt(n)) * ((double)x[k] - 0.12 * c[k] / sqrt(n));
         double u = 1 - d2 / (reach * reach);
         if (u <= 0 || fai_random_unit(9, (uint64_t)s * VERTS + (uint64_t)v) < 0.1 * (1 - u)) continue;
         row[count] = v;
@@ -93,14 +96,17 @@ FaCode fai_bench_rig(FaRig **out, FaError *err) {
     if (rig) rig->arena = a;
     size_t most = (size_t)SHAPES * VERTS;
     if (a) {
-        rig->mesh = (FaMesh){.nvert = VERTS, .x = FA_PUSH(a, 3 * VERTS, float), .face_start = FA_PUSH(a, VERTS + 1, int),
+        rig->mesh = (FaMesh){.nvert = VERTS,
+                             .x = FA_PUSH(a, 3 * VERTS, float),
+                             .face_start = FA_PUSH(a, VERTS + 1, int),
                              .face_vert = FA_PUSH(a, 4 * VERTS, int)};
         rig->shape = FA_PUSH(a, SHAPES, FaShape);
         rig->weight = FA_PUSH(a, SHAPES, float);
         rig->row = FA_PUSH(a, most, int);
         rig->delta = FA_PUSH(a, 3 * most, float);
     }
-    if (!a || !rig->mesh.x || !rig->mesh.face_start || !rig->mesh.face_vert || !rig->shape || !rig->weight || !rig->row || !rig->delta) {
+    if (!a || !rig->mesh.x || !rig->mesh.face_start || !rig->mesh.face_vert || !rig->shape || !rig->weight ||
+        !rig->row || !rig->delta) {
         fa_rig_free(rig);
         return FA_FAIL_MEMORY(err);
     }

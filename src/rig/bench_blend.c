@@ -1,9 +1,9 @@
 // bench blend: our blending beside a dense matrix-vector product and a plain copy, in one run.
 //
 // The cases take turns, some frames each, so that whatever else the machine does hits all alike. Each turn begins with
-// a few unmeasured frames: caches are then as they are when a face is played, and threads of the case before are asleep.
-// A ratio is the median over the rounds of the ratio of the medians of two cases; of those with one thread and with all
-// threads the smaller one is reported.
+// a few unmeasured frames: caches are then as they are when a face is played, and threads of the case before are
+// asleep. A ratio is the median over the rounds of the ratio of the medians of two cases; of those with one thread and
+// with all threads the smaller one is reported.
 #include "base/task.h"
 #include "rig/bench.h"
 #include "rig/blend.h"
@@ -109,7 +109,8 @@ static FaCode frame_weights(Bench *b, const FaClip *clip, FaError *err) {
     FaBinding binding;
     FA_TRY(fa_clip_bind(clip, b->rig, &binding, err));
     for (int f = 0; f < b->nframe; f++)
-        fa_binding_weights(&binding, clip->weight + (size_t)f * (size_t)clip->nchan, b->weights + (size_t)f * (size_t)b->nshape);
+        fa_binding_weights(&binding, clip->weight + (size_t)f * (size_t)clip->nchan,
+                           b->weights + (size_t)f * (size_t)b->nshape);
     int matched = binding.matched;
     fa_binding_free(&binding);
     if (!matched)
@@ -132,7 +133,8 @@ static FaCode fill_buffers(Bench *b, FaError *err) {
     if (!room) return FA_FAIL_MEMORY(err);
     for (int s = 0; s < b->nshape; s++)
         for (int i = b->rig->shape[s].first; i < b->rig->shape[s].first + b->rig->shape[s].count; i++)
-            memcpy(b->dense + n * (size_t)s + 3 * (size_t)b->rig->row[i], b->rig->delta + 3 * (size_t)i, 3 * sizeof(float));
+            memcpy(b->dense + n * (size_t)s + 3 * (size_t)b->rig->row[i], b->rig->delta + 3 * (size_t)i,
+                   3 * sizeof(float));
     return FA_OK;
 }
 
@@ -172,7 +174,8 @@ static FaCode accuracy(Bench *b, RunFn *run, double *mm, FaError *err) {
         for (int s = 0; s < b->nshape; s++)
             for (int i = b->rig->shape[s].first; w[s] != 0 && i < b->rig->shape[s].first + b->rig->shape[s].count; i++)
                 for (int c = 0; c < 3; c++)
-                    exact[3 * (size_t)b->rig->row[i] + (size_t)c] += (double)w[s] * (double)b->rig->delta[3 * (size_t)i + (size_t)c];
+                    exact[3 * (size_t)b->rig->row[i] + (size_t)c] +=
+                        (double)w[s] * (double)b->rig->delta[3 * (size_t)i + (size_t)c];
         run(b, w);
         for (size_t i = 0; i < n; i++) *mm = fmax(*mm, 1e3 * fabs((double)b->x[i] - exact[i]));
     }
@@ -283,7 +286,8 @@ FaCode fai_bench_blend(const FaRig *rig, const FaClip *clip, FaJsonWriter *w, Fa
     if (rc >= 0 && !clip) rc = fai_bench_clip(rig, 300, &made_clip, err);
     if (!clip) clip = made_clip;
     Bench b = {.rig = rig, .nvert = rig ? rig->mesh.nvert : 0, .nshape = rig ? rig->nshape : 0};
-    if (rc >= 0 && b.nshape == 0) rc = FA_FAIL(err, FA_E_ARG, NULL, "give a rig with blendshapes", "the rig has no shapes");
+    if (rc >= 0 && b.nshape == 0)
+        rc = FA_FAIL(err, FA_E_ARG, NULL, "give a rig with blendshapes", "the rig has no shapes");
     if (rc >= 0) rc = run(&b, clip, w, err);
     tear_down(&b);
     fa_clip_free(made_clip);

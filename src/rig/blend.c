@@ -6,14 +6,16 @@
 //     tile     |  block 0 | block 1 | ... | block 63 |            48 coordinates, six AVX registers
 //     deltas   |  tile 0: shape 0 [blocks it moves] shape 1 [...] ... | tile 1: shape 0 [...] ...
 //
-// Within a tile the coordinates are put in an order of likeness: those moved by the same shapes share a block, so that a
-// block is either moved by a shape in (nearly) all of its coordinates or left out. On ICT-FaceKit blocks in file order
-// hold twice as much as the non-zero deltas, in this order 13 % more; whole vertices in this order, 33 % more. A block stays in
-// registers over all shapes; each shape's blocks are contiguous, so that a shape without a weight costs no memory
-// traffic. At the end of a tile the results go back to their places.
-// (Tried: the shapes of a block side by side, which streams in one run but makes the prefetcher fetch the idle shapes
-// too, 15 % slower; runs instead of blocks, whose ends cost a branch miss each; own prefetches, which never helped.)
-// Gaps are filled with zeros, so nothing is lost: see blend.h for the arithmetic.
+// Within a tile the coordinates are put in an order of likeness: those moved by the same shapes share a block, so that
+// a block is either moved by a shape in (nearly) all of its coordinates or left out. On ICT-FaceKit blocks in file
+// order hold twice as much as the non-zero deltas, in this order 13 % more; whole vertices in this order, 33 % more. A
+// block stays in registers over all shapes; each shape's blocks are contiguous, so that a shape without a weight costs
+// no memory traffic. At the end of a tile the results go back to their places. Gaps are filled with zeros, so nothing is
+// lost: see blend.h for the arithmetic.
+//
+// Tried and left: the shapes of a block side by side, which streams in one run but makes the prefetcher fetch the idle
+// shapes too, 15 % slower; runs instead of blocks, whose ends cost a branch miss each; own prefetches, which never
+// helped; scattering each block's results at once instead of gathering a tile's, no faster.
 #include "rig/blend.h"
 
 #include "base/base.h"
@@ -133,11 +135,11 @@ static int by_likeness(const void *a, const void *b) {
     return p->coord < q->coord ? -1 : 1;
 }
 
-// Put n coordinates in order. like: nlike words each, sorted; next: of the list of those left; place: the result. A block
-// begins with the first one left and takes in, of the WINDOW next ones, the one that adds least: a shape new to the block
-// costs a filled gap for each one that is in, a shape that the new one lacks costs one for it.
-static inline __attribute__((always_inline)) void order_like(int n, int nlike, const uint64_t *like, const Left *left, int *next,
-                                                             uint16_t *place) {
+// Put n coordinates in order. like: nlike words each, sorted; next: of the list of those left; place: the result. A
+// block begins with the first one left and takes in, of the WINDOW next ones, the one that adds least: a shape new to
+// the block costs a filled gap for each one that is in, a shape that the new one lacks costs one for it.
+static inline __attribute__((always_inline)) void order_like(int n, int nlike, const uint64_t *like, const Left *left,
+                                                             int *next, uint16_t *place) {
     uint64_t block[LIKE_WORDS] = {0};
     for (int i = 0; i <= n; i++) next[i] = i + 1;  // next[n]: the first one
     next[n] = 0;
@@ -212,7 +214,8 @@ static bool place_tile(const Build *bu, int t) {
     }
     if (room) {
         qsort(left, (size_t)n, sizeof *left, by_likeness);
-        for (int i = 0; i < n; i++) memcpy(sorted + nlike * i, like + nlike * left[i].coord, (size_t)nlike * sizeof *like);
+        for (int i = 0; i < n; i++)
+            memcpy(sorted + nlike * i, like + nlike * left[i].coord, (size_t)nlike * sizeof *like);
         pick_order()(n, nlike, sorted, left, next, b->place + (size_t)t * TILE);
     }
     fa_free(like);
@@ -245,7 +248,8 @@ static void fill_tile(void *ctx, int begin, int end, int chunk) {
     Build *bu = ctx;
     FaBlender *b = bu->b;
     int t = begin, n = tile_size(b, t), nblock = tile_blocks(b, t);
-    for (size_t i = (size_t)t * TILE; i < (size_t)t * TILE + (size_t)n; i++) b->x[(size_t)t * TILE + b->place[i]] = bu->rig->mesh.x[i];
+    for (size_t i = (size_t)t * TILE; i < (size_t)t * TILE + (size_t)n; i++)
+        b->x[(size_t)t * TILE + b->place[i]] = bu->rig->mesh.x[i];
     const int *lo = bu->entry + (size_t)t * (size_t)b->nshape, *hi = lo + b->nshape;
     for (int s = 0; s < b->nshape; s++) {
         if (lo[s] == hi[s]) continue;

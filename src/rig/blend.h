@@ -2,8 +2,8 @@
 //
 // Both fa_rig_blend and fa_blender_eval compute, for each coordinate on its own, in shape order,
 //     x = neutral;  x = fma(weight, delta, x) for each shape that moves it and has a weight;  x + 0
-// so that they agree bit for bit, for any thread count and with or without SIMD. A weight that is not finite counts as 0
-// (a tracker's hiccup must not blow the face up). "+ 0" turns a negative zero into a plain one: the blender also adds
+// so that they agree bit for bit, for any thread count and with or without SIMD. A weight that is not finite counts as
+// 0 (a tracker's hiccup must not blow the face up). "+ 0" turns a negative zero into a plain one: the blender also adds
 // weight * 0 where it fills gaps, which may do the same.
 #ifndef FAI_BLEND_H
 #define FAI_BLEND_H

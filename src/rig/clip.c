@@ -25,8 +25,10 @@ static const char **copy_names(int n, const char *const *names) {
 FaCode fa_clip_new(int nframe, int nchan, const char *const *names, double fps, FaClip **clip, FaError *err) {
     *clip = NULL;
     if (nframe < 1 || nchan < 0)
-        return FA_FAIL(err, FA_E_ARG, NULL, "give at least one frame", "a clip of %d frames and %d channels", nframe, nchan);
-    if (!(fps > 0) || !isfinite(fps)) return FA_FAIL(err, FA_E_ARG, NULL, "give a rate above 0", "the frame rate is no rate");
+        return FA_FAIL(err, FA_E_ARG, NULL, "give at least one frame", "a clip of %d frames and %d channels", nframe,
+                       nchan);
+    if (!(fps > 0) || !isfinite(fps))
+        return FA_FAIL(err, FA_E_ARG, NULL, "give a rate above 0", "the frame rate is no rate");
     FaClip *c = FA_NEW(1, FaClip);
     if (!c) return FA_FAIL_MEMORY(err);
     c->nframe = nframe;
@@ -34,7 +36,9 @@ FaCode fa_clip_new(int nframe, int nchan, const char *const *names, double fps, 
     c->fps = fps;
     c->time = FA_NEW(nframe, double);
     c->name = copy_names(nchan, names);
-    c->weight = (size_t)nchan <= SIZE_MAX / sizeof(float) / (size_t)nframe ? FA_NEW((size_t)nframe * (size_t)nchan, float) : NULL;
+    c->weight = (size_t)nchan <= SIZE_MAX / sizeof(float) / (size_t)nframe
+                    ? FA_NEW((size_t)nframe * (size_t)nchan, float)
+                    : NULL;
     if (!c->time || !c->name || !c->weight) {
         fa_clip_free(c);
         return FA_FAIL_MEMORY(err);
@@ -59,10 +63,12 @@ static FaCode check_pose(const FaPose *pose, int frame, FaError *err) {
     double n = 0;
     for (int k = 0; k < 4; k++) n += pose->q[k] * pose->q[k];
     if (!(fabs(n - 1) <= 1e-5))
-        return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("frame %d", frame), NULL, "the head's quaternion is not of unit length");
+        return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("frame %d", frame), NULL,
+                       "the head's quaternion is not of unit length");
     for (int k = 0; k < 3; k++)
         if (!isfinite(pose->p[k]))
-            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("frame %d", frame), NULL, "the head's position is not a finite number");
+            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("frame %d", frame), NULL,
+                           "the head's position is not a finite number");
     return FA_OK;
 }
 
@@ -70,10 +76,12 @@ FaCode fa_clip_check(const FaClip *clip, FaError *err) {
     if (clip->nframe < 1 || clip->nchan < 0) return FA_FAIL(err, FA_E_FORMAT, NULL, NULL, "the clip has no frames");
     if (!clip->time || (clip->nchan && (!clip->name || !clip->weight)))
         return FA_FAIL(err, FA_E_ARG, NULL, NULL, "the clip has counts but no arrays");
-    if (!(clip->fps > 0) || !isfinite(clip->fps)) return FA_FAIL(err, FA_E_FORMAT, NULL, NULL, "the frame rate is no rate");
+    if (!(clip->fps > 0) || !isfinite(clip->fps))
+        return FA_FAIL(err, FA_E_FORMAT, NULL, NULL, "the frame rate is no rate");
     if (!isfinite(clip->start)) return FA_FAIL(err, FA_E_FORMAT, NULL, NULL, "the start is not a finite number");
     for (int c = 0; c < clip->nchan; c++)
-        if (!clip->name[c]) return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("channel %d", c), NULL, "the channel has no name");
+        if (!clip->name[c])
+            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("channel %d", c), NULL, "the channel has no name");
     for (int f = 0; f < clip->nframe; f++) {
         double t = clip->time[f];
         if (!isfinite(t) || (f == 0 ? t != 0 : !(t > clip->time[f - 1])))
@@ -118,7 +126,8 @@ void fa_clip_sample(const FaClip *clip, double time, float *weights, FaPose *hea
     int next = lo + 1 < clip->nframe ? lo + 1 : lo;
     double step = clip->time[next] - clip->time[lo];
     double u = step > 0 && time > clip->time[lo] ? (time - clip->time[lo]) / step : 0;
-    const float *a = clip->weight + (size_t)lo * (size_t)clip->nchan, *b = clip->weight + (size_t)next * (size_t)clip->nchan;
+    const float *a = clip->weight + (size_t)lo * (size_t)clip->nchan,
+                *b = clip->weight + (size_t)next * (size_t)clip->nchan;
     for (int c = 0; weights && c < clip->nchan; c++)
         weights[c] = u > 0 ? (float)((1 - u) * (double)a[c] + u * (double)b[c]) : a[c];
     if (!head) return;

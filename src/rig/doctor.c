@@ -1,7 +1,7 @@
 // The rig doctor: what is in a rig or a clip, and every defect with its remedy.
 //
-// Codes of notes are stable and meant for programs; docs/cli.md lists them. What cannot be used at all (NaN, indices out
-// of range, backward times) never gets here: the readers refuse it.
+// Codes of notes are stable and meant for programs; docs/cli.md lists them. What cannot be used at all (NaN, indices
+// out of range, backward times) never gets here: the readers refuse it.
 #include "rig/doctor.h"
 
 #include "base/text.h"
@@ -46,8 +46,9 @@ static void measure_box(const FaRig *rig, FaInfo *info) {
         if (!far++) first = v;
     }
     if (far > 0 && far < mesh->nvert / 2)
-        fai_note_count(&info->notes, far, "stray-vertices", FA_PLACE("vertex %d", first), "delete or move them in a modelling program",
-                       "%d vertices lie more than 5 m from the rest", far);
+        fai_note_count(&info->notes, far, "stray-vertices", FA_PLACE("vertex %d", first),
+                       "delete or move them in a modelling program", "%d vertices lie more than 5 m from the rest",
+                       far);
 }
 
 static void note_topology(const FaTopology *t, int coincident, FaInfo *info) {
@@ -67,7 +68,8 @@ static void note_topology(const FaTopology *t, int coincident, FaInfo *info) {
     fai_note_count(n, t->boundary, "open-mesh", "", "none needed for a face with open neck, eyes and mouth",
                    "%d edges are open: the mesh is not closed", t->boundary);
     if (t->nparts >= FA_MANY_PARTS)
-        fai_note_count(n, t->nparts, "many-components", "", "none needed if teeth, eyes and lashes are parts of their own",
+        fai_note_count(n, t->nparts, "many-components", "",
+                       "none needed if teeth, eyes and lashes are parts of their own",
                        "the mesh falls into %d separate parts", t->nparts);
 }
 
@@ -117,19 +119,22 @@ static FaCode note_crossings(const FaRig *rig, const FaTopology *t, FaInfo *info
     const FaMesh *mesh = &rig->mesh;
     bool *lip = FA_NEW(mesh->nvert, bool);
     int(*pair)[2] = fai_alloc_array(MOST, sizeof *pair);
-    FaCode rc = lip && pair ? fai_self_intersections(mesh, mesh->x, NULL, pair, MOST, &info->intersections, err) : FA_FAIL_MEMORY(err);
+    FaCode rc = lip && pair ? fai_self_intersections(mesh, mesh->x, NULL, pair, MOST, &info->intersections, err)
+                            : FA_FAIL_MEMORY(err);
     if (rc >= 0) {
         int lips = 0, first = -1;
         mark_lips(rig, lip);
         for (int i = 0; i < FA_MIN(info->intersections, MOST); i++) {
             const int *p = pair[i];
-            bool same = t->part[fai_weld(mesh, mesh->tri[3 * (size_t)p[0]])] == t->part[fai_weld(mesh, mesh->tri[3 * (size_t)p[1]])];
+            bool same = t->part[fai_weld(mesh, mesh->tri[3 * (size_t)p[0]])] ==
+                        t->part[fai_weld(mesh, mesh->tri[3 * (size_t)p[1]])];
             if (same && touches(mesh, p[0], lip) && touches(mesh, p[1], lip) && lips++ == 0) first = i;
         }
         fai_note_count(&info->notes, info->intersections, "self-intersections",
                        info->intersections ? FA_PLACE("triangles %d and %d", pair[0][0], pair[0][1]) : "",
                        "none needed where parts overlap on purpose (teeth in gums); else pull them apart",
-                       "%d%s pairs of triangles cross at rest", info->intersections, rc == FA_CLAMPED ? " or more" : "");
+                       "%d%s pairs of triangles cross at rest", info->intersections,
+                       rc == FA_CLAMPED ? " or more" : "");
         fai_note_count(&info->notes, lips, "lips-cross-at-rest",
                        first >= 0 ? FA_PLACE("triangles %d and %d", pair[first][0], pair[first][1]) : "",
                        "part the lips of the neutral: contact cannot hold what already crosses",
@@ -177,9 +182,10 @@ static void add_some(Some *s, int shape, const char *name) {
     else if (s->count == 7 && used + 6 < sizeof s->list) strcpy(s->list + used, ", ...");
 }
 
-static void note_some(FaInfo *info, const Some *s, const char *code, const char *remedy, const char *one, const char *many) {
-    fai_note_count(&info->notes, s->count, code, s->count ? FA_PLACE("shape %d", s->first) : "", remedy, "%d %s: %s", s->count,
-                   s->count == 1 ? one : many, s->list);
+static void note_some(FaInfo *info, const Some *s, const char *code, const char *remedy, const char *one,
+                      const char *many) {
+    fai_note_count(&info->notes, s->count, code, s->count ? FA_PLACE("shape %d", s->first) : "", remedy, "%d %s: %s",
+                   s->count, s->count == 1 ? one : many, s->list);
 }
 
 // Denormal numbers, and displacements too small to be meant.
@@ -193,8 +199,9 @@ static void note_small(const FaRig *rig, FaInfo *info) {
         if (denormal && tiny++ == 0) first = rig->row[i];
         noise += most < 1e-3 * FA_FAINT_MM;
     }
-    fai_note_count(&info->notes, tiny, "tiny-deltas", tiny ? FA_PLACE("vertex %d", first) : "", "set them to 0 when exporting",
-                   "%d displacements hold denormal numbers, too small to mean anything", tiny);
+    fai_note_count(&info->notes, tiny, "tiny-deltas", tiny ? FA_PLACE("vertex %d", first) : "",
+                   "set them to 0 when exporting", "%d displacements hold denormal numbers, too small to mean anything",
+                   tiny);
     if (noise > rig->nentry / 10)
         fai_note_count(&info->notes, noise, "noise-deltas", "", "none needed; a cleaned file is smaller and faster",
                        "%d of %d displacements are below 0.01 mm", noise, rig->nentry);
@@ -238,20 +245,21 @@ static void note_shapes(const FaRig *rig, const int *peak, FaInfo *info) {
     }
     note_some(info, &empty, "empty-shapes", "delete them, or export them again with their displacements",
               "shape moves nothing", "shapes move nothing");
-    note_some(info, &faint, "faint-shapes", "delete them, or check their scale", "shape moves nothing by more than 0.01 mm",
-              "shapes move nothing by more than 0.01 mm");
+    note_some(info, &faint, "faint-shapes", "delete them, or check their scale",
+              "shape moves nothing by more than 0.01 mm", "shapes move nothing by more than 0.01 mm");
     note_some(info, &huge, "huge-deltas", "check for a stray vertex or another unit in these shapes",
               "shape moves a vertex by more than half of the mesh's height",
               "shapes move a vertex by more than half of the mesh's height");
     note_some(info, &lopsided, "asymmetric-shape", "mirror them if they are meant to be mirror images",
               "shape differs from its mirrored partner", "shapes differ from their mirrored partners");
-    note_some(info, &unmatched, "unmatched-shapes", "map them with --map names.json if they are ARKit shapes under other names",
+    note_some(info, &unmatched, "unmatched-shapes",
+              "map them with --map names.json if they are ARKit shapes under other names",
               "shape has no ARKit counterpart", "shapes have no ARKit counterpart");
     if (!fai_note_find(&rig->notes, "mirrored"))
         note_some(info, &wrong, "wrong-side-shapes", "swap their names with --map names.json",
                   "shape moves the other side of the face", "shapes move the other side of the face");
-    note_some(info, &resting, "rest-weights", "none needed; the neutral is taken without them", "shape has a weight at rest",
-              "shapes have a weight at rest");
+    note_some(info, &resting, "rest-weights", "none needed; the neutral is taken without them",
+              "shape has a weight at rest", "shapes have a weight at rest");
     note_small(rig, info);
 }
 
@@ -348,7 +356,8 @@ FaCode fa_info_of_clip(const FaClip *clip, FaInfo *info, FaError *err) {
     bool half[FA_ARKIT_COUNT][2] = {0};
     for (int c = 0; c < clip->nchan; c++) {
         int side, arkit = fa_arkit_match(clip->name[c], &side);
-        shape[c] = (FaShapeInfo){.name = clip->name[c], .arkit = fa_arkit_name(arkit), .half = arkit >= 0 ? side : 0, .symmetry_mm = -1};
+        shape[c] = (FaShapeInfo){
+            .name = clip->name[c], .arkit = fa_arkit_name(arkit), .half = arkit >= 0 ? side : 0, .symmetry_mm = -1};
         info->matched += arkit >= 0;
         cover(half, arkit, side, clip->name[c]);
         used_range(clip, c, &shape[c]);

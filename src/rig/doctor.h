@@ -18,7 +18,8 @@ bool fai_shape_asymmetric(const FaShapeInfo *s);
 
 // The shape that each is on the other side: itself if it has no side; -1 if it has one and the partner is missing.
 FaCode fai_shape_partners(const FaRig *rig, int *partner, FaError *err);
-// Fill nonzero, max_mm, locality_mm and symmetry_mm of all shapes. peak (nullable): the vertex each moves most (nshape).
+// Fill nonzero, max_mm, locality_mm and symmetry_mm of all shapes. peak (nullable): the vertex each moves most
+// (nshape).
 FaCode fai_measure_shapes(const FaRig *rig, FaShapeInfo *info, int *peak, FaError *err);
 
 #endif

@@ -224,14 +224,18 @@ static void text_animation(FaText *t, const FaInfo *info) {
 static bool remarkable(const FaInfo *info, const FaShapeInfo *s) {
     if (s->used_min < 0 || s->used_max > 1) return true;
     if (!strcmp(info->kind, "clip")) return !s->arkit;
-    return !s->arkit || s->max_mm < FA_FAINT_MM || fai_shape_asymmetric(s) || s->max_mm > 1e3 * FA_HUGE_SHARE * info->height_m;
+    return !s->arkit || s->max_mm < FA_FAINT_MM || fai_shape_asymmetric(s) ||
+           s->max_mm > 1e3 * FA_HUGE_SHARE * info->height_m;
 }
 
 static void text_shape(FaText *t, const FaInfo *info, const FaShapeInfo *s, bool clip) {
     fai_text_str(t, "  ");
     column(t, s->name, NAME);
     char arkit[64];
-    snprintf(arkit, sizeof arkit, "%s%s", s->arkit ? s->arkit : "-", s->half > 0 ? " (left)" : s->half < 0 ? " (right)" : "");
+    snprintf(arkit, sizeof arkit, "%s%s", s->arkit ? s->arkit : "-",
+             s->half > 0   ? " (left)"
+             : s->half < 0 ? " (right)"
+                           : "");
     column(t, arkit, 21);
     if (!clip) {
         right(t, SHOW(s->max_mm, 1), 7);
@@ -263,7 +267,8 @@ static void text_shapes(FaText *t, const FaInfo *info, bool all) {
         if (all || remarkable(info, &info->shape[i])) text_shape(t, info, &info->shape[i], clip);
     if (listed < info->nshape) fai_text_printf(t, "  (%d more are as they should be)\n", info->nshape - listed);
     if (!clip)
-        fai_text_str(t, "  r90: radius about the peak with 90 % of the motion; lop: distance to the mirrored partner\n");
+        fai_text_str(t,
+                     "  r90: radius about the peak with 90 % of the motion; lop: distance to the mirrored partner\n");
 }
 
 static void text_notes(FaText *t, const FaNotes *notes) {

@@ -66,7 +66,8 @@ static void mirror_points(const Mirror *m, int n, const float *x, int stride, fl
 }
 
 // Mean distance of mirrored sample vertices from the mesh.
-static double misfit(const Mirror *m, const FaClosest *closest, const FaMesh *mesh, int n, int stride, float reach, float *p, FaHit *hit) {
+static double misfit(const Mirror *m, const FaClosest *closest, const FaMesh *mesh, int n, int stride, float reach,
+                     float *p, FaHit *hit) {
     mirror_points(m, n, mesh->x, stride, p);
     fai_closest_points(closest, n, p, reach, hit);
     double sum = 0;
@@ -75,7 +76,8 @@ static double misfit(const Mirror *m, const FaClosest *closest, const FaMesh *me
 }
 
 // The plane is at 0, or in the middle of the box, or wherever in between halves the misfit further.
-static void place_plane(Mirror *m, const FaClosest *closest, const FaMesh *mesh, double lo, double hi, float *p, FaHit *hit) {
+static void place_plane(Mirror *m, const FaClosest *closest, const FaMesh *mesh, double lo, double hi, float *p,
+                        FaHit *hit) {
     int stride = FA_MAX(mesh->nvert / 600, 1), n = (mesh->nvert + stride - 1) / stride;
     double middle = 0.5 * (lo + hi), best = INFINITY, step = 0.01 * (hi - lo), place = 0;
     float reach = (float)(0.1 * (hi - lo));
@@ -194,7 +196,8 @@ static double asymmetry(const Measure *m, const FaShape *s, const FaShape *partn
         float other[3] = {0, 0, 0};
         for (int c = 0; c < 3 && hit->tri >= 0; c++)
             for (int k = 0; k < 3; k++)
-                other[k] += hit->bary[c] * dense[3 * (size_t)rig->mesh.tri[3 * (size_t)hit->tri + (size_t)c] + (size_t)k];
+                other[k] +=
+                    hit->bary[c] * dense[3 * (size_t)rig->mesh.tri[3 * (size_t)hit->tri + (size_t)c] + (size_t)k];
         double back = 2 * along(m->mirror->left, other), area = (double)m->area[rig->row[i]], e = 0;
         for (int k = 0; k < 3; k++) {
             double diff = (double)d[k] - ((double)other[k] - back * m->mirror->left[k]);
@@ -231,7 +234,9 @@ static void measure_shapes(void *ctx, int begin, int end, int chunk) {
     fa_free(dense);
 }
 
-bool fai_shape_asymmetric(const FaShapeInfo *s) { return s->symmetry_mm > FA_ASYMMETRY * s->max_mm && s->max_mm >= FA_FAINT_MM; }
+bool fai_shape_asymmetric(const FaShapeInfo *s) {
+    return s->symmetry_mm > FA_ASYMMETRY * s->max_mm && s->max_mm >= FA_FAINT_MM;
+}
 
 FaCode fai_measure_shapes(const FaRig *rig, FaShapeInfo *info, int *peak, FaError *err) {
     if (rig->nshape == 0) return FA_OK;

@@ -1,5 +1,6 @@
 // Matching of blendshape names. A name is cut into words; what is left after the side and a harmless prefix are taken
-// off must be exactly one row of the table below. No scoring, no guessing: a wrong match moves the wrong part of a face.
+// off must be exactly one row of the table below. No scoring, no guessing: a wrong match moves the wrong part of a
+// face.
 #include "rig/names.h"
 
 #include "base/file.h"
@@ -24,112 +25,113 @@ static const char *const arkit_names[FA_ARKIT_COUNT] = {
 
 // Names without their side. FACS units are rows "au<number>"; their descriptions are rows of their own, and may also
 // follow the number. In `arkit` a star stands for Left and Right.
+#define NAME(s) s, sizeof s - 1
 static const FaNameAlias aliases[] = {
-    {"ARKit", "eyeblink", "eyeBlink*", ""},
-    {"ARKit", "eyelookdown", "eyeLookDown*", ""},
-    {"ARKit", "eyelookin", "eyeLookIn*", ""},
-    {"ARKit", "eyelookout", "eyeLookOut*", ""},
-    {"ARKit", "eyelookup", "eyeLookUp*", ""},
-    {"ARKit", "eyesquint", "eyeSquint*", ""},
-    {"ARKit", "eyewide", "eyeWide*", ""},
-    {"ARKit", "jaw", "jaw*", "a direction: only with a side"},
-    {"ARKit", "mouth", "mouth*", "a direction: only with a side"},
-    {"ARKit", "jawforward", "jawForward", ""},
-    {"ARKit", "jawopen", "jawOpen", ""},
-    {"ARKit", "mouthclose", "mouthClose", "a corrective for jawOpen, not a shape of its own"},
-    {"ARKit", "mouthfunnel", "mouthFunnel", ""},
-    {"ARKit", "mouthpucker", "mouthPucker", ""},
-    {"ARKit", "mouthsmile", "mouthSmile*", ""},
-    {"ARKit", "mouthfrown", "mouthFrown*", ""},
-    {"ARKit", "mouthdimple", "mouthDimple*", ""},
-    {"ARKit", "mouthstretch", "mouthStretch*", ""},
-    {"ARKit", "mouthrolllower", "mouthRollLower", ""},
-    {"ARKit", "mouthrollupper", "mouthRollUpper", ""},
-    {"ARKit", "mouthshruglower", "mouthShrugLower", ""},
-    {"ARKit", "mouthshrugupper", "mouthShrugUpper", ""},
-    {"ARKit", "mouthpress", "mouthPress*", ""},
-    {"ARKit", "mouthlowerdown", "mouthLowerDown*", ""},
-    {"ARKit", "mouthupperup", "mouthUpperUp*", ""},
-    {"ARKit", "browdown", "browDown*", ""},
-    {"ARKit", "browinnerup", "browInnerUp", "ICT-FaceKit splits it: _L and _R are halves"},
-    {"ARKit", "browouterup", "browOuterUp*", ""},
-    {"ARKit", "cheekpuff", "cheekPuff", "ICT-FaceKit splits it: _L and _R are halves"},
-    {"ARKit", "cheeksquint", "cheekSquint*", ""},
-    {"ARKit", "nosesneer", "noseSneer*", ""},
-    {"ARKit", "tongueout", "tongueOut", ""},
-    {"ICT-FaceKit", "cheekraiser", NULL, "ICT-FaceKit has it beside cheekSquint, as another shape"},
-    {"ICT-FaceKit", "pupildilate", NULL, ""},
-    {"VRM", "blink", "eyeBlink*", "without a side: both eyes in one shape"},
-    {"VRM", "a", NULL, "a vowel: jaw and lips at once; likewise i u e o"},
-    {"VRM", "aa", NULL, "a vowel: jaw and lips at once; likewise ih ou ee oh"},
-    {"VRM", "joy", NULL, "a whole expression; likewise angry sorrow fun happy sad relaxed surprised"},
-    {"VRM", "lookleft", NULL, "eyeLookOutLeft and eyeLookInRight at once; likewise the other directions"},
-    {"VRoid", "eyeclose", "eyeBlink*", "Fcl_EYE_Close_L"},
-    {"VRoid", "eyeclosed", "eyeBlink*", ""},
-    {"FACS", "au1", "browInnerUp", "a side is a half"},
-    {"FACS", "innerbrowraiser", "browInnerUp", "AU1"},
-    {"FACS", "au2", "browOuterUp*", ""},
-    {"FACS", "outerbrowraiser", "browOuterUp*", "AU2"},
-    {"FACS", "au4", "browDown*", ""},
-    {"FACS", "browlowerer", "browDown*", "AU4"},
-    {"FACS", "au5", "eyeWide*", ""},
-    {"FACS", "upperlidraiser", "eyeWide*", "AU5"},
-    {"FACS", "au6", "cheekSquint*", "the description alone is not matched: see cheekraiser"},
-    {"FACS", "au7", "eyeSquint*", ""},
-    {"FACS", "lidtightener", "eyeSquint*", "AU7"},
-    {"FACS", "au8", NULL, "lips toward each other; mouthClose is a corrective"},
-    {"FACS", "au9", "noseSneer*", ""},
-    {"FACS", "nosewrinkler", "noseSneer*", "AU9"},
-    {"FACS", "au10", "mouthUpperUp*", ""},
-    {"FACS", "upperlipraiser", "mouthUpperUp*", "AU10"},
-    {"FACS", "au12", "mouthSmile*", ""},
-    {"FACS", "lipcornerpuller", "mouthSmile*", "AU12"},
-    {"FACS", "au14", "mouthDimple*", ""},
-    {"FACS", "dimpler", "mouthDimple*", "AU14"},
-    {"FACS", "au15", "mouthFrown*", ""},
-    {"FACS", "lipcornerdepressor", "mouthFrown*", "AU15"},
-    {"FACS", "au16", "mouthLowerDown*", ""},
-    {"FACS", "lowerlipdepressor", "mouthLowerDown*", "AU16"},
-    {"FACS", "au17", "mouthShrugLower", ""},
-    {"FACS", "chinraiser", "mouthShrugLower", "AU17"},
-    {"FACS", "au18", "mouthPucker", ""},
-    {"FACS", "lippucker", "mouthPucker", "AU18"},
-    {"FACS", "lippuckerer", "mouthPucker", "AU18"},
-    {"FACS", "au19", "tongueOut", ""},
-    {"FACS", "tongueshow", "tongueOut", "AU19"},
-    {"FACS", "au20", "mouthStretch*", ""},
-    {"FACS", "lipstretcher", "mouthStretch*", "AU20"},
-    {"FACS", "au22", "mouthFunnel", ""},
-    {"FACS", "lipfunneler", "mouthFunnel", "AU22"},
-    {"FACS", "au23", NULL, "lip tightener"},
-    {"FACS", "au24", "mouthPress*", ""},
-    {"FACS", "lippressor", "mouthPress*", "AU24"},
-    {"FACS", "au25", NULL, "lips part: several shapes do it"},
-    {"FACS", "au26", "jawOpen", ""},
-    {"FACS", "jawdrop", "jawOpen", "AU26"},
-    {"FACS", "au27", NULL, "mouth stretch: jawOpen belongs to AU26"},
-    {"FACS", "au28", NULL, "lip suck: mouthRollUpper and mouthRollLower at once"},
-    {"FACS", "au29", "jawForward", ""},
-    {"FACS", "jawthrust", "jawForward", "AU29"},
-    {"FACS", "au30", "jaw*", "only with a side"},
-    {"FACS", "jawsideways", "jaw*", "AU30"},
-    {"FACS", "au33", NULL, "cheek blow: air leaves through the lips; cheekPuff is AU34"},
-    {"FACS", "au34", "cheekPuff", ""},
-    {"FACS", "au43", "eyeBlink*", "as a shape the same as AU45"},
-    {"FACS", "eyesclosed", "eyeBlink*", "AU43"},
-    {"FACS", "eyeclosure", "eyeBlink*", "AU43; MakeHuman's eye-left-closure too"},
-    {"FACS", "au45", "eyeBlink*", ""},
-    {"FACS", "au46", NULL, "a wink: a blink with the cheek"},
-    {"FACS", "au61", NULL, "eyes turn left: eyeLookOutLeft and eyeLookInRight at once; 62 likewise"},
-    {"FACS", "au62", NULL, ""},
-    {"FACS", "au63", "eyeLookUp*", ""},
-    {"FACS", "eyesup", "eyeLookUp*", "AU63"},
-    {"FACS", "au64", "eyeLookDown*", ""},
-    {"FACS", "eyesdown", "eyeLookDown*", "AU64"},
-    {"MakeHuman", "eyebrowsdown", "browDown*", "eyebrows-left-down"},
-    {"MakeHuman", "eyebrowsexternup", "browOuterUp*", "eyebrows-left-extern-up"},
-    {"MakeHuman", "eyebrowsinnerup", "browInnerUp", "eyebrows-left-inner-up: a half"},
-    {"MakeHuman", "eyeopenedup", "eyeWide*", "eye-left-opened-up"},
+    {"ARKit", NAME("eyeblink"), "eyeBlink*", ""},
+    {"ARKit", NAME("eyelookdown"), "eyeLookDown*", ""},
+    {"ARKit", NAME("eyelookin"), "eyeLookIn*", ""},
+    {"ARKit", NAME("eyelookout"), "eyeLookOut*", ""},
+    {"ARKit", NAME("eyelookup"), "eyeLookUp*", ""},
+    {"ARKit", NAME("eyesquint"), "eyeSquint*", ""},
+    {"ARKit", NAME("eyewide"), "eyeWide*", ""},
+    {"ARKit", NAME("jaw"), "jaw*", "a direction: only with a side"},
+    {"ARKit", NAME("mouth"), "mouth*", "a direction: only with a side"},
+    {"ARKit", NAME("jawforward"), "jawForward", ""},
+    {"ARKit", NAME("jawopen"), "jawOpen", ""},
+    {"ARKit", NAME("mouthclose"), "mouthClose", "a corrective for jawOpen, not a shape of its own"},
+    {"ARKit", NAME("mouthfunnel"), "mouthFunnel", ""},
+    {"ARKit", NAME("mouthpucker"), "mouthPucker", ""},
+    {"ARKit", NAME("mouthsmile"), "mouthSmile*", ""},
+    {"ARKit", NAME("mouthfrown"), "mouthFrown*", ""},
+    {"ARKit", NAME("mouthdimple"), "mouthDimple*", ""},
+    {"ARKit", NAME("mouthstretch"), "mouthStretch*", ""},
+    {"ARKit", NAME("mouthrolllower"), "mouthRollLower", ""},
+    {"ARKit", NAME("mouthrollupper"), "mouthRollUpper", ""},
+    {"ARKit", NAME("mouthshruglower"), "mouthShrugLower", ""},
+    {"ARKit", NAME("mouthshrugupper"), "mouthShrugUpper", ""},
+    {"ARKit", NAME("mouthpress"), "mouthPress*", ""},
+    {"ARKit", NAME("mouthlowerdown"), "mouthLowerDown*", ""},
+    {"ARKit", NAME("mouthupperup"), "mouthUpperUp*", ""},
+    {"ARKit", NAME("browdown"), "browDown*", ""},
+    {"ARKit", NAME("browinnerup"), "browInnerUp", "ICT-FaceKit splits it: _L and _R are halves"},
+    {"ARKit", NAME("browouterup"), "browOuterUp*", ""},
+    {"ARKit", NAME("cheekpuff"), "cheekPuff", "ICT-FaceKit splits it: _L and _R are halves"},
+    {"ARKit", NAME("cheeksquint"), "cheekSquint*", ""},
+    {"ARKit", NAME("nosesneer"), "noseSneer*", ""},
+    {"ARKit", NAME("tongueout"), "tongueOut", ""},
+    {"ICT-FaceKit", NAME("cheekraiser"), NULL, "ICT-FaceKit has it beside cheekSquint, as another shape"},
+    {"ICT-FaceKit", NAME("pupildilate"), NULL, ""},
+    {"VRM", NAME("blink"), "eyeBlink*", "without a side: both eyes in one shape"},
+    {"VRM", NAME("a"), NULL, "a vowel: jaw and lips at once; likewise i u e o"},
+    {"VRM", NAME("aa"), NULL, "a vowel: jaw and lips at once; likewise ih ou ee oh"},
+    {"VRM", NAME("joy"), NULL, "a whole expression; likewise angry sorrow fun happy sad relaxed surprised"},
+    {"VRM", NAME("lookleft"), NULL, "eyeLookOutLeft and eyeLookInRight at once; likewise the other directions"},
+    {"VRoid", NAME("eyeclose"), "eyeBlink*", "Fcl_EYE_Close_L"},
+    {"VRoid", NAME("eyeclosed"), "eyeBlink*", ""},
+    {"FACS", NAME("au1"), "browInnerUp", "a side is a half"},
+    {"FACS", NAME("innerbrowraiser"), "browInnerUp", "AU1"},
+    {"FACS", NAME("au2"), "browOuterUp*", ""},
+    {"FACS", NAME("outerbrowraiser"), "browOuterUp*", "AU2"},
+    {"FACS", NAME("au4"), "browDown*", ""},
+    {"FACS", NAME("browlowerer"), "browDown*", "AU4"},
+    {"FACS", NAME("au5"), "eyeWide*", ""},
+    {"FACS", NAME("upperlidraiser"), "eyeWide*", "AU5"},
+    {"FACS", NAME("au6"), "cheekSquint*", "the description alone is not matched: see cheekraiser"},
+    {"FACS", NAME("au7"), "eyeSquint*", ""},
+    {"FACS", NAME("lidtightener"), "eyeSquint*", "AU7"},
+    {"FACS", NAME("au8"), NULL, "lips toward each other; mouthClose is a corrective"},
+    {"FACS", NAME("au9"), "noseSneer*", ""},
+    {"FACS", NAME("nosewrinkler"), "noseSneer*", "AU9"},
+    {"FACS", NAME("au10"), "mouthUpperUp*", ""},
+    {"FACS", NAME("upperlipraiser"), "mouthUpperUp*", "AU10"},
+    {"FACS", NAME("au12"), "mouthSmile*", ""},
+    {"FACS", NAME("lipcornerpuller"), "mouthSmile*", "AU12"},
+    {"FACS", NAME("au14"), "mouthDimple*", ""},
+    {"FACS", NAME("dimpler"), "mouthDimple*", "AU14"},
+    {"FACS", NAME("au15"), "mouthFrown*", ""},
+    {"FACS", NAME("lipcornerdepressor"), "mouthFrown*", "AU15"},
+    {"FACS", NAME("au16"), "mouthLowerDown*", ""},
+    {"FACS", NAME("lowerlipdepressor"), "mouthLowerDown*", "AU16"},
+    {"FACS", NAME("au17"), "mouthShrugLower", ""},
+    {"FACS", NAME("chinraiser"), "mouthShrugLower", "AU17"},
+    {"FACS", NAME("au18"), "mouthPucker", ""},
+    {"FACS", NAME("lippucker"), "mouthPucker", "AU18"},
+    {"FACS", NAME("lippuckerer"), "mouthPucker", "AU18"},
+    {"FACS", NAME("au19"), "tongueOut", ""},
+    {"FACS", NAME("tongueshow"), "tongueOut", "AU19"},
+    {"FACS", NAME("au20"), "mouthStretch*", ""},
+    {"FACS", NAME("lipstretcher"), "mouthStretch*", "AU20"},
+    {"FACS", NAME("au22"), "mouthFunnel", ""},
+    {"FACS", NAME("lipfunneler"), "mouthFunnel", "AU22"},
+    {"FACS", NAME("au23"), NULL, "lip tightener"},
+    {"FACS", NAME("au24"), "mouthPress*", ""},
+    {"FACS", NAME("lippressor"), "mouthPress*", "AU24"},
+    {"FACS", NAME("au25"), NULL, "lips part: several shapes do it"},
+    {"FACS", NAME("au26"), "jawOpen", ""},
+    {"FACS", NAME("jawdrop"), "jawOpen", "AU26"},
+    {"FACS", NAME("au27"), NULL, "mouth stretch: jawOpen belongs to AU26"},
+    {"FACS", NAME("au28"), NULL, "lip suck: mouthRollUpper and mouthRollLower at once"},
+    {"FACS", NAME("au29"), "jawForward", ""},
+    {"FACS", NAME("jawthrust"), "jawForward", "AU29"},
+    {"FACS", NAME("au30"), "jaw*", "only with a side"},
+    {"FACS", NAME("jawsideways"), "jaw*", "AU30"},
+    {"FACS", NAME("au33"), NULL, "cheek blow: air leaves through the lips; cheekPuff is AU34"},
+    {"FACS", NAME("au34"), "cheekPuff", ""},
+    {"FACS", NAME("au43"), "eyeBlink*", "as a shape the same as AU45"},
+    {"FACS", NAME("eyesclosed"), "eyeBlink*", "AU43"},
+    {"FACS", NAME("eyeclosure"), "eyeBlink*", "AU43; MakeHuman's eye-left-closure too"},
+    {"FACS", NAME("au45"), "eyeBlink*", ""},
+    {"FACS", NAME("au46"), NULL, "a wink: a blink with the cheek"},
+    {"FACS", NAME("au61"), NULL, "eyes turn left: eyeLookOutLeft and eyeLookInRight at once; 62 likewise"},
+    {"FACS", NAME("au62"), NULL, ""},
+    {"FACS", NAME("au63"), "eyeLookUp*", ""},
+    {"FACS", NAME("eyesup"), "eyeLookUp*", "AU63"},
+    {"FACS", NAME("au64"), "eyeLookDown*", ""},
+    {"FACS", NAME("eyesdown"), "eyeLookDown*", "AU64"},
+    {"MakeHuman", NAME("eyebrowsdown"), "browDown*", "eyebrows-left-down"},
+    {"MakeHuman", NAME("eyebrowsexternup"), "browOuterUp*", "eyebrows-left-extern-up"},
+    {"MakeHuman", NAME("eyebrowsinnerup"), "browInnerUp", "eyebrows-left-inner-up: a half"},
+    {"MakeHuman", NAME("eyeopenedup"), "eyeWide*", "eye-left-opened-up"},
 };
 
 // Words that a number of FACS may be followed by, beside the description's own row: "AU6 cheek raiser".
@@ -190,7 +192,7 @@ int fai_arkit_mirror(int arkit) {
 
 // --- words --------------------------------------------------------------------------------------------------------
 
-enum { MAX_WORDS = 24, MAX_KEY = 256 };
+enum { MAX_WORDS = 16, MAX_KEY = 256 };
 
 typedef struct Words {
     int count;
@@ -254,8 +256,9 @@ static bool join(const Words *w, int from, int to, int skip, char key[MAX_KEY]) 
 }
 
 static const FaNameAlias *find_alias(const char *key) {
+    size_t size = strlen(key);
     for (int i = 0; i < FA_COUNT(aliases); i++)
-        if (!strcmp(aliases[i].name, key)) return &aliases[i];
+        if (aliases[i].size == size && !memcmp(aliases[i].name, key, size)) return &aliases[i];
     return NULL;
 }
 
@@ -275,8 +278,8 @@ static Match resolve(const FaNameAlias *a, int side) {
         m.arkit = arkit_exact(a->arkit);
         m.half = side;
         // no half of these can be meant
-        if (side && (!strcmp(a->arkit, "jawOpen") || !strcmp(a->arkit, "jawForward") || !strcmp(a->arkit, "tongueOut") ||
-                     !strcmp(a->arkit, "mouthClose")))
+        if (side && (!strcmp(a->arkit, "jawOpen") || !strcmp(a->arkit, "jawForward") ||
+                     !strcmp(a->arkit, "tongueOut") || !strcmp(a->arkit, "mouthClose")))
             m = no_match;
         return m;
     }
@@ -347,19 +350,18 @@ static Match match_core(const Words *w, int from) {
     return resolve(a, sides == 1 ? side_of(w->text[at]) : 0);
 }
 
-// Words [0, to) say where a shape belongs, not which one it is.
-static bool harmless_prefix(const Words *w, int to) {
+// May word `at` be part of a prefix that says where a shape belongs, not which one it is? The words before it passed.
+static bool harmless_word(const Words *w, int at) {
+    if (side_of(w->text[at])) return false;
+    for (int k = 0; k < FA_COUNT(changing); k++)
+        if (!strcmp(w->text[at], changing[k])) return false;
+    if (at > 0 && !strcmp(w->text[at - 1], "au") && is_digit(w->text[at][0])) return false;
+    // together with those before it, does it name another shape?
     char key[MAX_KEY];
-    for (int i = 0; i < to; i++) {
-        if (side_of(w->text[i])) return false;
-        for (int k = 0; k < FA_COUNT(changing); k++)
-            if (!strcmp(w->text[i], changing[k])) return false;
-        if (!strcmp(w->text[i], "au") && i + 1 < to && is_digit(w->text[i + 1][0])) return false;
-        for (int j = i + 1; j <= to; j++) {
-            if (!join(w, i, j, -1, key) || strlen(key) < 6) continue;  // "mouth_" and "jaw_" name a group
-            const FaNameAlias *a = find_alias(key);
-            if (a && a->arkit) return false;
-        }
+    for (int from = 0; from <= at; from++) {
+        if (!join(w, from, at + 1, -1, key) || strlen(key) < 6) continue;  // "mouth_" and "jaw_" name a group
+        const FaNameAlias *a = find_alias(key);
+        if (a && a->arkit) return false;
     }
     return true;
 }
@@ -375,7 +377,8 @@ static Match match_name(const char *name) {
             break;
         }
     for (int from = 0; from < w.count; from++) {
-        if (!w.apart[from] || !harmless_prefix(&w, from)) continue;
+        if (from > 0 && !harmless_word(&w, from - 1)) break;
+        if (!w.apart[from]) continue;
         Match m = match_core(&w, from);
         if (m.arkit >= 0 || m.pair[0] >= 0) return m;
     }
@@ -424,7 +427,8 @@ bool fai_name_mirror(const char *name, char *out, size_t size) {
     for (int k = 0; k < FA_COUNT(sides); k++)
         for (size_t i = n; i-- > 0;) {
             if (i + sides[k].n > n || !same_letters(name + i, sides[k].word, sides[k].n)) continue;
-            if (word_bound(name, i) && word_bound(name, i + sides[k].n)) return swap_side(name, i, sides[k].n, out, size);
+            if (word_bound(name, i) && word_bound(name, i + sides[k].n))
+                return swap_side(name, i, sides[k].n, out, size);
         }
     return false;
 }
@@ -494,7 +498,8 @@ static FaCode read_entry(const FaJson *value, FaNamesMapEntry *e, FaError *err) 
 
 static FaCode fill_map(const FaJson *root, FaNamesMap *map, FaError *err) {
     if (!fai_json_is(root, FA_JSON_OBJECT))
-        return FA_FAIL(err, FA_E_FORMAT, NULL, "write {\"theirName\": \"jawOpen\", ...}", "a map of names is an object");
+        return FA_FAIL(err, FA_E_FORMAT, NULL, "write {\"theirName\": \"jawOpen\", ...}",
+                       "a map of names is an object");
     map->arena = fai_arena_new(0);
     map->entry = map->arena ? FA_PUSH(map->arena, root->count, FaNamesMapEntry) : NULL;
     if (!map->entry) return FA_FAIL_MEMORY(err);

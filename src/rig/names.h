@@ -24,6 +24,7 @@
 typedef struct FaNameAlias {
     const char *source;   // "ARKit", "FACS", "VRM", ...
     const char *name;     // without its side, lower case, no separators
+    size_t size;          // of the name
     const char *arkit;    // "mouthSmile*" stands for Left and Right; NULL: known, and no ARKit shape is the same
     const char *remark;   // or ""
 } FaNameAlias;

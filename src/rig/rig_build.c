@@ -57,21 +57,27 @@ static bool is_zero(const float *d) { return d[0] == 0 && d[1] == 0 && d[2] == 0
 
 static FaCode fail_delta(const char *name, int vertex, FaError *err) {
     return FA_FAIL(err, FA_E_MESH, FA_PLACE("shape '%.80s', vertex %d", name, vertex),
-                   "repair the shape in a modelling program and export again", "the displacement is not a finite number");
+                   "repair the shape in a modelling program and export again",
+                   "the displacement is not a finite number");
 }
 
 // A shape with room for `count` entries, added to the draft; its entries are filled in by the caller.
-static FaCode push_shape(FaRigDraft *d, const char *name, int count, float rest_weight, FaDraftShape **out, FaError *err) {
+static FaCode push_shape(FaRigDraft *d, const char *name, int count, float rest_weight, FaDraftShape **out,
+                         FaError *err) {
     if (d->nentry + count > INT_MAX / 4)
-        return FA_FAIL(err, FA_E_LIMIT, NULL, "use fewer shapes or a smaller mesh", "more than %d displacements", INT_MAX / 4);
+        return FA_FAIL(err, FA_E_LIMIT, NULL, "use fewer shapes or a smaller mesh", "more than %d displacements",
+                       INT_MAX / 4);
     if (!isfinite(rest_weight))
-        return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("shape '%.80s'", name), NULL, "the weight at rest is not a finite number");
+        return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("shape '%.80s'", name), NULL,
+                       "the weight at rest is not a finite number");
     FaDraftShape *grown = fai_grow_array(d->shape, &d->room, d->nshape + 1, sizeof *grown);
     if (!grown) return FA_FAIL_MEMORY(err);
     d->shape = grown;
-    FaDraftShape s = {.arkit = -1, .weight = rest_weight, .row = FA_NEW(count, int), .delta = FA_NEW(3 * (size_t)count, float)};
+    FaDraftShape s = {
+        .arkit = -1, .weight = rest_weight, .row = FA_NEW(count, int), .delta = FA_NEW(3 * (size_t)count, float)};
     bool unnamed = !name || !name[0];
-    s.name = unnamed ? fai_arena_printf(d->arena, "shape_%03d", d->nshape) : fai_arena_strndup(d->arena, name, strlen(name));
+    s.name =
+        unnamed ? fai_arena_printf(d->arena, "shape_%03d", d->nshape) : fai_arena_strndup(d->arena, name, strlen(name));
     if (!s.name || !s.row || !s.delta) {
         free_shape(&s);
         return FA_FAIL_MEMORY(err);
@@ -163,7 +169,8 @@ static FaCode match_names(FaRigDraft *d, const FaRigOptions *options, FaError *e
                        "%d names of the map are no shape of this rig", unused);
     fai_names_map_free(&map);
     if (d->unnamed)
-        fai_note_count(&d->notes, d->unnamed, "unnamed-shapes", "", "name the shapes (in glTF: mesh.extras.targetNames)",
+        fai_note_count(&d->notes, d->unnamed, "unnamed-shapes", "",
+                       "name the shapes (in glTF: mesh.extras.targetNames)",
                        "%d shapes have no name in the file; they are called shape_000 and so on", d->unnamed);
     return note_duplicates(d, err);
 }
@@ -265,8 +272,8 @@ static FaCode transform_mesh(FaRigDraft *d, const double local[9], FaError *err)
         float *x = d->mesh.x + 3 * (size_t)v;
         transform(local, x);
         if (!is_finite(x))
-            return FA_FAIL(err, FA_E_MESH, FA_PLACE("vertex %d", v), "repair the vertex in a modelling program and export again",
-                           "the position is out of range");
+            return FA_FAIL(err, FA_E_MESH, FA_PLACE("vertex %d", v),
+                           "repair the vertex in a modelling program and export again", "the position is out of range");
     }
     return FA_OK;
 }
@@ -305,7 +312,9 @@ static FaCode check_draft(const FaRigDraft *d, FaError *err) {
     return fai_mesh_check(&d->mesh, err);
 }
 
-static const char *copy_or_empty(FaArena *arena, const char *s) { return s ? fai_arena_strndup(arena, s, strlen(s)) : ""; }
+static const char *copy_or_empty(FaArena *arena, const char *s) {
+    return s ? fai_arena_strndup(arena, s, strlen(s)) : "";
+}
 
 // Everything that may fail, on a rig that shares the draft's arena.
 static FaCode build(FaRigDraft *d, const FaRigHints *hints, const FaRigOptions *options, FaRig *rig, FaError *err) {
@@ -339,7 +348,8 @@ static FaCode build(FaRigDraft *d, const FaRigHints *hints, const FaRigOptions *
     return fa_rig_check(rig, err);
 }
 
-FaCode fai_draft_finish(FaRigDraft *draft, const FaRigHints *hints, const FaRigOptions *options, FaRig **rig, FaError *err) {
+FaCode fai_draft_finish(FaRigDraft *draft, const FaRigHints *hints, const FaRigOptions *options, FaRig **rig,
+                        FaError *err) {
     *rig = NULL;
     FaRigHints none = {0};
     FaRig *made = FA_NEW(1, FaRig);
@@ -376,7 +386,8 @@ static FaCode check_shape(const FaRig *rig, int i, FaError *err) {
     if (s->arkit < -1 || s->arkit >= FA_ARKIT_COUNT || s->half < -1 || s->half > 1)
         return FA_FAIL(err, FA_E_MESH, FA_PLACE("shape '%.80s'", s->name), NULL, "its ARKit number is out of range");
     if (!isfinite(rig->weight[i]))
-        return FA_FAIL(err, FA_E_MESH, FA_PLACE("shape '%.80s'", s->name), NULL, "the weight at rest is not a finite number");
+        return FA_FAIL(err, FA_E_MESH, FA_PLACE("shape '%.80s'", s->name), NULL,
+                       "the weight at rest is not a finite number");
     for (int k = s->first; k < s->first + s->count; k++) {
         if (rig->row[k] < 0 || rig->row[k] >= rig->mesh.nvert || (k > s->first && rig->row[k] <= rig->row[k - 1]))
             return FA_FAIL(err, FA_E_MESH, FA_PLACE("shape '%.80s', entry %d", s->name, k - s->first), NULL,
@@ -388,7 +399,8 @@ static FaCode check_shape(const FaRig *rig, int i, FaError *err) {
 
 FaCode fa_rig_check(const FaRig *rig, FaError *err) {
     FA_TRY(fai_mesh_check(&rig->mesh, err));
-    if (rig->nshape < 0 || rig->nentry < 0) return FA_FAIL(err, FA_E_MESH, NULL, NULL, "a count of the rig is negative");
+    if (rig->nshape < 0 || rig->nentry < 0)
+        return FA_FAIL(err, FA_E_MESH, NULL, NULL, "a count of the rig is negative");
     if ((rig->nshape && (!rig->shape || !rig->weight)) || (rig->nentry && (!rig->row || !rig->delta)))
         return FA_FAIL(err, FA_E_MESH, NULL, NULL, "the rig has counts but no arrays");
     for (int i = 0; i < rig->nshape; i++) FA_TRY(check_shape(rig, i, err));

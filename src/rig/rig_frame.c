@@ -2,11 +2,12 @@
 //
 // Axes: eyes and brows lie above mouth and jaw, left shapes lie left of right ones, and the face lies in front of the
 // middle of the head. Up and front come from these centroids; left follows from the two and is compared with what the
-// shapes say, which uncovers mirrored files and swapped names. What the format says decides only where shapes are silent.
+// shapes say, which uncovers mirrored files and swapped names. What the format says decides only where shapes are
+// silent.
 //
-// Unit: the region that shapes move is a face, 0.05 to 0.32 m across, whatever else the mesh holds (body, hair); without
-// shapes the whole mesh must look like a head or a body. The candidates differ by a factor of ten at least, the windows
-// by less, so that at most one fits.
+// Unit: the region that shapes move is a face, 0.05 to 0.32 m across, whatever else the mesh holds (body, hair);
+// without shapes the whole mesh must look like a head or a body. The candidates differ by a factor of ten at least, the
+// windows by less, so that at most one fits.
 #include "rig/rig_frame.h"
 
 #include "base/number.h"
@@ -30,7 +31,8 @@ static bool normalise(double a[3]) {
 }
 
 static void apply(const double m[9], const float *x, double out[3]) {
-    for (int k = 0; k < 3; k++) out[k] = m[3 * k] * (double)x[0] + m[3 * k + 1] * (double)x[1] + m[3 * k + 2] * (double)x[2];
+    for (int k = 0; k < 3; k++)
+        out[k] = m[3 * k] * (double)x[0] + m[3 * k + 1] * (double)x[1] + m[3 * k + 2] * (double)x[2];
 }
 
 // "0.24", the same in every locale.
@@ -128,7 +130,8 @@ static void gather(const FaFrameInput *in, Evidence *e, Means *m) {
         }
         // jawLeft and mouthLeft are directions, not places
         bool direction = !strncmp(name, "jaw", 3) || !strcmp(name, "mouthLeft") || !strcmp(name, "mouthRight");
-        bool left = s->half > 0 || (!s->half && strstr(name, "Left")), right = s->half < 0 || (!s->half && strstr(name, "Right"));
+        bool left = s->half > 0 || (!s->half && strstr(name, "Left"));
+        bool right = s->half < 0 || (!s->half && strstr(name, "Right"));
         // sides by pairs only, so that a rig with more left than right shapes does not lean
         if (!direction && (left || right) && present[fai_arkit_mirror(s->arkit)][1 - s->half])
             add_mean(left ? m->left : m->right, left ? &m->nleft : &m->nright, c);
@@ -168,8 +171,8 @@ typedef struct Band {
     double dir[3], lo, hi;
 } Band;
 
-static FaCode measure(const FaFrameInput *in, const double axes[9], const Band *band, double extent[3], double middle[3],
-                      FaError *err) {
+static FaCode measure(const FaFrameInput *in, const double axes[9], const Band *band, double extent[3],
+                      double middle[3], FaError *err) {
     const FaMesh *mesh = in->mesh;
     bool *used = FA_NEW(mesh->nvert, bool);
     float *value = FA_NEW(mesh->nvert, float);
@@ -225,9 +228,26 @@ static void set_axis(double d[3], int axis, int sign) {
     d[axis] = sign;
 }
 
+// A direction of the world that the format speaks of, in the mesh's own axes.
+static void from_world(const FaFrameInput *in, int axis, int sign, double d[3]) {
+    const double *r = in->hints->rest;
+    bool turned = false;
+    for (int i = 0; i < 9; i++) turned |= r[i] != 0;
+    for (int k = 0; k < 3; k++) d[k] = sign * (turned ? r[3 * axis + k] : (double)(k == axis));
+}
+
+// Onto the nearest axis if it is within 30 degrees: heads are held a little up or down. False: left as it is.
+static bool snap(double d[3]) {
+    int axis, sign;
+    if (nearest_axis(d, -1, &axis, &sign) < 0.866) return false;
+    set_axis(d, axis, sign);
+    return true;
+}
+
 // How far the face lies in front of the middle of the head, square to up. The head is the slice of the mesh at the
 // height of the face, so that a body's chest and feet have no say.
-static FaCode face_offset(const FaFrameInput *in, const Evidence *e, const double up[3], double offset[3], FaError *err) {
+static FaCode face_offset(const FaFrameInput *in, const Evidence *e, const double up[3], double offset[3],
+                          FaError *err) {
     static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     Band band = {{up[0], up[1], up[2]}, 0, 0};
     for (int k = 0; k < 3; k++) {
@@ -258,16 +278,15 @@ static FaCode find_front(const FaFrameInput *in, const Evidence *e, const double
         if (normalise(front)) return FA_OK;
     }
     // y up faces +z, z up faces -y, as glTF and Blender have it
-    int axis, sign;
-    nearest_axis(up, -1, &axis, &sign);
-    set_axis(front, axis == 1 ? 2 : 1, axis == 2 ? -1 : 1);
+    double z[3];
+    from_world(in, 2, 1, z);
+    if (fabs(dot(z, up)) < 0.7) memcpy(front, z, sizeof z);
+    else from_world(in, 1, -1, front);
     double along = dot(front, up);
     for (int k = 0; k < 3; k++) front[k] -= along * up[k];
     normalise(front);
     return FA_OK;
 }
-
-static FaUp up_of(const double up[3]) { return up[1] > 0.86 ? FA_UP_Y : up[2] > 0.86 ? FA_UP_Z : FA_UP_AUTO; }
 
 static FaCode find_axes(const FaFrameInput *in, const Evidence *e, FaFrame *frame, FaError *err) {
     FaUp given = in->options ? in->options->up : FA_UP_AUTO;
@@ -275,29 +294,33 @@ static FaCode find_axes(const FaFrameInput *in, const Evidence *e, FaFrame *fram
     const char *how;
     bool tilted = false;
     int axis, sign;
+    double custom[3];
+    from_world(in, (given ? given : in->hints->up) == FA_UP_Z ? 2 : 1, 1, custom);
     if (given != FA_UP_AUTO) {
-        set_axis(up, given == FA_UP_Z ? 2 : 1, 1);
+        memcpy(up, custom, sizeof up);
+        snap(up);
         if (e->has_up && dot(e->up, up) < 0.5)
             fai_note(in->notes, "axes-suspect", "", "leave --up out to go by the shapes",
                      "the shapes do not agree that %s is up", given == FA_UP_Z ? "z" : "y");
         how = "given";
     } else if (e->has_up) {
-        tilted = nearest_axis(e->up, -1, &axis, &sign) < 0.866;
-        if (tilted) memcpy(up, e->up, sizeof up);
-        else set_axis(up, axis, sign);
-        bool agrees = !in->hints->up || up_of(up) == in->hints->up;
+        memcpy(up, e->up, sizeof up);
+        tilted = !snap(up);
+        bool agrees = !in->hints->up || dot(up, custom) > 0.86;
         how = agrees ? "by the shapes" : "by the shapes, against the format's custom";
     } else {
-        set_axis(up, in->hints->up == FA_UP_Z ? 2 : 1, 1);
+        memcpy(up, custom, sizeof up);
+        snap(up);
         how = in->hints->up ? "by the format" : "assumed";
     }
     bool sure;
     FA_TRY(find_front(in, e, up, front, &sure, err));
     if (!tilted) {
         int up_axis, up_sign;
-        nearest_axis(up, -1, &up_axis, &up_sign);
-        tilted = nearest_axis(front, up_axis, &axis, &sign) < 0.8 && e->has_up && e->has_left;
-        if (!tilted) set_axis(front, axis, sign);
+        double upright = nearest_axis(up, -1, &up_axis, &up_sign);
+        double cosine = nearest_axis(front, up_axis, &axis, &sign);
+        tilted = cosine < 0.8 && e->has_up && e->has_left;
+        if (!tilted && upright == 1) set_axis(front, axis, sign);
     }
     set_axes(frame->axes, up, front);
     frame->axes_how = how;
@@ -305,7 +328,8 @@ static FaCode find_axes(const FaFrameInput *in, const Evidence *e, FaFrame *fram
         fai_note(in->notes, "axes-tilted", "", "turn the head to face along an axis in a modelling program",
                  "the head is turned against the file's axes by more than 30 degrees");
     if (e->has_left && sure && dot(frame->axes, e->left) < -0.5)
-        fai_note(in->notes, "mirrored", "", "if the names mean the viewer's sides, swap them with --map; else mirror the mesh",
+        fai_note(in->notes, "mirrored", "",
+                 "if the names mean the viewer's sides, swap them with --map; else mirror the mesh",
                  "left shapes move the subject's right side: the mesh is mirrored, or the names are swapped");
     return FA_OK;
 }
@@ -342,7 +366,8 @@ static bool plausible(const Size *s, double unit) {
 }
 
 static const char *unit_word(double unit) {
-    return unit == 1 ? "metres" : unit == 0.01 ? "centimetres" : unit == 0.001 ? "millimetres" : unit == 0.1 ? "decimetres" : "a unit of its own";
+    return unit == 1 ? "metres" : unit == 0.01 ? "centimetres" : unit == 0.001 ? "millimetres"
+         : unit == 0.1  ? "decimetres" : "a unit of its own";
 }
 
 // "by height 0.24 m", "by the face's size 0.17 m"
@@ -353,8 +378,8 @@ static const char *how_measured(const FaFrameInput *in, const Size *s, double un
 }
 
 static void note_suspect(const FaFrameInput *in, const Size *s, double unit, const char *said) {
-    fai_note(in->notes, "unit-suspect", "", "give the unit with --unit m|cm|mm", "with %s in %s the mesh would be %s m tall",
-             said, unit_word(unit), rounded(in->arena, s->all[1] * unit));
+    fai_note(in->notes, "unit-suspect", "", "give the unit with --unit m|cm|mm",
+             "with %s in %s the mesh would be %s m tall", said, unit_word(unit), rounded(in->arena, s->all[1] * unit));
 }
 
 static FaCode find_unit(const FaFrameInput *in, const Size *s, FaFrame *frame, FaError *err) {
@@ -378,8 +403,8 @@ static FaCode find_unit(const FaFrameInput *in, const Size *s, FaFrame *frame, F
         frame->unit = declared > 0 ? declared : 1;
         frame->unit_how = declared > 0 ? "declared by the file" : "assumed";
         fai_note(in->notes, "unit-unknown", "", "give the unit with --unit m|cm|mm",
-                 "the mesh is %s units tall, which is no head in m, cm or mm: taken as %s", rounded(in->arena, s->all[1]),
-                 unit_word(frame->unit));
+                 "the mesh is %s units tall, which is no head in m, cm or mm: taken as %s",
+                 rounded(in->arena, s->all[1]), unit_word(frame->unit));
     } else {
         return FA_FAIL(err, FA_E_MESH, NULL, "give it with --unit m|cm|mm",
                        "cannot tell the unit: the mesh is %s units tall, which is no head in m, cm or mm",
