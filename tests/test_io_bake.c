@@ -12,14 +12,14 @@
 
 // --- frames -------------------------------------------------------------------------------------------------------
 
-// A sheet of side x side vertices, 0.2 m wide, on which `nmode` local bumps swing at their own frequencies, some of them
-// not in proportion: what a simulation leaves beside the shapes.
+// A sheet of side x side vertices, 0.2 m wide, on which `nmode` local bumps swing at their own frequencies, some of
+// them not in proportion: what a simulation leaves beside the shapes.
 typedef struct Sheet {
     int side, nframe, nmode;
-    double amount;  // m
-    int bad_frame;  // -1: none; one number of it is not finite
-    int fail_frame; // -1: none; reading it fails
-    float *made;    // all frames, where they are read often; else NULL
+    double amount;   // m
+    int bad_frame;   // -1: none; one number of it is not finite
+    int fail_frame;  // -1: none; reading it fails
+    float *made;     // all frames, where they are read often; else NULL
 } Sheet;
 
 static double chance(int a, int b) { return fai_random_unit((uint64_t)a, (uint64_t)b); }
@@ -41,13 +41,15 @@ static FaCode read_sheet(void *user, int frame, float *r, FaError *err) {
     memset(r, 0, 12 * (size_t)nvert);
     for (int m = 0; m < s->nmode; m++) {
         double cx = 0.2 * chance(1, m) - 0.1, cy = 0.2 * chance(2, m) - 0.1, radius = 0.01 + 0.04 * chance(3, m);
-        double t = frame / 30.0, w = 6.28 * (0.3 + 3 * chance(4, m)), q = sin(w * t + 6 * chance(5, m)) * exp(-0.1 * t * chance(6, m));
+        double t = frame / 30.0, w = 6.28 * (0.3 + 3 * chance(4, m)),
+               q = sin(w * t + 6 * chance(5, m)) * exp(-0.1 * t * chance(6, m));
         double a = s->amount * q * (0.3 + chance(7, m)) * (m % 3 ? 1 : q * q);
         double d[3] = {chance(8, m) - 0.5, chance(9, m) - 0.5, chance(10, m)};
         for (int v = 0; v < nvert; v++) {
             double p[2];
             place(s, v, p);
-            double far = ((p[0] - cx) * (p[0] - cx) + (p[1] - cy) * (p[1] - cy)) / (radius * radius), g = far < 7 ? exp(-far) : 0;
+            double far = ((p[0] - cx) * (p[0] - cx) + (p[1] - cy) * (p[1] - cy)) / (radius * radius),
+                   g = far < 7 ? exp(-far) : 0;
             if (g == 0) continue;
             for (int k = 0; k < 3; k++) r[3 * v + k] += (float)(a * g * d[k]);
         }
@@ -89,7 +91,8 @@ static void measure(const Sheet *s, const FaBake *b, double *max, double *mean) 
             for (int e = b->first[t]; e < b->first[t + 1]; e++)
                 for (int k = 0; k < 3; k++) r[3 * b->row[e] + k] -= b->weight[f * b->ntarget + t] * b->delta[3 * e + k];
         for (int v = 0; v < n; v++) {
-            double d = sqrt((double)r[3 * v] * (double)r[3 * v] + (double)r[3 * v + 1] * (double)r[3 * v + 1] + (double)r[3 * v + 2] * (double)r[3 * v + 2]);
+            double d = sqrt((double)r[3 * v] * (double)r[3 * v] + (double)r[3 * v + 1] * (double)r[3 * v + 1] +
+                            (double)r[3 * v + 2] * (double)r[3 * v + 2]);
             *max = fmax(*max, d);
             *mean += d / n / s->nframe;
         }
@@ -260,7 +263,8 @@ static void test_file_coordinates(void **state) {
     for (int e = 0; e < b->first[b->ntarget]; e++) {
         float d[3], *p = b->delta + 3 * e;
         for (int i = 0; i < 3; i++)
-            d[i] = (float)(local[3 * i] * (double)p[0] + local[3 * i + 1] * (double)p[1] + local[3 * i + 2] * (double)p[2]);
+            d[i] = (float)(local[3 * i] * (double)p[0] + local[3 * i + 1] * (double)p[1] +
+                           local[3 * i + 2] * (double)p[2]);
         memcpy(p, d, sizeof d);
     }
     check(&small, b);
@@ -321,8 +325,10 @@ static void test_out_of_memory(void **state) {
         FaCode rc = run(&s, 0.05, 512, &b, NULL);
         bool hit = test_alloc_failed();
         test_fail_alloc(0);
-        if (rc >= 0) fai_bake_free(b);
-        else assert_null(b);
+        if (rc >= 0)
+            fai_bake_free(b);
+        else
+            assert_null(b);
         assert_int_equal(test_alloc_balance(), before);
         if (!hit) {
             assert_true(rc >= 0);
@@ -339,7 +345,8 @@ static void test_out_of_memory(void **state) {
 static void fill(FaStack *s, float *plain, int count, int seed) {
     int n3 = 3 * s->nvert;
     for (int i = 0; i < count; i++) {
-        for (int k = 0; k < n3; k++) plain[i * n3 + k] = (float)fai_random_normal((uint64_t)seed, (uint64_t)(i * n3 + k));
+        for (int k = 0; k < n3; k++)
+            plain[i * n3 + k] = (float)fai_random_normal((uint64_t)seed, (uint64_t)(i * n3 + k));
         fai_stack_set(s, i, plain + i * n3);
     }
 }
@@ -365,7 +372,8 @@ static void test_kernels(void **state) {
             CHECK_OK(fai_stack_init(&a, n, na, &err), &err);
             CHECK_OK(fai_stack_init(&b, n, nb, &err), &err);
             float *x = calloc((size_t)((na + 1) * n3), sizeof *x), *y = calloc((size_t)((nb + 1) * n3), sizeof *y);
-            float *c = calloc((size_t)((na + 1) * (nb + 1)), sizeof *c), *max2 = calloc(64, sizeof *max2), *want2 = calloc(64, sizeof *want2);
+            float *c = calloc((size_t)((na + 1) * (nb + 1)), sizeof *c), *max2 = calloc(64, sizeof *max2),
+                  *want2 = calloc(64, sizeof *want2);
             double *d = calloc((size_t)((na + 1) * (nb + 1)), sizeof *d);
             fill(&a, x, na, 1);
             fill(&b, y, nb, 2);
@@ -467,7 +475,10 @@ static FaRig *sheet_rig(const Sheet *s) {
     int nvert = s->side * s->side, nface = (s->side - 1) * (s->side - 1);
     CHECK_OK(fai_draft_new(&draft, &err), &err);
     FaArena *arena = fai_draft_arena(draft);
-    FaMesh m = {.nvert = nvert, .nface = nface, .x = FA_PUSH(arena, 3 * nvert, float), .face_start = FA_PUSH(arena, nface + 1, int),
+    FaMesh m = {.nvert = nvert,
+                .nface = nface,
+                .x = FA_PUSH(arena, 3 * nvert, float),
+                .face_start = FA_PUSH(arena, nface + 1, int),
                 .face_vert = FA_PUSH(arena, 4 * nface, int)};
     for (int v = 0; v < nvert; v++) {
         double p[2];
@@ -484,7 +495,8 @@ static FaRig *sheet_rig(const Sheet *s) {
     static const char *const name[] = {"jawOpen", "mouthSmileLeft", "browInnerUp"};
     float *delta = calloc(3 * (size_t)nvert, sizeof *delta);
     for (int k = 0; k < 3; k++) {
-        for (int v = 0; v < nvert; v++) delta[3 * v + k] = (float)(0.01 * exp(-400 * pow((double)m.x[3 * v + 1] - 0.05 * (k - 1), 2)));
+        for (int v = 0; v < nvert; v++)
+            delta[3 * v + k] = (float)(0.01 * exp(-400 * pow((double)m.x[3 * v + 1] - 0.05 * (k - 1), 2)));
         CHECK_OK(fai_draft_shape_dense(draft, name[k], delta, 0, &err), &err);
         memset(delta, 0, 12 * (size_t)nvert);
     }
@@ -524,7 +536,15 @@ static FaClip *sheet_clip(int nframe) {
 static void check_in_browser(const char *glb, const char *pc2) {
     char log[1100];
     snprintf(log, sizeof log, "%s.log", glb);
-    const char *argv[] = {"node", FASCIA_SOURCE_DIR "/tests/web/three_check.mjs", glb, pc2, "--tolerance-mm", "0.0501", "--frames", "0,1,57,150,299", NULL};
+    const char *argv[] = {"node",
+                          FASCIA_SOURCE_DIR "/tests/web/three_check.mjs",
+                          glb,
+                          pc2,
+                          "--tolerance-mm",
+                          "0.0501",
+                          "--frames",
+                          "0,1,57,150,299",
+                          NULL};
     if (!test_program("node")) return;
     int code = test_run(argv, log);
     FILE *f = fopen(log, "r");
@@ -558,8 +578,8 @@ static void test_whole_file(void **state) {
     CHECK_OK(fa_sequence_custom(5041, s.nframe, 30, read_exact, &exact, &seq, &err), &err);
     double start = fai_seconds();
     CHECK_OK(fa_sequence_save(seq, baked, &o, &report, &err), &err);
-    print_message("5041 vertices, 300 frames: %d targets, max %.4f mm, mean %.4f mm, %zu bytes added, %.2f s\n", report.targets, report.max_mm,
-                  report.mean_mm, report.bytes, fai_seconds() - start);
+    print_message("5041 vertices, 300 frames: %d targets, max %.4f mm, mean %.4f mm, %zu bytes added, %.2f s\n",
+                  report.targets, report.max_mm, report.mean_mm, report.bytes, fai_seconds() - start);
     CHECK_OK(fa_sequence_save(seq, cache, &o, NULL, &err), &err);
     assert_true(report.max_mm <= 0.05 && report.targets > 10 && report.targets <= 41);
 
@@ -575,7 +595,8 @@ static void test_whole_file(void **state) {
         CHECK_OK(fa_sequence_read(a, f, x, &err), &err);
         CHECK_OK(fa_sequence_read(b, f, y, &err), &err);
         for (int i = 0; i < 3 * 5041; i += 3)
-            worst = fmax(worst, 1e3 * hypot(hypot((double)(x[i] - y[i]), (double)(x[i + 1] - y[i + 1])), (double)(x[i + 2] - y[i + 2])));
+            worst = fmax(worst, 1e3 * hypot(hypot((double)(x[i] - y[i]), (double)(x[i + 1] - y[i + 1])),
+                                            (double)(x[i + 2] - y[i + 2])));
     }
     CHECK_NEAR(worst, report.max_mm, 1e-4);
     assert_true(worst <= 0.0501);
@@ -594,10 +615,12 @@ static void test_whole_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),     cmocka_unit_test(test_error_is_kept),    cmocka_unit_test(test_nothing_to_do),
-        cmocka_unit_test(test_odd_sizes),     cmocka_unit_test(test_too_few_targets),  cmocka_unit_test(test_more_than_fits),
-        cmocka_unit_test(test_file_coordinates), cmocka_unit_test(test_trouble),       cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_kernels),       cmocka_unit_test(test_reflect),          cmocka_unit_test(test_whole_file),
+        cmocka_unit_test(test_same_bits),        cmocka_unit_test(test_error_is_kept),
+        cmocka_unit_test(test_nothing_to_do),    cmocka_unit_test(test_odd_sizes),
+        cmocka_unit_test(test_too_few_targets),  cmocka_unit_test(test_more_than_fits),
+        cmocka_unit_test(test_file_coordinates), cmocka_unit_test(test_trouble),
+        cmocka_unit_test(test_out_of_memory),    cmocka_unit_test(test_kernels),
+        cmocka_unit_test(test_reflect),          cmocka_unit_test(test_whole_file),
     };
     small = base;
     make_frames(&small);

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 // A path of the data folder that stays valid, or the test is skipped.
-#define DATA_OR_SKIP(var, rel)                    \
-    char var[1024];                               \
-    do {                                          \
-        const char *found_ = test_data(rel);      \
-        if (!found_) skip();                      \
-        snprintf(var, sizeof var, "%s", found_);  \
+#define DATA_OR_SKIP(var, rel)                                                                                         \
+    char var[1024];                                                                                                    \
+    do {                                                                                                               \
+        const char *found_ = test_data(rel);                                                                           \
+        if (!found_) skip();                                                                                           \
+        snprintf(var, sizeof var, "%s", found_);                                                                       \
     } while (0)
 
 // --- helpers ------------------------------------------------------------------------------------------------------
@@ -114,8 +114,8 @@ static void note_file(FILE *list, const char *path) { fprintf(list, "%s\n", path
 typedef struct Frames {
     const FaRig *rig;
     const FaClip *clip;
-    double size;   // m
-    double amount; // share of the size that vertices move by
+    double size;    // m
+    double amount;  // share of the size that vertices move by
 } Frames;
 
 static double rig_size(const FaRig *rig) {
@@ -133,7 +133,8 @@ static FaCode exact_frame(void *user, int frame, float *x, FaError *err) {
     const Frames *f = user;
     const FaRig *rig = f->rig;
     float *w = calloc((size_t)rig->nshape + 1, sizeof *w);
-    for (int i = 0; i < rig->nshape; i++) w[i] = f->clip ? f->clip->weight[(size_t)frame * (size_t)f->clip->nchan + (size_t)i] : rig->weight[i];
+    for (int i = 0; i < rig->nshape; i++)
+        w[i] = f->clip ? f->clip->weight[(size_t)frame * (size_t)f->clip->nchan + (size_t)i] : rig->weight[i];
     fa_rig_blend(rig, w, x);
     free(w);
     double k = 6 / f->size, a = f->amount * f->size;
@@ -177,11 +178,15 @@ static double measure(const FaRig *rig, double amount, int nframe, const char *p
         if (rig->clip) CHECK_NEAR(back->clip->time[i], rig->clip->time[i], 1e-6 * (1 + rig->clip->time[i]));
         exact_frame(&f, i, x, NULL);
         // by number; where other nodes have keys of their own, by time
-        if (back->clip->nframe == nframe) memcpy(w, back->clip->weight + (size_t)i * (size_t)back->clip->nchan, (size_t)back->clip->nchan * sizeof *w);
-        else fa_clip_sample(back->clip, (double)(float)(i / 30.0), w, NULL);
+        if (back->clip->nframe == nframe)
+            memcpy(w, back->clip->weight + (size_t)i * (size_t)back->clip->nchan,
+                   (size_t)back->clip->nchan * sizeof *w);
+        else
+            fa_clip_sample(back->clip, (double)(float)(i / 30.0), w, NULL);
         fa_rig_blend(back, w, y);
         for (size_t k = 0; k < n; k += 3)
-            worst = fmax(worst, hypot(hypot((double)(x[k] - y[k]), (double)(x[k + 1] - y[k + 1])), (double)(x[k + 2] - y[k + 2])));
+            worst = fmax(worst, hypot(hypot((double)(x[k] - y[k]), (double)(x[k + 1] - y[k + 1])),
+                                      (double)(x[k + 2] - y[k + 2])));
     }
     free(x);
     free(y);
@@ -252,10 +257,13 @@ static void count_warnings(void *user, const FaLogRec *rec) { *(int *)user += re
 static void test_pack_buffers_and_images(void **state) {
     (void)state;
     static const char json[] =
-        "{\"asset\":{\"version\":\"2.0\"},\"buffers\":[{\"uri\":\"a%20b.bin\",\"byteLength\":12},{\"uri\":\"sub/c.bin\",\"byteLength\":5}],"
+        "{\"asset\":{\"version\":\"2.0\"},\"buffers\":[{\"uri\":\"a%20b.bin\",\"byteLength\":12},{\"uri\":\"sub/"
+        "c.bin\",\"byteLength\":5}],"
         "\"bufferViews\":[{\"buffer\":0,\"byteLength\":12},{\"buffer\":1,\"byteOffset\":1,\"byteLength\":4}],"
-        "\"accessors\":[{\"bufferView\":0,\"componentType\":5126,\"count\":1,\"type\":\"VEC3\"},{\"bufferView\":1,\"componentType\":5121,\"count\":4,\"type\":\"SCALAR\"}],"
-        "\"images\":[{\"uri\":\"t.png\"},{\"uri\":\"missing.png\"},{\"uri\":\"data:image/png;base64,AAAA\"}],\"extras\": [1.50, 2e0 ]}\n";
+        "\"accessors\":[{\"bufferView\":0,\"componentType\":5126,\"count\":1,\"type\":\"VEC3\"},{\"bufferView\":1,"
+        "\"componentType\":5121,\"count\":4,\"type\":\"SCALAR\"}],"
+        "\"images\":[{\"uri\":\"t.png\"},{\"uri\":\"missing.png\"},{\"uri\":\"data:image/"
+        "png;base64,AAAA\"}],\"extras\": [1.50, 2e0 ]}\n";
     float x[3] = {1, 2, 3};
     unsigned char c[5] = {9, 1, 2, 3, 4}, png[11] = "\x89PNG\r\n\x1a\nxy";
     char *path = place("pack", 0, "m.gltf"), file[1200];
@@ -378,7 +386,8 @@ static void test_suite_baked(void **state) {
         for (int i = 0; files[i]; i++) {
             FaRigOptions options = {.any_size = true, .unit = FA_UNIT_M};
             FaRig *rig = NULL;
-            if (strstr(files[i], "Draco") && fa_rig_load(files[i], &options, &rig, NULL) < 0) continue;  // named as unsupported
+            if (strstr(files[i], "Draco") && fa_rig_load(files[i], &options, &rig, NULL) < 0)
+                continue;  // named as unsupported
             if (!rig) rig = load_rig(files[i]);
             for (int k = 0; k < 2; k++) {
                 char *path = place("baked", n++, k ? "m.gltf" : "m.glb");
@@ -418,7 +427,8 @@ static void test_facecap(void **state) {
     assert_true(r.targets > 2 && r.max_mm <= 0.05 && r.max_mm > 0);
     double mm = measure(rig, 0.01, 0, path);
     assert_true(mm <= 0.0501);
-    print_message("facecap: %d targets, %.4f mm (read back: %.4f), %zu bytes added\n", r.targets, r.max_mm, mm, r.bytes);
+    print_message("facecap: %d targets, %.4f mm (read back: %.4f), %zu bytes added\n", r.targets, r.max_mm, mm,
+                  r.bytes);
     FaGltf *doc = load_doc(path);
     check_user_part(src, doc, r.targets);
     FaRig *back = load_rig(path);
@@ -447,7 +457,9 @@ static void test_bake_again(void **state) {
             Frames f = {rig, rig->clip, rig_size(rig), i == 1 ? 0.02 : 0.04};
             FaSinkOptions o = {.rig = from, .clip = from->clip, .fps = 30, .bake_error_mm = f.size};
             FaError err = {0};
-            CHECK_OK(fai_gltf_save_frames(path[i], rig->mesh.nvert, rig->clip->nframe, exact_frame, &f, &o, &r[i], &err), &err);
+            CHECK_OK(
+                fai_gltf_save_frames(path[i], rig->mesh.nvert, rig->clip->nframe, exact_frame, &f, &o, &r[i], &err),
+                &err);
             size[i] = file_size(path[i]);
             FaRig *back = load_rig(path[i]);
             assert_int_equal(back->nshape, nuser + r[i].targets);
@@ -463,11 +475,13 @@ static void test_bake_again(void **state) {
         FaSinkOptions o = {.rig = from, .clip = from->clip, .fps = 30, .bake_error_mm = f.size};
         FaBakeReport none;
         FaError err = {0};
-        CHECK_OK(fai_gltf_save_frames(path[3], rig->mesh.nvert, rig->clip->nframe, exact_frame, &f, &o, &none, &err), &err);
+        CHECK_OK(fai_gltf_save_frames(path[3], rig->mesh.nvert, rig->clip->nframe, exact_frame, &f, &o, &none, &err),
+                 &err);
         assert_int_equal(none.targets, 0);
         FaRig *plain = load_rig(path[3]);
         assert_int_equal(plain->nshape, nuser);
-        assert_memory_equal(plain->clip->weight, rig->clip->weight, (size_t)rig->clip->nframe * (size_t)nuser * sizeof(float));
+        assert_memory_equal(plain->clip->weight, rig->clip->weight,
+                            (size_t)rig->clip->nframe * (size_t)nuser * sizeof(float));
         fa_rig_free(plain);
         fa_rig_free(from);
         fa_rig_free(rig);
@@ -496,17 +510,22 @@ static void test_within_span(void **state) {
 static const char many_json[] =
     "{'asset':{'version':'2.0','extras':{'mine':1}},'scene':0,'scenes':[{'nodes':[0,1]}],"
     "'nodes':[{'name':'a','mesh':0,'weights':[0.5]},{'name':'b','mesh':0}],"
-    "'meshes':[{'name':'face','primitives':[{'attributes':{'POSITION':0,'NORMAL':0},'targets':[{'POSITION':1,'NORMAL':1}]},"
-    "{'attributes':{'POSITION':0},'mode':0,'targets':[{'POSITION':1}]}],'weights':[0.25],'extras':{'targetNames':['jawOpen'],'more':true}}],"
-    "'animations':[{'name':'one','channels':[{'sampler':0,'target':{'node':0,'path':'weights'}},{'sampler':0,'target':{'node':1,'path':'weights'}}],"
+    "'meshes':[{'name':'face','primitives':[{'attributes':{'POSITION':0,'NORMAL':0},'targets':[{'POSITION':1,'NORMAL':"
+    "1}]},"
+    "{'attributes':{'POSITION':0},'mode':0,'targets':[{'POSITION':1}]}],'weights':[0.25],'extras':{'targetNames':['"
+    "jawOpen'],'more':true}}],"
+    "'animations':[{'name':'one','channels':[{'sampler':0,'target':{'node':0,'path':'weights'}},{'sampler':0,'target':{"
+    "'node':1,'path':'weights'}}],"
     "'samplers':[{'input':2,'output':3}]},"
-    "{'name':'two','channels':[{'sampler':0,'target':{'node':0,'path':'weights'}}],'samplers':[{'input':2,'output':4,'interpolation':'CUBICSPLINE'}]}],"
+    "{'name':'two','channels':[{'sampler':0,'target':{'node':0,'path':'weights'}}],'samplers':[{'input':2,'output':4,'"
+    "interpolation':'CUBICSPLINE'}]}],"
     "'accessors':[{'bufferView':0,'componentType':5126,'count':3,'type':'VEC3','min':[0,0,0],'max':[1,1,0]},"
     "{'bufferView':1,'componentType':5126,'count':3,'type':'VEC3','min':[0,-0.5,0],'max':[0,0,0]},"
     "{'bufferView':2,'componentType':5126,'count':2,'type':'SCALAR','min':[0],'max':[1]},"
     "{'bufferView':2,'componentType':5126,'count':2,'type':'SCALAR'},"
     "{'bufferView':3,'componentType':5126,'count':6,'type':'SCALAR'}],"
-    "'bufferViews':[{'buffer':0,'byteLength':36},{'buffer':0,'byteOffset':36,'byteLength':36},{'buffer':0,'byteOffset':72,'byteLength':8},"
+    "'bufferViews':[{'buffer':0,'byteLength':36},{'buffer':0,'byteOffset':36,'byteLength':36},{'buffer':0,'byteOffset':"
+    "72,'byteLength':8},"
     "{'buffer':0,'byteOffset':80,'byteLength':24}],'buffers':[{'byteLength':104}]}";
 
 static FaRig *rig_of_fixture(const char *text, const float *bin, size_t nbin, const char *path) {
@@ -519,7 +538,8 @@ static FaRig *rig_of_fixture(const char *text, const float *bin, size_t nbin, co
     return load_rig(path);
 }
 
-static const float many_bin[26] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, -0.5f, 0, 0, 0, 0, 0, 1, 1, 0.5f, 2, 3, 0.25f, 4};
+static const float many_bin[26] = {0,     0, 0, 1, 0, 0, 0, 1, 0,    0, 0, 0,     0,
+                                   -0.5f, 0, 0, 0, 0, 0, 1, 1, 0.5f, 2, 3, 0.25f, 4};
 
 static void test_everything_goes_along(void **state) {
     (void)state;
@@ -544,7 +564,8 @@ static void test_everything_goes_along(void **state) {
     // three blocks per key: in-tangents, values, out-tangents
     assert_int_equal(two->sampler[0].interp, FA_GLTF_CUBIC);
     CHECK_OK(fai_gltf_floats(doc, two->sampler[0].output, c, NULL), NULL);
-    for (int i = 0; i < 6 * (1 + k); i++) CHECK_NEAR((double)c[i], i % (1 + k) ? 0 : (double)many_bin[20 + i / (1 + k)], 0);
+    for (int i = 0; i < 6 * (1 + k); i++)
+        CHECK_NEAR((double)c[i], i % (1 + k) ? 0 : (double)many_bin[20 + i / (1 + k)], 0);
     // primitives of the first kind have normals in their targets: the new ones do, too, and they are zero
     const FaJson *targets = fai_json_get(doc->mesh[0].prim[0].json, "targets");
     for (int t = 0; t < 1 + k; t++) assert_non_null(fai_json_get(fai_json_at(targets, t), "NORMAL"));
@@ -590,40 +611,121 @@ static void test_from_nothing(void **state) {
 
 // --- another clip -------------------------------------------------------------------------------------------------
 
-static void test_other_clip(void **state) {
-    (void)state;
-    DATA_OR_SKIP(model, "rigs/facecap/facecap.glb");
-    FaRig *rig = load_rig(model);
-    const char *name[] = {"JawOpen", "mouthSmile_L", "nobody"};
+static FaClip *make_clip(int nframe, bool head) {
+    static const char *const name[] = {"JawOpen", "mouthSmile_L", "nobody"};
     FaClip *clip = NULL;
     FaError err = {0};
-    CHECK_OK(fa_clip_new(7, 3, name, 25, &clip, &err), &err);
-    clip->head = fai_alloc_array(7, sizeof *clip->head);
-    for (int i = 0; i < 7; i++) {
+    CHECK_OK(fa_clip_new(nframe, 3, name, 25, &clip, &err), &err);
+    if (head) clip->head = fai_alloc_array((size_t)nframe, sizeof *clip->head);
+    for (int i = 0; i < nframe; i++) {
         clip->weight[3 * i] = 0.1f * (float)i;
         clip->weight[3 * i + 1] = 1 - 0.1f * (float)i;
         double a = 0.1 * i;
-        clip->head[i] = (FaPose){{0.6 * sin(a), 0.8 * sin(a), 0, cos(a)}, {0.01 * i, 1.5, -0.2}};
+        if (head) clip->head[i] = (FaPose){{0.6 * sin(a), 0.8 * sin(a), 0, cos(a)}, {0.01 * i, 1.5, -0.2}};
     }
+    return clip;
+}
+
+static void check_head(const FaClip *a, const FaClip *b, double tol) {
+    for (int f = 0; f < a->nframe; f++) {
+        double dot = 0;
+        for (int i = 0; i < 4; i++) dot += a->head[f].q[i] * b->head[f].q[i];
+        CHECK_NEAR(fabs(dot), 1, 1e-6);
+        for (int i = 0; i < 3; i++) CHECK_NEAR(a->head[f].p[i], b->head[f].p[i], tol);
+    }
+}
+
+// Clips in place of the file's own, one after the other; its head's motion, on a node above and in an animation of its
+// own, makes room.
+static void test_other_clip(void **state) {
+    (void)state;
+    DATA_OR_SKIP(model, "rigs/facecap/facecap.glb");
+    char list[1100];
+    snprintf(list, sizeof list, "%s", test_path("clips.txt"));
+    FILE *out = fopen(list, "w");
     for (int k = 0; k < 2; k++) {
-        char *path = place("clip", k, k ? "m.gltf" : "m.glb");
-        CHECK_OK(fai_gltf_save(rig, clip, path, &err), &err);
-        FaRig *back = load_rig(path);
-        assert_int_equal(back->nshape, rig->nshape);
-        assert_int_equal(back->clip->nframe, 7);
-        int jaw = -1;
+        FaRig *rig = load_rig(model);
+        int jaw = -1, nshape = rig->nshape;
         for (int i = 0; i < rig->nshape; i++)
             if (rig->shape[i].arkit == fa_arkit_match("jawOpen", NULL)) jaw = i;
-        for (int f = 0; f < 7; f++) {
-            CHECK_NEAR(back->clip->time[f], f / 25.0, 1e-7);
-            CHECK_NEAR((double)back->clip->weight[f * back->nshape + jaw], (double)clip->weight[3 * f], 0);
-            double dot = 0;
-            for (int i = 0; i < 4; i++) dot += back->clip->head[f].q[i] * clip->head[f].q[i];
-            CHECK_NEAR(fabs(dot), 1, 1e-6);
-            for (int i = 0; i < 3; i++) CHECK_NEAR(back->clip->head[f].p[i], clip->head[f].p[i], 1e-6);
+        assert_true(jaw >= 0);
+        size_t size = 0;
+        for (int turn = 0; turn < 4; turn++) {
+            FaError err = {0};
+            FaClip *clip = make_clip(turn % 2 ? 4 : 7, turn != 2);
+            char *path = place(k ? "clip-gltf" : "clip-glb", turn, k ? "m.gltf" : "m.glb");
+            CHECK_OK(fai_gltf_save(rig, clip, path, &err), &err);
+            FaRig *back = load_rig(path);
+            assert_int_equal(back->nshape, nshape);
+            assert_int_equal(back->clip->nframe, clip->nframe);
+            for (int f = 0; f < clip->nframe; f++) {
+                CHECK_NEAR(back->clip->time[f], f / 25.0, 1e-7);
+                CHECK_NEAR((double)back->clip->weight[f * nshape + jaw], (double)clip->weight[3 * f], 0);
+            }
+            if (clip->head)
+                check_head(clip, back->clip, 1e-6);
+            else
+                assert_null(back->clip->head);
+            // what an earlier clip added goes: the file does not grow
+            if (turn == 1) size = file_size(path);
+            if (turn == 3) assert_true(file_size(path) <= size + 64);
+            note_file(out, path);
+            fa_clip_free(clip);
+            fa_rig_free(rig);
+            rig = back;  // the next clip replaces this one
         }
-        fa_rig_free(back);
+        fa_rig_free(rig);
     }
+    fclose(out);
+}
+
+// Only the head moves: the face goes on with what it does.
+static void test_head_only(void **state) {
+    (void)state;
+    DATA_OR_SKIP(model, "suites/gltf-sample-assets/Models/AnimatedMorphCube/glTF-Binary/AnimatedMorphCube.glb");
+    FaRig *rig = load_rig(model);
+    FaClip *clip = NULL;
+    FaError err = {0};
+    CHECK_OK(fa_clip_new(90, 0, NULL, 30, &clip, &err), &err);
+    clip->head = fai_alloc_array(90, sizeof *clip->head);
+    for (int i = 0; i < 90; i++) clip->head[i] = (FaPose){{0, sin(0.01 * i), 0, cos(0.01 * i)}, {0, 0.1 * i, 0}};
+    char *path = place("head", 0, "m.glb");
+    CHECK_OK(fai_gltf_save(rig, clip, path, &err), &err);
+    FaRig *back = load_rig(path);
+    FaPose pose;
+    float a[2], b[2];
+    for (int i = 0; i < 90; i += 10) {
+        fa_clip_sample(back->clip, i / 30.0, a, &pose);
+        fa_clip_sample(rig->clip, i / 30.0, b, NULL);
+        for (int w = 0; w < 2; w++) CHECK_NEAR((double)a[w], (double)b[w], 1e-5);
+        CHECK_NEAR(pose.p[1], 0.1 * i, 1e-5);
+    }
+    fa_rig_free(back);
+    fa_clip_free(clip);
+    fa_rig_free(rig);
+}
+
+// On a skinned mesh the joint that carries the face is moved.
+static void test_head_of_skin(void **state) {
+    (void)state;
+    DATA_OR_SKIP(model, "suites/gltf-sample-assets/Models/SimpleSkin/glTF/SimpleSkin.gltf");
+    FaRig *rig = load_rig(model);
+    FaClip *clip = make_clip(5, true);
+    FaError err = {0};
+    char *path = place("skin", 0, "m.glb");
+    CHECK_OK(fai_gltf_save(rig, clip, path, &err), &err);
+    FaRig *back = load_rig(path);
+    const FaGltf *doc = fai_gltf_of_rig(back);
+    assert_int_not_equal(doc->face.carrier, doc->face.node);
+    for (int f = 0; f < 5; f++) {
+        FaPose pose;
+        double dot = 0;
+        fa_clip_sample(back->clip, f / 25.0, NULL, &pose);
+        for (int i = 0; i < 4; i++) dot += pose.q[i] * clip->head[f].q[i];
+        CHECK_NEAR(fabs(dot), 1, 1e-6);
+        for (int i = 0; i < 3; i++) CHECK_NEAR(pose.p[i], clip->head[f].p[i], 1e-5);
+    }
+    fa_rig_free(back);
     fa_clip_free(clip);
     fa_rig_free(rig);
 }
@@ -635,10 +737,12 @@ static void test_head_below_parents(void **state) {
         "{'asset':{'version':'2.0'},'scene':0,'scenes':[{'nodes':[0]}],"
         "'nodes':[{'children':[1],'rotation':[0,0.6,0,0.8],'translation':[5,0,1],'scale':[2,2,2]},"
         "{'mesh':0,'matrix':[0,0.5,0,0,-0.5,0,0,0,0,0,0.5,0,1,2,3,1]}],"
-        "'meshes':[{'primitives':[{'attributes':{'POSITION':0},'targets':[{'POSITION':1}]}],'extras':{'targetNames':['jawOpen']}}],"
+        "'meshes':[{'primitives':[{'attributes':{'POSITION':0},'targets':[{'POSITION':1}]}],'extras':{'targetNames':['"
+        "jawOpen']}}],"
         "'accessors':[{'bufferView':0,'componentType':5126,'count':3,'type':'VEC3','min':[0,0,0],'max':[1,1,0]},"
         "{'bufferView':1,'componentType':5126,'count':3,'type':'VEC3','min':[0,-0.5,0],'max':[0,0,0]}],"
-        "'bufferViews':[{'buffer':0,'byteLength':36},{'buffer':0,'byteOffset':36,'byteLength':36}],'buffers':[{'byteLength':104}]}";
+        "'bufferViews':[{'buffer':0,'byteLength':36},{'buffer':0,'byteOffset':36,'byteLength':36}],'buffers':[{'"
+        "byteLength':104}]}";
     FaRig *rig = rig_of_fixture(json, many_bin, sizeof many_bin, place("parents", 0, "in.glb"));
     const char *name[] = {"jawOpen"};
     FaClip *clip = NULL;
@@ -662,9 +766,9 @@ static void test_head_below_parents(void **state) {
 
 // --- rigs from elsewhere, sinks -----------------------------------------------------------------------------------
 
-static const char obj_text[] =
-    "v -0.1 -0.1 0\nv 0.1 -0.1 0\nv 0.1 0.1 0.02\nv -0.1 0.1 0\nv 0 0.15 0.05\nvt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\nvt 0.5 0.5\nvt 0.9 0.1\n"
-    "f 1/1 2/2 3/3 4/4\nf 3/6 5/5 4/4\n";
+static const char obj_text[] = "v -0.1 -0.1 0\nv 0.1 -0.1 0\nv 0.1 0.1 0.02\nv -0.1 0.1 0\nv 0 0.15 0.05\nvt 0 0\nvt 1 "
+                               "0\nvt 1 1\nvt 0 1\nvt 0.5 0.5\nvt 0.9 0.1\n"
+                               "f 1/1 2/2 3/3 4/4\nf 3/6 5/5 4/4\n";
 
 static void test_rig_of_obj(void **state) {
     (void)state;
@@ -753,11 +857,22 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_suite_round_trip), cmocka_unit_test(test_pack_buffers_and_images), cmocka_unit_test(test_glb_oddities),
-        cmocka_unit_test(test_suite_baked),      cmocka_unit_test(test_facecap),                 cmocka_unit_test(test_bake_again),
-        cmocka_unit_test(test_within_span),      cmocka_unit_test(test_everything_goes_along),   cmocka_unit_test(test_from_nothing),
-        cmocka_unit_test(test_other_clip),       cmocka_unit_test(test_head_below_parents),      cmocka_unit_test(test_rig_of_obj),
-        cmocka_unit_test(test_wrong_arguments),  cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_suite_round_trip),
+        cmocka_unit_test(test_pack_buffers_and_images),
+        cmocka_unit_test(test_glb_oddities),
+        cmocka_unit_test(test_suite_baked),
+        cmocka_unit_test(test_facecap),
+        cmocka_unit_test(test_bake_again),
+        cmocka_unit_test(test_within_span),
+        cmocka_unit_test(test_everything_goes_along),
+        cmocka_unit_test(test_from_nothing),
+        cmocka_unit_test(test_other_clip),
+        cmocka_unit_test(test_head_only),
+        cmocka_unit_test(test_head_of_skin),
+        cmocka_unit_test(test_head_below_parents),
+        cmocka_unit_test(test_rig_of_obj),
+        cmocka_unit_test(test_wrong_arguments),
+        cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

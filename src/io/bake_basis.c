@@ -10,8 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double KEEP = 0.5;    // share of the goal that the basis may miss a frame by
-static const double STILL = 0.9;   // share of the goal within which a frame need not move at all
+static const double KEEP = 0.5;   // share of the goal that the basis may miss a frame by
+static const double STILL = 0.9;  // share of the goal within which a frame need not move at all
 
 FaCode fai_bake_progress(const FaBakeWork *w, const char *stage, double done, FaError *err) {
     if (!w->params->progress || w->params->progress(w->params->progress_user, stage, done)) return FA_OK;
@@ -26,7 +26,8 @@ FaCode fai_bake_read(FaBakeWork *w, int first, int count, FaError *err) {
             float l2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2];
             if (!isfinite(l2))
                 return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("frame %d, vertex %d", first + j, v),
-                               "check the frame's positions in the source", "a position is not a number, or far too large");
+                               "check the frame's positions in the source",
+                               "a position is not a number, or far too large");
             if (l2 > w->span2[v]) w->span2[v] = l2;
         }
         fai_stack_set(&w->frames, j, w->frame);
@@ -43,7 +44,8 @@ FaCode fai_bake_rows(FaBakeWork *w, const float *coef, int n, int first, int cou
     }
     for (int i = 0; i < n; i++)
         for (int j = 0; j < count; j++)
-            w->rows[(size_t)j * (size_t)n + (size_t)i] = scale * coef[(size_t)i * (size_t)w->nframe + (size_t)(first + j)];
+            w->rows[(size_t)j * (size_t)n + (size_t)i] =
+                scale * coef[(size_t)i * (size_t)w->nframe + (size_t)(first + j)];
     return FA_OK;
 }
 
@@ -146,7 +148,8 @@ void fai_bake_centre(int n, int nframe, const float *coef, double *mean, float *
         double sum = 0;
         for (int f = 0; f < nframe; f++) sum += (double)row[f];
         mean[i] = sum / nframe;
-        for (int f = 0; f < nframe; f++) centred[(size_t)i * (size_t)nframe + (size_t)f] = (float)((double)row[f] - mean[i]);
+        for (int f = 0; f < nframe; f++)
+            centred[(size_t)i * (size_t)nframe + (size_t)f] = (float)((double)row[f] - mean[i]);
     }
 }
 
@@ -200,7 +203,10 @@ static FaCode to_principal_axes(FaBakeWork *w, int keep, FaError *err) {
     return rc;
 }
 
-typedef struct Keyed { float key; int index; } Keyed;
+typedef struct Keyed {
+    float key;
+    int index;
+} Keyed;
 static int by_key(const void *a, const void *b) {
     const Keyed *x = a, *y = b;
     return x->key != y->key ? (x->key < y->key) - (x->key > y->key) : x->index - y->index;
@@ -258,8 +264,8 @@ static FaCode take_block(FaBakeWork *w, int first, int count, Fresh *s, FaError 
     if (after <= reach || before <= (float)STILL * w->goal) return FA_OK;
     FA_TRY(find_directions(w, count, reach, s, &found, err));
     if (w->nbasis + found > limit) {
-        // more than there is room for: the weakest of what was seen so far must go, and more of it than there must, since
-        // telling which takes long
+        // more than there is room for: the weakest of what was seen so far must go, and more of it than there must,
+        // since telling which takes long
         FA_TRY(to_principal_axes(w, FA_MAX(limit - limit / 4 - found, 0), err));
         found = FA_MIN(found, limit - w->nbasis);
     }
@@ -272,7 +278,8 @@ static FaCode take_block(FaBakeWork *w, int first, int count, Fresh *s, FaError 
 
 FaCode fai_bake_basis(FaBakeWork *w, FaError *err) {
     size_t b = (size_t)w->block, room = (size_t)basis_limit(w) + b;
-    Fresh s = {FA_NEW(b * b, double), FA_NEW(b * b, double), FA_NEW(b, double), FA_NEW(room * b, double), FA_NEW(b * b, float), FA_NEW(b + 1, float)};
+    Fresh s = {FA_NEW(b * b, double),    FA_NEW(b * b, double), FA_NEW(b, double),
+               FA_NEW(room * b, double), FA_NEW(b * b, float),  FA_NEW(b + 1, float)};
     FaCode rc = s.g && s.v && s.lambda && s.c && s.max2 && s.d ? FA_OK : FA_FAIL_MEMORY(err);
     for (int f = 0; f < w->nframe && rc >= 0; f += w->block) {
         int count = FA_MIN(w->block, w->nframe - f);

@@ -8,12 +8,13 @@
 //     U' <- the part of U + F - L beyond the ball;   M <- L + 2 U' - U;   U <- U'
 //
 // with k lowered step by step as long as a meeting point is found. The rank constraint is not convex: nothing promises
-// the least k, and every result is checked on all vertices later. Measured on simulated faces, this needs less than half
-// the components of a truncation for the same largest error.
+// the least k, and every result is checked on all vertices later. Measured on simulated faces, this needs less than
+// half the components of a truncation for the same largest error.
 //
 // Based on: Boyd et al., Distributed Optimization and Statistical Learning via the Alternating Direction Method of
 // Multipliers, the sections on feasibility problems and on nonconvex ones.
-// The iteration runs on a sample of the vertices (errors are smooth), in coefficients of a basis that is orthonormal there.
+// The iteration runs on a sample of the vertices (errors are smooth), in coefficients of a basis that is orthonormal
+// there.
 #include "io/bake_work.h"
 #include "math/dense.h"
 
@@ -26,23 +27,23 @@ static const float ACCEPT = 0.97f;  // of the goal; what the sample does not see
 
 typedef struct Shrink {
     FaBakeWork *w;
-    int nv, r, nframe;   // vertices of the sample, rank of the basis there
-    FaStack frames;      // the frames at the sample                                          (nframe)
-    FaStack dual;        // U                                                                 (nframe)
-    FaStack basis;       // orthonormal on the sample                                         (r)
-    FaStack parts;       // candidates for components                                         (r)
-    FaStack chosen;      // the k of them that reach furthest, then the mean                  (r + 1)
-    FaStack rest;        // F - L of a slice of frames                                        (SLICE)
-    double *to, *back;   // coefficients: from w->basis to the sample's, and back             (r x m, m x r)
-    float *x;            // M                                                                 (r x nframe)
-    float *y;            // coefficients of the candidates                                    (r x nframe)
-    float *low;          // L                                                                 (r x nframe)
-    float *best;         // L of the best rank so far                                         (r x nframe)
-    float *c;            // coefficients of a slice, frame by frame                           (SLICE x (r + 1))
-    double *d;           //                                                                   (r x SLICE)
-    double *v, *mean;    // principal axes of M, its mean                                     (r x r, r)
-    double *pick;        // the chosen rows of v                                              (r x r)
-    int *order;          //                                                                   (r)
+    int nv, r, nframe;  // vertices of the sample, rank of the basis there
+    FaStack frames;     // the frames at the sample                                          (nframe)
+    FaStack dual;       // U                                                                 (nframe)
+    FaStack basis;      // orthonormal on the sample                                         (r)
+    FaStack parts;      // candidates for components                                         (r)
+    FaStack chosen;     // the k of them that reach furthest, then the mean                  (r + 1)
+    FaStack rest;       // F - L of a slice of frames                                        (SLICE)
+    double *to, *back;  // coefficients: from w->basis to the sample's, and back             (r x m, m x r)
+    float *x;           // M                                                                 (r x nframe)
+    float *y;           // coefficients of the candidates                                    (r x nframe)
+    float *low;         // L                                                                 (r x nframe)
+    float *best;        // L of the best rank so far                                         (r x nframe)
+    float *c;           // coefficients of a slice, frame by frame                           (SLICE x (r + 1))
+    double *d;          //                                                                   (r x SLICE)
+    double *v, *mean;   // principal axes of M, its mean                                     (r x r, r)
+    double *pick;       // the chosen rows of v                                              (r x r)
+    int *order;         //                                                                   (r)
 } Shrink;
 
 static void shrink_free(Shrink *s) {
@@ -141,7 +142,10 @@ static FaCode shrink_init(Shrink *s, FaBakeWork *w, int nsample, const int *samp
 
 // --- L: the components that reach furthest ------------------------------------------------------------------------
 
-typedef struct Reach { float key; int index; } Reach;
+typedef struct Reach {
+    float key;
+    int index;
+} Reach;
 static int further(const void *a, const void *b) {
     const Reach *x = a, *y = b;
     return x->key != y->key ? (x->key < y->key) - (x->key > y->key) : x->index - y->index;
@@ -253,7 +257,8 @@ static FaCode try_rank(Shrink *s, int k, bool *done, FaError *err) {
         past[it++] = now;
         if (hopeless) break;
     }
-    fai_log(FA_LOG_DEBUG, "bake", -1, "%d components on %d vertices: %s after %d steps, %.4f mm", k, s->nv, *done ? "yes" : "no", it, (double)now * 1e3);
+    fai_log(FA_LOG_DEBUG, "bake", -1, "%d components on %d vertices: %s after %d steps, %.4f mm", k, s->nv,
+            *done ? "yes" : "no", it, (double)now * 1e3);
     if (*done) memcpy(s->best, s->low, all * sizeof *s->low);
     return FA_OK;
 }
@@ -291,7 +296,8 @@ static FaCode descend(Shrink *s, int from, int *rank, bool *found, FaError *err)
     return FA_OK;
 }
 
-FaCode fai_bake_shrink(FaBakeWork *w, int nsample, const int *sample, int from, bool lower, float *coef, int *rank, FaError *err) {
+FaCode fai_bake_shrink(FaBakeWork *w, int nsample, const int *sample, int from, bool lower, float *coef, int *rank,
+                       FaError *err) {
     *rank = 0;
     Shrink s;
     FaCode rc = shrink_init(&s, w, nsample, sample, err);
@@ -304,8 +310,10 @@ FaCode fai_bake_shrink(FaBakeWork *w, int nsample, const int *sample, int from, 
             rc = try_rank(&s, FA_MIN(from, s.r), &found, err);
             if (found) *rank = from;
         }
-        if (rc >= 0 && found) fai_mix_rows(w->nbasis, s.r, (size_t)w->nframe, s.back, s.best, coef);
-        else if (rc >= 0 && lower) fai_bake_leading(w, from, coef);
+        if (rc >= 0 && found)
+            fai_mix_rows(w->nbasis, s.r, (size_t)w->nframe, s.back, s.best, coef);
+        else if (rc >= 0 && lower)
+            fai_bake_leading(w, from, coef);
     }
     shrink_free(&s);
     return rc;

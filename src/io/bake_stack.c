@@ -16,11 +16,11 @@ enum { LANES = 8, VERTS = FA_STACK_VERTS, BLOCK = FA_STACK_BLOCK, PANEL = FA_STA
 #define load(p) (*(const V8 *)(p))
 #define store(p, v) (*(V8 *)(p) = (v))
 #define splat(v) ((V8){(v), (v), (v), (v), (v), (v), (v), (v)})
-#define raise_to(m, v)                                 \
-    do {                                               \
-        V8 v_ = (v);                                   \
-        I8 mask_ = (I8)(v_ > (m));                     \
-        (m) = (V8)(((I8)v_ & mask_) | ((I8)(m) & ~mask_)); \
+#define raise_to(m, v)                                                                                                 \
+    do {                                                                                                               \
+        V8 v_ = (v);                                                                                                   \
+        I8 mask_ = (I8)(v_ > (m));                                                                                     \
+        (m) = (V8)(((I8)v_ & mask_) | ((I8)(m) & ~mask_));                                                             \
     } while (0)
 #define length2(x, y, z) ((x) * (x) + (y) * (y) + (z) * (z))
 
@@ -288,7 +288,8 @@ INLINE void watch_tile(float *y, int ny, const float *x, int nx, const float *co
 
 INLINE void raise_to_block(float *max2, const float *p) {
     V8 m = load(max2);
-    for (int i = 0; i < VERTS; i += LANES) raise_to(m, length2(load(p + i), load(p + VERTS + i), load(p + 2 * VERTS + i)));
+    for (int i = 0; i < VERTS; i += LANES)
+        raise_to(m, length2(load(p + i), load(p + VERTS + i), load(p + 2 * VERTS + i)));
     store(max2, m);
 }
 
@@ -346,7 +347,8 @@ INLINE void mix_body(const Mix *d, int begin, int end, float *copy) {
             const float *x = copy + (size_t)j * BLOCK;
             int nx = FA_MIN(PANEL, d->n - j), i = 0;
             size_t ld = (size_t)d->n;
-            for (; i + 4 <= d->k; i += 4) add_tile(block_of(d->s, i, block), 4, x, nx, d->coef + (size_t)i * ld + j, ld);
+            for (; i + 4 <= d->k; i += 4)
+                add_tile(block_of(d->s, i, block), 4, x, nx, d->coef + (size_t)i * ld + j, ld);
             for (; i < d->k; i++) add_tile(block_of(d->s, i, block), 1, x, nx, d->coef + (size_t)i * ld + j, ld);
         }
     }
@@ -374,9 +376,9 @@ typedef struct Peaks {
     FaStack *s, *dual;  // dual NULL: measure only
     int n, first;
     float reach;
-    float *max2;   // per task, n
-    int *vert;     // per task, n
-    double *sum;   // per task
+    float *max2;  // per task, n
+    int *vert;    // per task, n
+    double *sum;  // per task
 } Peaks;
 
 // one block of e and its dual, see fai_stack_reflect
@@ -415,8 +417,10 @@ INLINE void peaks_body(const Peaks *d, int begin, int end, float *max2, int *ver
             }
             if (!d->dual) continue;
             float *q = block_of(d->dual, d->first + i, block);
-            if (m > d->reach * d->reach || !all_zero(q, BLOCK)) reflect_block(p, q, d->reach);
-            else memset(p, 0, BLOCK * sizeof(float));  // nearly everywhere
+            if (m > d->reach * d->reach || !all_zero(q, BLOCK))
+                reflect_block(p, q, d->reach);
+            else
+                memset(p, 0, BLOCK * sizeof(float));  // nearly everywhere
         }
     }
 }

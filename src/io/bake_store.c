@@ -7,26 +7,26 @@
 #include <stdlib.h>
 
 enum { VERTS = FA_STACK_VERTS, FIT_STEPS = 12 };
-static const float STILL = 0.9f;    // share of the goal: a vertex that never leaves this is not moved at all
-static const float DROP = 0.06f;    // share of the goal that entries left out may add up to at a vertex
-static const float BALL = 0.93f;    // where the weights aim
-static const float ACCEPT = 0.99f;  // and what they must reach; rounding needs the rest
-static const float HOPELESS = 1.3f; // beyond this, other weights alone have not been seen to help
+static const float STILL = 0.9f;     // share of the goal: a vertex that never leaves this is not moved at all
+static const float DROP = 0.06f;     // share of the goal that entries left out may add up to at a vertex
+static const float BALL = 0.93f;     // where the weights aim
+static const float ACCEPT = 0.99f;   // and what they must reach; rounding needs the rest
+static const float HOPELESS = 1.3f;  // beyond this, other weights alone have not been seen to help
 
 // frame f = offset + sum over i of z[i * nframe + f] part_i
 typedef struct Model {
     FaBakeWork *w;
     int k;
-    FaStack part;     // (k)
-    FaStack offset;   // (1)
-    FaStack dual;     // of a block's frames that are fitted again                           (block)
-    float *z;         // (k x nframe)
-    float *half;      // largest |z| of each                                                 (k)
-    double *chol;     // Cholesky factor of the parts' Gram matrix, lower                    (k x k)
-    double *d;        // (k x block)
-    float *step;      // change of weights of the frames that are fitted again, and the best (2 x block x k)
-    char *missed;     // vertices that stayed too far away                                   (nvert)
-    bool any, ok;     // take the result as it comes; it is within the goal
+    FaStack part;    // (k)
+    FaStack offset;  // (1)
+    FaStack dual;    // of a block's frames that are fitted again                           (block)
+    float *z;        // (k x nframe)
+    float *half;     // largest |z| of each                                                 (k)
+    double *chol;    // Cholesky factor of the parts' Gram matrix, lower                    (k x k)
+    double *d;       // (k x block)
+    float *step;     // change of weights of the frames that are fitted again, and the best (2 x block x k)
+    char *missed;    // vertices that stayed too far away                                   (nvert)
+    bool any, ok;    // take the result as it comes; it is within the goal
 } Model;
 
 static void model_free(Model *m) {
@@ -76,7 +76,8 @@ static FaCode model_init(Model *m, FaBakeWork *w, const float *coef, int k, FaEr
     m->d = FA_NEW((size_t)k * (size_t)w->block, double);
     m->step = FA_NEW(2 * (size_t)k * (size_t)w->block, float);
     double *mean = FA_NEW(nb, double), *v = FA_NEW(nb * nb, double);
-    float *centred = FA_NEW(nb * n, float), *scratch = FA_NEW(FA_MAX((size_t)k, 1) * nb, float), *mid = FA_NEW(k, float);
+    float *centred = FA_NEW(nb * n, float), *scratch = FA_NEW(FA_MAX((size_t)k, 1) * nb, float),
+          *mid = FA_NEW(k, float);
     bool have = m->z && m->half && m->chol && m->d && m->step && mean && v && centred && scratch && mid;
     FaCode rc = have ? FA_OK : FA_FAIL_MEMORY(err);
     if (rc >= 0 && nb) {
@@ -105,7 +106,10 @@ static void set3(float *p, float x, float y, float z) {
     p[2 * VERTS] = z;
 }
 
-typedef struct Entry { float cost; int i; } Entry;
+typedef struct Entry {
+    float cost;
+    int i;
+} Entry;
 static int cheaper(const void *a, const void *b) {
     const Entry *x = a, *y = b;
     return x->cost != y->cost ? (x->cost > y->cost) - (x->cost < y->cost) : x->i - y->i;
@@ -157,8 +161,10 @@ static void factor(int n, double *a) {
             const double *rj = a + (size_t)j * (size_t)n;
             double sum = ri[j];
             for (int k = 0; k < j; k++) sum -= ri[k] * rj[k];
-            if (j < i) ri[j] = rj[j] > 0 ? sum / rj[j] : 0;
-            else ri[i] = sum > 1e-9 ? sqrt(sum) : 0;
+            if (j < i)
+                ri[j] = rj[j] > 0 ? sum / rj[j] : 0;
+            else
+                ri[i] = sum > 1e-9 ? sqrt(sum) : 0;
         }
     }
 }
@@ -177,7 +183,10 @@ static void solve(int n, const double *a, double *b, int stride) {
     }
 }
 
-typedef struct Solve { const Model *m; int q; } Solve;
+typedef struct Solve {
+    const Model *m;
+    int q;
+} Solve;
 static void solve_task(void *ctx, int begin, int end, int task) {
     (void)task;
     const Solve *s = ctx;
@@ -253,7 +262,6 @@ static FaCode fit_block(Model *m, int first, int count, FaError *err) {
     return FA_OK;
 }
 
-
 static FaCode fit_all(Model *m, FaError *err) {
     m->ok = true;
     FA_TRY(fai_stack_dots(&m->part, m->k, &m->part, m->k, m->chol, err));
@@ -287,8 +295,8 @@ static void apply(const double m[9], const float x[3], double scale, float y[3])
 
 // Append target t = scale * field (a stack's vector, scattered) in the file's coordinates, and put what the file will
 // give back into that vector. x: scratch (nvert x 3).
-static FaCode store_target(FaBake *b, int t, FaStack *s, int i, double scale, const double local[9], const double inverse[9],
-                           int *room, float *x, FaError *err) {
+static FaCode store_target(FaBake *b, int t, FaStack *s, int i, double scale, const double local[9],
+                           const double inverse[9], int *room, float *x, FaError *err) {
     fai_stack_get(s, i, x);
     int n = b->first[t];
     for (int v = 0; v < b->nvert; v++) {
@@ -297,7 +305,8 @@ static FaCode store_target(FaBake *b, int t, FaStack *s, int i, double scale, co
         apply(local, d, 1, p);
         if (d[0] == 0 && d[1] == 0 && d[2] == 0) continue;
         if (n >= *room || !b->row) {
-            if (n > INT32_MAX / 3 - b->nvert) return FA_FAIL(err, FA_E_LIMIT, NULL, "allow a larger error", "too many entries");
+            if (n > INT32_MAX / 3 - b->nvert)
+                return FA_FAIL(err, FA_E_LIMIT, NULL, "allow a larger error", "too many entries");
             int want = *room + *room / 2 + b->nvert;
             int *row = fai_resize(b->row, (size_t)want * sizeof *row);
             if (row) b->row = row;
@@ -331,8 +340,8 @@ static void find_ranges(Model *m, float *low, float *range) {
 }
 
 // Weights from 0 to 1: each part is scaled by the range of its weight. The offset becomes the first target, the parts
-// follow; what has no entry or does not move is dropped. Afterwards m->offset and m->part (m->k of them) hold the targets
-// as an engine will see them.
+// follow; what has no entry or does not move is dropped. Afterwards m->offset and m->part (m->k of them) hold the
+// targets as an engine will see them.
 static FaCode store(Model *m, FaBake *b, FaError *err) {
     FaBakeWork *w = m->w;
     static const double one[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
@@ -351,7 +360,8 @@ static FaCode store(Model *m, FaBake *b, FaError *err) {
     for (int i = -1; i < m->k; i++) {
         if (i >= 0 && !(range[i] > 0)) continue;
         FaStack *s = i < 0 ? &m->offset : &m->part;
-        FA_TRY_GOTO(done, rc, store_target(b, t, s, FA_MAX(i, 0), i < 0 ? 1 : (double)range[i], local, inverse, &room, x, err));
+        FA_TRY_GOTO(done, rc,
+                    store_target(b, t, s, FA_MAX(i, 0), i < 0 ? 1 : (double)range[i], local, inverse, &room, x, err));
         if (b->first[t + 1] == b->first[t]) continue;
         for (size_t f = 0; f < n; f++) {
             double u = i < 0 ? 1 : ((double)m->z[(size_t)i * n + f] - (double)low[i]) / (double)range[i];
@@ -425,8 +435,10 @@ FaCode fai_bake_store(FaBakeWork *w, const float *coef, int rank, bool any, char
         } else {
             rc = FA_FAIL_MEMORY(err);
         }
-        if (rc >= 0 && (any || b->max_error <= w->params->max_error)) *bake = b;
-        else fai_bake_free(b);
+        if (rc >= 0 && (any || b->max_error <= w->params->max_error))
+            *bake = b;
+        else
+            fai_bake_free(b);
     }
     model_free(&m);
     return rc;

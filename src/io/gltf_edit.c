@@ -7,20 +7,24 @@ typedef struct Edit {
     const FaGltf *doc;
     const FaRig *rig;
     const FaGltfMotion *motion;
-    int nuser;        // targets that stay
-    int nbake;        // targets that are new
-    int nold;         // targets before
-    int node;         // the one that shows the face; made if there was none
-    int first_gone;   // accessors from here on go with an earlier bake; naccessor of the source where none do
-    int *moved;       // where they are needed still: their new number, -1 = not copied yet    (naccessor - first_gone)
-    int input;        // accessor of the new key times
-    int anim;         // the animation that plays them, -1 = none
-    bool *played;     // its channels that do                                                   (channels of anim)
-    bool *taken;      // animations that make up the face's motion so far                       (nanim)
-    bool *still;      // nodes whose motion goes: the carrier of the face and those above it    (nnode)
+    int nuser;       // targets that stay
+    int nbake;       // targets that are new
+    int nold;        // targets before
+    int node;        // the one that shows the face; made if there was none
+    int first_gone;  // accessors from here on go with an earlier bake; naccessor of the source where none do
+    int *moved;      // where they are needed still: their new number, -1 = not copied yet    (naccessor - first_gone)
+    int input;       // accessor of the new key times
+    int anim;        // the animation that plays them, -1 = none
+    bool *played;    // its channels that do                                                   (channels of anim)
+    int *sampler;    // number of each animation's first sampler among all                     (nanim + 1)
+    bool *settled;   // samplers that hold new numbers                                          (sampler[nanim])
+    bool *taken;     // animations that make up the face's motion so far                       (nanim)
+    bool *still;     // nodes whose motion goes: the carrier of the face and those above it    (nnode)
 } Edit;
 
-static FaJson *element(const Edit *e, const char *array, int i) { return fai_json_at(fai_json_get(e->out.root, array), i); }
+static FaJson *element(const Edit *e, const char *array, int i) {
+    return fai_json_at(fai_json_get(e->out.root, array), i);
+}
 
 // --- names of baked targets ---------------------------------------------------------------------------------------
 
@@ -47,7 +51,8 @@ int fai_gltf_user_targets(const FaGltf *doc) {
 
 static bool pair_of(const FaJson *object, const char *key, int64_t out[2]) {
     double v[2];
-    if (fai_json_nums(object, key, 2, v, NULL, NULL) < 0 || !(v[0] >= 0 && v[1] >= 0 && v[0] < 1e15 && v[1] < 1e15)) return false;
+    if (fai_json_nums(object, key, 2, v, NULL, NULL) < 0 || !(v[0] >= 0 && v[1] >= 0 && v[0] < 1e15 && v[1] < 1e15))
+        return false;
     out[0] = (int64_t)v[0];
     out[1] = (int64_t)v[1];
     return true;
@@ -76,7 +81,8 @@ static bool geometry_refers(const Edit *e, int first) {
     for (int m = 0; m < doc->nmesh; m++)
         for (int p = 0; p < doc->mesh[m].nprim; p++) {
             const FaJson *prim = doc->mesh[m].prim[p].json, *targets = fai_json_get(prim, "targets");
-            if (doc->mesh[m].prim[p].indices >= first || refers_to_accessors(fai_json_get(prim, "attributes"), first)) return true;
+            if (doc->mesh[m].prim[p].indices >= first || refers_to_accessors(fai_json_get(prim, "attributes"), first))
+                return true;
             int i = 0;
             for (const FaJson *t = targets ? targets->first : NULL; t; t = t->next, i++)
                 if ((m != doc->face.mesh || i < e->nuser) && refers_to_accessors(t, first)) return true;
@@ -90,7 +96,8 @@ static bool geometry_refers(const Edit *e, int first) {
 static void forget_earlier(Edit *e) {
     const FaGltf *doc = e->doc;
     FaGltfOut *out = &e->out;
-    const FaJson *record = fai_json_get(fai_json_get(fai_json_get(fai_json_get(doc->json->root, "asset"), "extras"), "fascia"), "added");
+    const FaJson *record =
+        fai_json_get(fai_json_get(fai_json_get(fai_json_get(doc->json->root, "asset"), "extras"), "fascia"), "added");
     const FaJson *accessors = fai_json_get(doc->json->root, "accessors");
     int64_t a[2], v[2], bytes[2], buffer;
     if (!pair_of(record, "accessors", a) || !pair_of(record, "bufferViews", v) || !pair_of(record, "bytes", bytes) ||
@@ -126,7 +133,8 @@ static FaCode rescue(Edit *e, int accessor, int *now, FaError *err) {
         float *x = FA_NEW((size_t)a->count * (size_t)a->width, float);
         if (!x) return FA_FAIL_MEMORY(err);
         FaCode rc = fai_gltf_floats(e->doc, accessor, x, err);
-        if (rc >= 0) *moved = fai_out_floats(&e->out, x, a->count, FA_MIN(a->width, 4), fai_json_get(a->json, "min") != NULL);
+        if (rc >= 0)
+            *moved = fai_out_floats(&e->out, x, a->count, FA_MIN(a->width, 4), fai_json_get(a->json, "min") != NULL);
         fa_free(x);
         FA_TRY(rc);
     }
@@ -183,7 +191,8 @@ static Keys keys_of(const Edit *e, const FaGltfPrim *p) {
     return k;
 }
 
-// The list of targets of one primitive: the user's, filled up, then the baked ones (accessor: their positions, or NULL).
+// The list of targets of one primitive: the user's, filled up, then the baked ones (accessor: their positions, or
+// NULL).
 static void write_targets(Edit *e, int prim, const int *accessor, int count) {
     const FaGltfPrim *p = &e->doc->mesh[e->doc->face.mesh].prim[prim];
     FaGltfOut *out = &e->out;
@@ -197,7 +206,8 @@ static void write_targets(Edit *e, int prim, const int *accessor, int count) {
         for (int k = 0; k < keys.n; k++) {
             if (fai_json_get(target, keys.name[k])) continue;
             bool baked = t >= e->nuser && accessor && !strcmp(keys.name[k], "POSITION");
-            fai_out_int(out, target, keys.name[k], baked ? accessor[t - e->nuser] : fai_out_zeros(out, count, keys.width[k]));
+            fai_out_int(out, target, keys.name[k],
+                        baked ? accessor[t - e->nuser] : fai_out_zeros(out, count, keys.width[k]));
         }
     }
 }
@@ -280,7 +290,8 @@ static FaCode widen(Edit *e, const FaGltfSampler *s, int *accessor, FaError *err
     const FaGltf *doc = e->doc;
     int rows = doc->accessor[s->input].count * (s->interp == FA_GLTF_CUBIC ? 3 : 1), width = e->nuser + e->nbake;
     if ((int64_t)rows * width > INT32_MAX)
-        return FA_FAIL(err, FA_E_LIMIT, fai_json_path(s->json).text, "allow fewer targets", "an animation would have too many weights");
+        return FA_FAIL(err, FA_E_LIMIT, fai_json_path(s->json).text, "allow fewer targets",
+                       "an animation would have too many weights");
     float *old = FA_NEW((size_t)rows * (size_t)e->nold, float), *x = FA_NEW((size_t)rows * (size_t)width, float);
     FaCode rc = old && x ? fai_gltf_floats(doc, s->output, old, err) : FA_FAIL_MEMORY(err);
     if (rc >= 0) {
@@ -305,7 +316,10 @@ static FaJson *own_sampler(Edit *e, int anim, int channel) {
     FaJson *json = element(e, "animations", anim), *samplers = fai_json_get(json, "samplers");
     int s = a->channel[channel].sampler, users = 0;
     for (int i = 0; i < a->nchannel; i++) users += a->channel[i].sampler == s;
-    if (users == 1) return fai_json_at(samplers, s);
+    if (users == 1) {
+        e->settled[e->sampler[anim] + s] = true;
+        return fai_json_at(samplers, s);
+    }
     FaJson *copy = fai_json_append(out->json, samplers, fai_json_copy(out->json, fai_json_at(samplers, s)));
     out->failed |= !copy;
     fai_out_int(out, fai_json_at(fai_json_get(json, "channels"), channel), "sampler", fai_json_count(samplers) - 1);
@@ -339,7 +353,8 @@ static FaCode pick_animation(Edit *e, FaError *err) {
     const FaGltf *doc = e->doc;
     for (int i = 0; i < doc->nanim; i++)
         for (int c = 0; e->taken[i] && c < doc->anim[i].nchannel; c++)
-            if (doc->anim[i].channel[c].path == FA_GLTF_WEIGHTS && doc->anim[i].channel[c].node == doc->face.node) e->anim = i;
+            if (doc->anim[i].channel[c].path == FA_GLTF_WEIGHTS && doc->anim[i].channel[c].node == doc->face.node)
+                e->anim = i;
     if (e->anim < 0) {
         FaJson *list = fai_out_array(&e->out, e->out.root, "animations");
         e->anim = fai_json_count(list);
@@ -349,13 +364,30 @@ static FaCode pick_animation(Edit *e, FaError *err) {
     return e->played ? FA_OK : FA_FAIL_MEMORY(err);
 }
 
-// Channels that go: weights where no target is left, and the head's old motion. On a skinned mesh the carrier is a joint,
-// and what is above it is a body: that keeps its motion.
+// Channels that go: weights where no target is left, and the head's old motion. On a skinned mesh the carrier is a
+// joint, and what is above it is a body: that keeps its motion.
 static bool goes(const Edit *e, int anim, int channel) {
-    if (anim >= e->doc->nanim || channel >= e->doc->anim[anim].nchannel || (anim == e->anim && e->played[channel])) return false;
+    if (anim >= e->doc->nanim || channel >= e->doc->anim[anim].nchannel || (anim == e->anim && e->played[channel]))
+        return false;
     const FaGltfChannel *c = &e->doc->anim[anim].channel[channel];
     if (is_face_weights(e, c)) return !(e->nuser + e->nbake);
-    return e->taken[anim] && c->node >= 0 && c->path != FA_GLTF_OTHER && c->path != FA_GLTF_WEIGHTS && e->still[c->node];
+    return e->taken[anim] && c->node >= 0 && c->path != FA_GLTF_OTHER && c->path != FA_GLTF_WEIGHTS &&
+           e->still[c->node];
+}
+
+// Samplers that nothing plays any more, and that go: those of channels that go, and those whose data do.
+static bool sampler_goes(const Edit *e, int anim, int sampler) {
+    if (anim >= e->doc->nanim || sampler >= e->doc->anim[anim].nsampler) return false;
+    const FaJson *channels = fai_json_get(element(e, "animations", anim), "channels");
+    const FaGltfSampler *s = &e->doc->anim[anim].sampler[sampler];
+    bool was_played = s->input >= e->first_gone || s->output >= e->first_gone;
+    int i = 0;
+    for (const FaJson *c = channels ? channels->first : NULL; c; c = c->next, i++) {
+        bool plays = fai_json_get(c, "sampler")->number == sampler, gone = goes(e, anim, i);
+        if (plays && !gone) return false;
+        was_played |= plays;
+    }
+    return was_played;
 }
 
 // Every other animation of the mesh: as many weights per key as there are targets now.
@@ -366,43 +398,92 @@ static FaCode change_others(Edit *e, FaError *err) {
             const FaGltfChannel *ch = &doc->anim[a].channel[c];
             const FaGltfSampler *s = &doc->anim[a].sampler[ch->sampler];
             bool widens = is_face_weights(e, ch) && e->nold != e->nuser + e->nbake;
-            if ((a == e->anim && e->played[c]) || goes(e, a, c) || (!widens && s->input < e->first_gone && s->output < e->first_gone)) continue;
+            if ((a == e->anim && e->played[c]) || goes(e, a, c) ||
+                (!widens && s->input < e->first_gone && s->output < e->first_gone))
+                continue;
             int input, output = 0;
             FA_TRY(rescue(e, s->input, &input, err));
-            if (widens) FA_TRY(widen(e, s, &output, err));
-            else FA_TRY(rescue(e, s->output, &output, err));
+            if (widens)
+                FA_TRY(widen(e, s, &output, err));
+            else
+                FA_TRY(rescue(e, s->output, &output, err));
             set_sampler(&e->out, own_sampler(e, a, c), input, output);
         }
     }
+    // samplers that several channels share have been copied for them; the original must not be left with what is gone
+    for (int a = 0; a < doc->nanim; a++)
+        for (int k = 0; k < doc->anim[a].nsampler; k++) {
+            const FaGltfSampler *s = &doc->anim[a].sampler[k];
+            if (s->input < e->first_gone && s->output < e->first_gone) continue;
+            if (e->settled[e->sampler[a] + k] || sampler_goes(e, a, k)) continue;
+            int input, output;
+            FA_TRY(rescue(e, s->input, &input, err));
+            FA_TRY(rescue(e, s->output, &output, err));
+            set_sampler(&e->out, fai_json_at(fai_json_get(element(e, "animations", a), "samplers"), k), input, output);
+        }
     return FA_OK;
 }
 
-// Take them out, and animations that have no channel left.
+// An animation without the channels and samplers that go; NULL where no channel is left.
+static FaJson *without(Edit *e, const FaJson *old, int anim) {
+    FaGltfOut *out = &e->out;
+    FaJson *copy = fai_json_copy(out->json, old), *channels = fai_json_new_array(out->json),
+           *samplers = fai_json_new_array(out->json);
+    const FaJson *list = fai_json_get(old, "samplers");
+    int *number = FA_NEW(fai_json_count(list), int), i = 0;
+    if (!copy || !channels || !samplers || !number) {
+        out->failed = true;
+        fa_free(number);
+        return NULL;
+    }
+    for (const FaJson *s = list ? list->first : NULL; s; s = s->next, i++) {
+        number[i] = samplers->count;
+        if (!sampler_goes(e, anim, i))
+            out->failed |= !fai_json_append(out->json, samplers, fai_json_copy(out->json, s));
+    }
+    list = fai_json_get(old, "channels");
+    i = 0;
+    for (const FaJson *c = list ? list->first : NULL; c; c = c->next, i++) {
+        if (goes(e, anim, i)) continue;
+        FaJson *kept = fai_json_append(out->json, channels, fai_json_copy(out->json, c));
+        int s = kept ? (int)fai_json_get(kept, "sampler")->number : 0;
+        out->failed |= !kept;
+        if (kept && number[s] != s) fai_out_int(out, kept, "sampler", number[s]);
+    }
+    fa_free(number);
+    if (!channels->count) return NULL;
+    out->failed |=
+        !fai_json_set(out->json, copy, "channels", channels) || !fai_json_set(out->json, copy, "samplers", samplers);
+    return copy;
+}
+
+static bool loses_something(const Edit *e, const FaJson *anim, int number) {
+    int channels = fai_json_count(fai_json_get(anim, "channels")),
+        samplers = fai_json_count(fai_json_get(anim, "samplers"));
+    bool any = !channels, gone = e->first_gone < e->doc->naccessor;
+    for (int c = 0; c < channels; c++) any |= goes(e, number, c);
+    for (int s = 0; s < samplers && gone && !any; s++) any = sampler_goes(e, number, s);
+    return any;
+}
+
+// Take out what goes, and animations that have no channel left.
 static void drop_channels(Edit *e) {
     FaGltfOut *out = &e->out;
     FaJson *old = fai_json_get(out->root, "animations"), *kept = fai_json_new_array(out->json);
     bool any = false;
     int i = 0;
-    for (FaJson *a = old ? old->first : NULL; a; a = a->next, i++) {
-        int n = fai_json_count(fai_json_get(a, "channels"));
-        any |= !n;
-        for (int c = 0; c < n; c++) any |= goes(e, i, c);
-    }
+    for (FaJson *a = old ? old->first : NULL; a; a = a->next, i++) any |= loses_something(e, a, i);
     if (!any) return;
+    out->failed |= !kept;
     i = 0;
     for (FaJson *a = old->first; a && kept; a = a->next, i++) {
-        FaJson *anim = fai_json_copy(out->json, a), *channels = fai_json_new_array(out->json);
-        const FaJson *list = fai_json_get(anim, "channels");
-        int c = 0;
-        for (const FaJson *ch = list ? list->first : NULL; ch && channels; ch = ch->next, c++)
-            if (!goes(e, i, c)) out->failed |= !fai_json_append(out->json, channels, fai_json_copy(out->json, ch));
-        if (!fai_json_count(channels)) continue;
-        out->failed |= !fai_json_set(out->json, anim, "channels", channels);
-        out->failed |= !fai_json_append(out->json, kept, anim);
+        FaJson *anim = loses_something(e, a, i) ? without(e, a, i) : fai_json_copy(out->json, a);
+        if (anim) out->failed |= !fai_json_append(out->json, kept, anim);
     }
-    out->failed |= !kept;
-    if (!fai_json_count(kept)) fai_json_remove(out->root, "animations");
-    else out->failed |= !fai_json_set(out->json, out->root, "animations", kept);
+    if (!fai_json_count(kept))
+        fai_json_remove(out->root, "animations");
+    else
+        out->failed |= !fai_json_set(out->json, out->root, "animations", kept);
 }
 
 // Which animations and nodes that is about.
@@ -410,9 +491,14 @@ static FaCode look_around(Edit *e, FaError *err) {
     const FaGltf *doc = e->doc;
     e->taken = FA_NEW(doc->nanim, bool);
     e->still = FA_NEW(doc->nnode, bool);
-    if (!e->taken || !e->still) return FA_FAIL_MEMORY(err);
+    e->sampler = FA_NEW((size_t)doc->nanim + 1, int);
+    if (!e->taken || !e->still || !e->sampler) return FA_FAIL_MEMORY(err);
+    for (int i = 0; i < doc->nanim; i++) e->sampler[i + 1] = e->sampler[i] + doc->anim[i].nsampler;
+    e->settled = FA_NEW(e->sampler[doc->nanim], bool);
+    if (!e->settled) return FA_FAIL_MEMORY(err);
     bool skinned = doc->face.carrier != doc->face.node;
-    for (int n = e->motion->new_head && !skinned ? doc->face.carrier : -1; n >= 0; n = doc->node[n].parent) e->still[n] = true;
+    for (int n = e->motion->new_head && !skinned ? doc->face.carrier : -1; n >= 0; n = doc->node[n].parent)
+        e->still[n] = true;
     return fai_gltf_clip_anims(doc, e->taken, &e->anim, err);
 }
 
@@ -420,7 +506,8 @@ static FaCode play_weights(Edit *e, FaError *err) {
     const FaGltfMotion *m = e->motion;
     size_t nuser = (size_t)e->nuser, nbake = (size_t)e->nbake, width = nuser + nbake;
     if ((int64_t)m->nframe * (int64_t)width > INT32_MAX)
-        return FA_FAIL(err, FA_E_LIMIT, NULL, "bake fewer frames, or allow fewer targets", "an animation would have too many weights");
+        return FA_FAIL(err, FA_E_LIMIT, NULL, "bake fewer frames, or allow fewer targets",
+                       "an animation would have too many weights");
     float *x = FA_NEW((size_t)m->nframe * width, float);
     if (!x) return FA_FAIL_MEMORY(err);
     for (size_t f = 0; f < (size_t)m->nframe; f++) {
@@ -438,7 +525,8 @@ static FaCode play_head(Edit *e, FaError *err) {
     size_t n = (size_t)m->nframe;
     float *t = FA_NEW(3 * n, float), *r = FA_NEW(4 * n, float);
     bool possible = false;
-    FaCode rc = t && r ? fai_gltf_head_keys(&e->out, e->rig, m->nframe, m->head, t, r, &possible, err) : FA_FAIL_MEMORY(err);
+    FaCode rc =
+        t && r ? fai_gltf_head_keys(&e->out, e->rig, m->nframe, m->head, t, r, &possible, err) : FA_FAIL_MEMORY(err);
     if (rc >= 0 && possible) {
         set_channel(e, carrier, "translation", FA_GLTF_TRANSLATION, fai_out_floats(&e->out, t, m->nframe, 3, false));
         set_channel(e, carrier, "rotation", FA_GLTF_ROTATION, fai_out_floats(&e->out, r, m->nframe, 4, false));
@@ -466,7 +554,8 @@ static FaCode change_motion(Edit *e, FaError *err) {
     bool weights = m->nframe && (m->weight || m->bake) && e->nuser + e->nbake;
     bool head = m->nframe && m->new_head && m->head && e->doc->face.carrier >= 0;
     FA_TRY(look_around(e, err));
-    if (!weights && !head) e->anim = -1;
+    if (!weights && !head)
+        e->anim = -1;
     else {
         if (e->node < 0) make_node(e);
         FA_TRY(pick_animation(e, err));
@@ -534,9 +623,14 @@ static FaCode change(Edit *e, FaError *err) {
     return FA_OK;
 }
 
-FaCode fai_gltf_save_motion(const FaGltf *doc, const FaRig *rig, const FaGltfMotion *motion, const char *path, size_t *added,
-                            FaError *err) {
-    Edit e = {.doc = doc, .rig = rig, .motion = motion, .nold = doc->mesh[doc->face.mesh].ntarget, .node = doc->face.node, .anim = -1};
+FaCode fai_gltf_save_motion(const FaGltf *doc, const FaRig *rig, const FaGltfMotion *motion, const char *path,
+                            size_t *added, FaError *err) {
+    Edit e = {.doc = doc,
+              .rig = rig,
+              .motion = motion,
+              .nold = doc->mesh[doc->face.mesh].ntarget,
+              .node = doc->face.node,
+              .anim = -1};
     e.nuser = motion->weight || motion->bake ? fai_gltf_user_targets(doc) : e.nold;
     e.nbake = motion->bake ? motion->bake->ntarget : 0;
     FaCode rc = fai_gltf_out_open(&e.out, doc, path, err);
@@ -548,5 +642,7 @@ FaCode fai_gltf_save_motion(const FaGltf *doc, const FaRig *rig, const FaGltfMot
     fa_free(e.played);
     fa_free(e.taken);
     fa_free(e.still);
+    fa_free(e.sampler);
+    fa_free(e.settled);
     return fai_fail_in(err, rc, path);
 }

@@ -1,8 +1,8 @@
 // The head's motion on the node that carries the face: the way back from gltf_clip.c.
 //
 // The rig has taken the stretch S out of the carrier's matrix: world = R (unit S file) + p for a pose (R, p). So the
-// carrier's matrix is W = [R S | p / unit] * offset^-1, and below its parent (at rest) it is parent^-1 W, which is split
-// into translation, rotation and the scale that the node has anyway.
+// carrier's matrix is W = [R S | p / unit] * offset^-1, and below its parent (at rest) it is parent^-1 W, which is
+// split into translation, rotation and the scale that the node has anyway.
 #include "io/clip_tools.h"
 #include "io/gltf_edit.h"
 #include "io/gltf_parse.h"
@@ -66,13 +66,14 @@ static void warn_moving_parents(const FaGltf *doc, int carrier) {
         for (int a = 0; a < doc->nanim; a++)
             for (int c = 0; c < doc->anim[a].nchannel; c++)
                 if (doc->anim[a].channel[c].node == p && doc->anim[a].channel[c].path != FA_GLTF_WEIGHTS) {
-                    fai_log(FA_LOG_WARN, "io", -1, "node %d above the head is animated, too: the head's new motion adds to it", p);
+                    fai_log(FA_LOG_WARN, "io", -1,
+                            "node %d above the head is animated, too: the head's new motion adds to it", p);
                     return;
                 }
 }
 
-FaCode fai_gltf_head_keys(FaGltfOut *out, const FaRig *rig, int nframe, const FaPose *head, float *translation, float *rotation,
-                          bool *possible, FaError *err) {
+FaCode fai_gltf_head_keys(FaGltfOut *out, const FaRig *rig, int nframe, const FaPose *head, float *translation,
+                          float *rotation, bool *possible, FaError *err) {
     const FaGltf *doc = out->src;
     int carrier = doc->face.carrier;
     const FaGltfNode *n = &doc->node[carrier];
@@ -81,7 +82,8 @@ FaCode fai_gltf_head_keys(FaGltfOut *out, const FaRig *rig, int nframe, const Fa
     for (int i = 0; i < 16; i++) parent[i] = i % 5 == 0;
     if (n->parent >= 0) fai_gltf_node_world(doc, n->parent, parent);
     if (!own_scale(n, scale) || !invert(parent, up) || !invert(doc->face.offset, offset)) {
-        fai_log(FA_LOG_WARN, "io", -1, "%s: the node that carries the face is sheared or flat; the head's motion is left out",
+        fai_log(FA_LOG_WARN, "io", -1,
+                "%s: the node that carries the face is sheared or flat; the head's motion is left out",
                 fai_json_path(n->json).text);
         return FA_OK;
     }
@@ -102,14 +104,16 @@ FaCode fai_gltf_head_keys(FaGltfOut *out, const FaRig *rig, int nframe, const Fa
             for (int j = 0; j < 3; j++) m[4 * j + i] /= scale[j];
         }
         if (!fai_gltf_split(m, r, stretch))
-            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("frame %d", f), NULL, "the head's pose cannot be put on node %d", carrier);
+            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("frame %d", f), NULL, "the head's pose cannot be put on node %d",
+                           carrier);
         FaPose pose = before;
         fai_pose_rotate(&pose, r, f ? &before : NULL);
         for (int i = 0; i < 4; i++) rotation[4 * (size_t)f + (size_t)i] = (float)pose.q[i];
         before = pose;
     }
     if (n->has_matrix) split_matrix(out, carrier, n, scale);
-    if (carrier != doc->face.node) warn_moving_parents(doc, carrier);  // a joint of a skin; else what is above stands still
+    if (carrier != doc->face.node)
+        warn_moving_parents(doc, carrier);  // a joint of a skin; else what is above stands still
     *possible = true;
     return FA_OK;
 }

@@ -1,5 +1,5 @@
-// Baked targets become further shapes of a rig, and their weights further channels of a clip: what remains is a rig with a
-// clip, which glb_build.c writes.
+// Baked targets become further shapes of a rig, and their weights further channels of a clip: what remains is a rig
+// with a clip, which glb_build.c writes.
 #include "io/gltf_new.h"
 
 #include "io/glb_build.h"
@@ -13,7 +13,9 @@ static FaCode write_rig(const FaRig *rig, const FaClip *clip, const char *genera
 static FaCode with_targets(const FaRig *rig, const FaBake *b, FaArena *arena, FaRig *out, FaError *err) {
     size_t nold = (size_t)rig->nentry, nnew = (size_t)b->first[b->ntarget], nshape = (size_t)rig->nshape;
     *out = *rig;
-    if (nold + nnew > INT32_MAX / 4) return FA_FAIL(err, FA_E_LIMIT, NULL, "allow a larger error", "the rig and its baked targets have too many entries");
+    if (nold + nnew > INT32_MAX / 4)
+        return FA_FAIL(err, FA_E_LIMIT, NULL, "allow a larger error",
+                       "the rig and its baked targets have too many entries");
     out->nshape = rig->nshape + b->ntarget;
     out->nentry = (int)(nold + nnew);
     out->shape = FA_PUSH(arena, out->nshape, FaShape);
@@ -30,7 +32,8 @@ static FaCode with_targets(const FaRig *rig, const FaBake *b, FaArena *arena, Fa
     for (int t = 0; t < b->ntarget; t++) {
         const char *name = fai_arena_printf(arena, "fascia_%03d", t);
         if (!name) return FA_FAIL_MEMORY(err);
-        out->shape[nshape + (size_t)t] = (FaShape){name, -1, 0, rig->nentry + b->first[t], b->first[t + 1] - b->first[t]};
+        out->shape[nshape + (size_t)t] =
+            (FaShape){name, -1, 0, rig->nentry + b->first[t], b->first[t + 1] - b->first[t]};
     }
     return FA_OK;
 }
@@ -38,7 +41,8 @@ static FaCode with_targets(const FaRig *rig, const FaBake *b, FaArena *arena, Fa
 // One channel per shape, in the order of the shapes and under their names.
 static FaCode clip_of(const FaRig *rig, const FaGltfMotion *m, int nuser, FaArena *arena, FaClip *clip, FaError *err) {
     size_t n = (size_t)rig->nshape, user = (size_t)nuser, nbake = n - user;
-    *clip = (FaClip){.nframe = m->nframe, .nchan = rig->nshape, .fps = 30, .time = (double *)m->time, .head = (FaPose *)m->head};
+    *clip = (FaClip){
+        .nframe = m->nframe, .nchan = rig->nshape, .fps = 30, .time = (double *)m->time, .head = (FaPose *)m->head};
     clip->name = FA_PUSH(arena, n, const char *);
     clip->weight = FA_PUSH(arena, (size_t)m->nframe * n, float);
     if (!clip->name || !clip->weight) return FA_FAIL_MEMORY(err);
@@ -50,8 +54,8 @@ static FaCode clip_of(const FaRig *rig, const FaGltfMotion *m, int nuser, FaAren
     return FA_OK;
 }
 
-FaCode fai_gltf_new_save(const FaRig *rig, const FaClip *clip, const FaGltfMotion *motion, const char *generator, const char *path,
-                         size_t *added, FaError *err) {
+FaCode fai_gltf_new_save(const FaRig *rig, const FaClip *clip, const FaGltfMotion *motion, const char *generator,
+                         const char *path, size_t *added, FaError *err) {
     if (!motion) return write_rig(rig, clip, generator, path, err);
     FaArena *arena = fai_arena_new(0);
     if (!arena) return FA_FAIL_MEMORY(err);
@@ -61,7 +65,8 @@ FaCode fai_gltf_new_save(const FaRig *rig, const FaClip *clip, const FaGltfMotio
     if (rc >= 0) rc = clip_of(&more, motion, rig->nshape, arena, &play, err);
     if (rc >= 0) rc = write_rig(&more, &play, generator, path, err);
     if (added && rc >= 0 && motion->bake)
-        *added = 16 * (size_t)motion->bake->first[motion->bake->ntarget] + 4 * (size_t)motion->nframe * (size_t)motion->bake->ntarget;
+        *added = 16 * (size_t)motion->bake->first[motion->bake->ntarget] +
+                 4 * (size_t)motion->nframe * (size_t)motion->bake->ntarget;
     fai_arena_free(arena);
     return rc;
 }

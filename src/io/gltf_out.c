@@ -13,8 +13,12 @@ static FaJson *member(FaGltfOut *out, FaJson *parent, const char *key, FaJsonTyp
     return v;
 }
 
-FaJson *fai_out_object(FaGltfOut *out, FaJson *parent, const char *key) { return member(out, parent, key, FA_JSON_OBJECT); }
-FaJson *fai_out_array(FaGltfOut *out, FaJson *parent, const char *key) { return member(out, parent, key, FA_JSON_ARRAY); }
+FaJson *fai_out_object(FaGltfOut *out, FaJson *parent, const char *key) {
+    return member(out, parent, key, FA_JSON_OBJECT);
+}
+FaJson *fai_out_array(FaGltfOut *out, FaJson *parent, const char *key) {
+    return member(out, parent, key, FA_JSON_ARRAY);
+}
 
 static void set(FaGltfOut *out, FaJson *object, const char *key, FaJson *value) {
     if (object) out->failed |= !fai_json_set(out->json, object, key, value);
@@ -28,9 +32,15 @@ static FaJson *push(FaGltfOut *out, FaJson *array, FaJson *value) {
 }
 
 FaJson *fai_out_push(FaGltfOut *out, FaJson *array) { return push(out, array, fai_json_new_object(out->json)); }
-void fai_out_int(FaGltfOut *out, FaJson *o, const char *key, int64_t v) { set(out, o, key, fai_json_new_int(out->json, v)); }
-void fai_out_num(FaGltfOut *out, FaJson *o, const char *key, double v) { set(out, o, key, fai_json_new_num(out->json, v)); }
-void fai_out_str(FaGltfOut *out, FaJson *o, const char *key, const char *s) { set(out, o, key, fai_json_new_str(out->json, s)); }
+void fai_out_int(FaGltfOut *out, FaJson *o, const char *key, int64_t v) {
+    set(out, o, key, fai_json_new_int(out->json, v));
+}
+void fai_out_num(FaGltfOut *out, FaJson *o, const char *key, double v) {
+    set(out, o, key, fai_json_new_num(out->json, v));
+}
+void fai_out_str(FaGltfOut *out, FaJson *o, const char *key, const char *s) {
+    set(out, o, key, fai_json_new_str(out->json, s));
+}
 void fai_out_push_int(FaGltfOut *out, FaJson *a, int64_t v) { push(out, a, fai_json_new_int(out->json, v)); }
 void fai_out_push_float(FaGltfOut *out, FaJson *a, float v) { push(out, a, fai_json_new_float(out->json, v)); }
 void fai_out_push_str(FaGltfOut *out, FaJson *a, const char *s) { push(out, a, fai_json_new_str(out->json, s)); }
@@ -133,8 +143,8 @@ static void put_index(unsigned char *to, int size, int v) {
     for (int i = 0; i < size; i++) to[i] = (unsigned char)(v >> (8 * i));
 }
 
-static void add_sparse(FaGltfOut *out, int total, int count, const float *value, int index_view, size_t index_at, int value_view,
-                       size_t value_at) {
+static void add_sparse(FaGltfOut *out, int total, int count, const float *value, int index_view, size_t index_at,
+                       int value_view, size_t value_at) {
     static const int comp[] = {0, FA_GLTF_U8, FA_GLTF_U16, 0, FA_GLTF_U32};
     FaJson *a = new_accessor(out, -1, 0, total, 3);
     add_bounds(out, a, value, count, 3, count < total);
@@ -148,13 +158,16 @@ static void add_sparse(FaGltfOut *out, int total, int count, const float *value,
     if (value_at) fai_out_int(out, values, "byteOffset", (int64_t)value_at);
 }
 
-void fai_out_fields(FaGltfOut *out, int n, int total, const int *first, const int *row, const float *value, int *accessor) {
+void fai_out_fields(FaGltfOut *out, int n, int total, const int *first, const int *row, const float *value,
+                    int *accessor) {
     int isize = index_size(total), dense_view = 0, index_view = 0, value_view = 0;
     size_t ndense = 0, nsparse = 0;
     for (int i = 0; i < n; i++) {
         int count = first[i + 1] - first[i];
-        if (count && is_sparse(count, total)) nsparse += (size_t)count;
-        else if (count) ndense++;
+        if (count && is_sparse(count, total))
+            nsparse += (size_t)count;
+        else if (count)
+            ndense++;
     }
     // views first, since making one may move the bytes; indices last, where alignment costs nothing
     size_t dense_at = 0, value_at = 0, index_at = 0, stride = 12 * (size_t)total;
@@ -176,7 +189,8 @@ void fai_out_fields(FaGltfOut *out, int n, int total, const int *first, const in
         }
         accessor[i] = out->naccessor;
         if (!is_sparse(count, total)) {
-            for (int k = 0; k < count; k++) memcpy(bin + dense_base + dense_at + 12 * (size_t)r[k], v + 3 * (size_t)k, 12);
+            for (int k = 0; k < count; k++)
+                memcpy(bin + dense_base + dense_at + 12 * (size_t)r[k], v + 3 * (size_t)k, 12);
             add_bounds(out, new_accessor(out, dense_view, dense_at, total, 3), v, count, 3, count < total);
             dense_at += stride;
             continue;

@@ -57,7 +57,8 @@ static FaCode merge_buffers(FaGltfOut *out, int *index, size_t *offset, FaError 
             continue;
         }
         index[i] = ++nhollow;
-        if (!fai_json_append(out->json, merged, fai_json_copy(out->json, fai_json_at(old, i)))) return FA_FAIL_MEMORY(err);
+        if (!fai_json_append(out->json, merged, fai_json_copy(out->json, fai_json_at(old, i))))
+            return FA_FAIL_MEMORY(err);
     }
     if (!fai_json_set(out->json, out->root, "buffers", merged)) return FA_FAIL_MEMORY(err);
     static const char *const packed[] = {"EXT_meshopt_compression", "KHR_meshopt_compression"};
@@ -79,11 +80,18 @@ static bool needs_merging(const FaGltf *src) {
 }
 
 static const char *mime_of(const FaBytes *b) {
-    static const struct { const char *magic; size_t at, n; const char *mime; } known[] = {
-        {"\x89PNG\r\n\x1a\n", 0, 8, "image/png"}, {"\xff\xd8\xff", 0, 3, "image/jpeg"},
-        {"WEBP", 8, 4, "image/webp"}, {"\xabKTX 20\xbb", 0, 8, "image/ktx2"}, {"ftypavif", 4, 8, "image/avif"}};
+    static const struct {
+        const char *magic;
+        size_t at, n;
+        const char *mime;
+    } known[] = {{"\x89PNG\r\n\x1a\n", 0, 8, "image/png"},
+                 {"\xff\xd8\xff", 0, 3, "image/jpeg"},
+                 {"WEBP", 8, 4, "image/webp"},
+                 {"\xabKTX 20\xbb", 0, 8, "image/ktx2"},
+                 {"ftypavif", 4, 8, "image/avif"}};
     for (int i = 0; i < FA_COUNT(known); i++)
-        if (b->size >= known[i].at + known[i].n && !memcmp(b->data + known[i].at, known[i].magic, known[i].n)) return known[i].mime;
+        if (b->size >= known[i].at + known[i].n && !memcmp(b->data + known[i].at, known[i].magic, known[i].n))
+            return known[i].mime;
     return NULL;
 }
 
@@ -155,8 +163,10 @@ static FaCode pack(FaGltfOut *out, FaError *err) {
     bool has_bin = src->nbuffer && src->buffer[0].home == FA_GLTF_IN_GLB;
     size_t at;
     out->packed = out->glb || has_bin;
-    if (has_bin) FA_TRY(add_segment(out, src->buffer[0].data, src->buffer[0].have, &at, err));
-    else if (out->glb) FA_TRY(pack_all(out, err));
+    if (has_bin)
+        FA_TRY(add_segment(out, src->buffer[0].data, src->buffer[0].have, &at, err));
+    else if (out->glb)
+        FA_TRY(pack_all(out, err));
     out->had = packed_size(out);
     out->buffer = out->glb ? 0 : src->nbuffer;
     out->base = out->glb ? aligned(out->had) : 0;
@@ -194,8 +204,10 @@ bool fai_gltf_out_shorten(FaGltfOut *out, size_t size) {
 static char *uri_of(const char *name) {
     FaText t = {0};
     for (const char *c = name; *c; c++) {
-        if ((unsigned char)*c <= ' ' || strchr("%#?\\\"<>^`{|}:", *c)) fai_text_printf(&t, "%%%02X", (unsigned)(unsigned char)*c);
-        else fai_text_bytes(&t, c, 1);
+        if ((unsigned char)*c <= ' ' || strchr("%#?\\\"<>^`{|}:", *c))
+            fai_text_printf(&t, "%%%02X", (unsigned)(unsigned char)*c);
+        else
+            fai_text_bytes(&t, c, 1);
     }
     if (!t.failed) return t.data;
     fai_text_free(&t);
@@ -258,8 +270,10 @@ static FaCode write_beside(const FaGltfOut *out, const char *name, bool packed, 
     FA_TRY(beside(out->path, name, &full, err));
     FaCode rc = fai_output_open(full, &o, err);
     if (rc >= 0) rc = packed ? write_packed(o, out, err) : fai_output_write(o, out->bin.data, out->bin.size, err);
-    if (rc >= 0) rc = fai_output_finish(o, err);
-    else fai_output_abandon(o);
+    if (rc >= 0)
+        rc = fai_output_finish(o, err);
+    else
+        fai_output_abandon(o);
     fa_free(full);
     return rc;
 }
@@ -273,7 +287,10 @@ static FaCode make_folders(char *path, FaError *err) {
         int why = errno;
         *slash = '/';
         if (!made)
-            return fai_fail_in(err, FA_FAIL(err, FA_E_FILE, NULL, "check the permissions", "cannot make its folder: %s", strerror(why)), path);
+            return fai_fail_in(
+                err,
+                FA_FAIL(err, FA_E_FILE, NULL, "check the permissions", "cannot make its folder: %s", strerror(why)),
+                path);
     }
     return FA_OK;
 }
@@ -285,8 +302,11 @@ static FaCode copy_along(const char *to, const void *data, size_t size, FaError 
         bool same = old.size == size && !memcmp(old.data, data, size);
         fai_bytes_free(&old);
         if (same) return FA_OK;
-        return fai_fail_in(err, FA_FAIL(err, FA_E_FILE, NULL, "write to another folder, or write a .glb, which needs no other files",
-                                        "another file of this name is there already; it is not replaced"), to);
+        return fai_fail_in(err,
+                           FA_FAIL(err, FA_E_FILE, NULL,
+                                   "write to another folder, or write a .glb, which needs no other files",
+                                   "another file of this name is there already; it is not replaced"),
+                           to);
     }
     return fai_file_write(to, data, size, err);
 }
@@ -305,8 +325,10 @@ static FaCode copy_one(const FaGltf *src, const char *rel, const char *from_dir,
     FaCode rc = from && to ? FA_OK : FA_FAIL_MEMORY(err);
     if (rc >= 0 && !known) {
         // an image that is missing was missing before
-        if (fai_file_read(from, 0, &bytes, NULL) < 0) fai_log(FA_LOG_WARN, "io", -1, "%s: cannot be read, and is not copied along", from);
-        else known = &bytes;
+        if (fai_file_read(from, 0, &bytes, NULL) < 0)
+            fai_log(FA_LOG_WARN, "io", -1, "%s: cannot be read, and is not copied along", from);
+        else
+            known = &bytes;
     }
     if (rc >= 0 && known) rc = make_folders(to, err);
     if (rc >= 0 && known) rc = copy_along(to, known->data, known->size, err);

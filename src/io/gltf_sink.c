@@ -15,19 +15,21 @@ struct FaGltfSink {
     size_t bytes;   // of a frame
     float **frame;  // the first ones, in memory                                       (nkept)
     int nkept, room;
-    int fd;         // the others, in a file without a name; -1 = none yet
+    int fd;  // the others, in a file without a name; -1 = none yet
 };
 
 FaCode fai_gltf_sink_open(const char *path, int nvert, const FaSinkOptions *options, FaGltfSink **sink, FaError *err) {
     *sink = NULL;
     if (!options || !options->rig)
-        return FA_FAIL(err, FA_E_ARG, NULL, "give the rig that the frames belong to", "glTF needs the rig of the frames: faces, materials, shapes");
+        return FA_FAIL(err, FA_E_ARG, NULL, "give the rig that the frames belong to",
+                       "glTF needs the rig of the frames: faces, materials, shapes");
     if (nvert != options->rig->mesh.nvert)
-        return FA_FAIL(err, FA_E_ARG, NULL, "use the rig that the frames were made with", "the frames have %d vertices, the rig has %d", nvert,
-                       options->rig->mesh.nvert);
+        return FA_FAIL(err, FA_E_ARG, NULL, "use the rig that the frames were made with",
+                       "the frames have %d vertices, the rig has %d", nvert, options->rig->mesh.nvert);
     FaGltfSink *s = FA_NEW(1, FaGltfSink);
     if (!s) return FA_FAIL_MEMORY(err);
-    *s = (FaGltfSink){.path = fai_strdup(path), .options = *options, .nvert = nvert, .bytes = 12 * (size_t)nvert, .fd = -1};
+    *s = (FaGltfSink){
+        .path = fai_strdup(path), .options = *options, .nvert = nvert, .bytes = 12 * (size_t)nvert, .fd = -1};
     if (!s->path) {
         fai_gltf_sink_abandon(s);
         return FA_FAIL_MEMORY(err);
@@ -48,7 +50,9 @@ static FaCode open_file(FaGltfSink *s, FaError *err) {
     int why = errno;
     if (s->fd >= 0) unlink(name);
     fa_free(name);
-    if (s->fd < 0) return FA_FAIL(err, FA_E_FILE, NULL, "check the folder and its permissions", "cannot keep frames beside it: %s", strerror(why));
+    if (s->fd < 0)
+        return FA_FAIL(err, FA_E_FILE, NULL, "check the folder and its permissions", "cannot keep frames beside it: %s",
+                       strerror(why));
     return FA_OK;
 }
 
@@ -57,11 +61,13 @@ static FaCode transfer(FaGltfSink *s, int frame, float *x, bool out, FaError *er
     off_t at = (off_t)((size_t)(frame - s->nkept) * s->bytes);
     for (size_t done = 0; done < s->bytes;) {
         char *p = (char *)x + done;
-        ssize_t n = out ? pwrite(s->fd, p, s->bytes - done, at + (off_t)done) : pread(s->fd, p, s->bytes - done, at + (off_t)done);
+        ssize_t n = out ? pwrite(s->fd, p, s->bytes - done, at + (off_t)done)
+                        : pread(s->fd, p, s->bytes - done, at + (off_t)done);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0)
-            return FA_FAIL(err, FA_E_FILE, FA_PLACE("frame %d", frame), "free some disk space", "frames kept beside the file cannot be %s: %s",
-                           out ? "written" : "read", n < 0 ? strerror(errno) : "the file is too short");
+            return FA_FAIL(err, FA_E_FILE, FA_PLACE("frame %d", frame), "free some disk space",
+                           "frames kept beside the file cannot be %s: %s", out ? "written" : "read",
+                           n < 0 ? strerror(errno) : "the file is too short");
         done += (size_t)n;
     }
     return FA_OK;

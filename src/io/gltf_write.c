@@ -7,13 +7,14 @@
 
 // --- a clip as the document's motion ------------------------------------------------------------------------------
 
-// The rig's weights at each frame, and what goes with them. Targets of an earlier bake are not the user's: they stay at 0.
+// The rig's weights at each frame, and what goes with them. Targets of an earlier bake are not the user's: they stay at
+// 0.
 typedef struct Motion {
     FaGltfMotion m;
-    double *time;      // (nframe)
-    float *weight;     // (nframe x nuser)
-    FaPose *head;      // (nframe), NULL: stays
-    int nuser;         // weights per frame
+    double *time;   // (nframe)
+    float *weight;  // (nframe x nuser)
+    FaPose *head;   // (nframe), NULL: stays
+    int nuser;      // weights per frame
 } Motion;
 
 static void motion_free(Motion *k) {
@@ -36,7 +37,8 @@ static FaCode motion_init(Motion *k, const FaRig *rig, int nframe, FaError *err)
 }
 
 // Frame i of the clip where there are as many, else the clip at i / fps.
-static FaCode motion_of_clip(Motion *k, const FaRig *rig, const FaClip *clip, double fps, double start, bool head, FaError *err) {
+static FaCode motion_of_clip(Motion *k, const FaRig *rig, const FaClip *clip, double fps, double start, bool head,
+                             FaError *err) {
     FaBinding binding;
     bool by_number = clip->nframe == k->m.nframe;
     size_t nuser = (size_t)k->nuser;
@@ -50,7 +52,8 @@ static FaCode motion_of_clip(Motion *k, const FaRig *rig, const FaClip *clip, do
             double t = by_number ? clip->time[f] : f / fps;
             FaPose pose;
             fa_clip_sample(clip, t, channel, &pose);
-            if (by_number) memcpy(channel, clip->weight + (size_t)f * (size_t)clip->nchan, (size_t)clip->nchan * sizeof *channel);
+            if (by_number)
+                memcpy(channel, clip->weight + (size_t)f * (size_t)clip->nchan, (size_t)clip->nchan * sizeof *channel);
             fa_binding_weights(&binding, channel, shape);
             if (nuser) memcpy(k->weight + (size_t)f * nuser, shape, nuser * sizeof *shape);
             if (k->head) k->head[f] = by_number ? clip->head[f] : pose;
@@ -100,7 +103,8 @@ static double shape_dot(const FaRig *rig, int shape, const float *x) {
     return sum;
 }
 
-// Shapes that are nearly the same would get huge opposite weights: a small share of the largest is added to the diagonal.
+// Shapes that are nearly the same would get huge opposite weights: a small share of the largest is added to the
+// diagonal.
 static FaCode fit_init(Fit *fit, const FaRig *rig, int n, FaError *err) {
     *fit = (Fit){rig, n, FA_NEW((size_t)n * (size_t)n, double), FA_NEW(n, double)};
     float *x = FA_NEW(3 * (size_t)rig->mesh.nvert, float);
@@ -125,8 +129,10 @@ static FaCode fit_init(Fit *fit, const FaRig *rig, int n, FaError *err) {
             const double *rj = a + (size_t)j * (size_t)n;
             double sum = ri[j];
             for (int k = 0; k < j; k++) sum -= ri[k] * rj[k];
-            if (j < i) ri[j] = rj[j] > 0 ? sum / rj[j] : 0;
-            else ri[i] = sum > 0 ? sqrt(sum) : 0;
+            if (j < i)
+                ri[j] = rj[j] > 0 ? sum / rj[j] : 0;
+            else
+                ri[i] = sum > 0 ? sqrt(sum) : 0;
         }
     }
     return FA_OK;
@@ -151,7 +157,8 @@ static void fit_weights(Fit *fit, const float *x, float *weight) {
     }
 }
 
-static FaCode motion_of_frames(Motion *k, const FaRig *rig, FaSequenceReadFn *read, void *user, double fps, double start, FaError *err) {
+static FaCode motion_of_frames(Motion *k, const FaRig *rig, FaSequenceReadFn *read, void *user, double fps,
+                               double start, FaError *err) {
     Fit fit;
     size_t n3 = 3 * (size_t)rig->mesh.nvert;
     float *x = FA_NEW(n3, float);
@@ -192,8 +199,8 @@ static FaCode read_rest(void *user, int frame, float *r, FaError *err) {
     return FA_OK;
 }
 
-static FaCode bake_rest(const Motion *motion, const FaRig *rig, FaSequenceReadFn *read, void *user, const FaSinkOptions *o, FaBake **bake,
-                        FaError *err) {
+static FaCode bake_rest(const Motion *motion, const FaRig *rig, FaSequenceReadFn *read, void *user,
+                        const FaSinkOptions *o, FaBake **bake, FaError *err) {
     Rest rest = {rig, motion, NULL, read, user, FA_NEW(rig->nshape, float), FA_NEW(3 * (size_t)rig->mesh.nvert, float)};
     FaBakeSource source = {rig->mesh.nvert, motion->m.nframe, read_rest, &rest};
     FaBakeParams params = {.max_error = 1e-3 * (o->bake_error_mm > 0 ? o->bake_error_mm : 0.05),
@@ -211,42 +218,51 @@ static FaCode bake_rest(const Motion *motion, const FaRig *rig, FaSequenceReadFn
 
 static FaCode check_frames(int nvert, int nframe, const FaSinkOptions *o, FaError *err) {
     if (!o || !o->rig)
-        return FA_FAIL(err, FA_E_ARG, NULL, "give the rig that the frames belong to", "glTF needs the rig of the frames: faces, materials, shapes");
+        return FA_FAIL(err, FA_E_ARG, NULL, "give the rig that the frames belong to",
+                       "glTF needs the rig of the frames: faces, materials, shapes");
     if (nvert != o->rig->mesh.nvert)
-        return FA_FAIL(err, FA_E_ARG, NULL, "use the rig that the frames were made with", "the frames have %d vertices, the rig has %d", nvert,
-                       o->rig->mesh.nvert);
+        return FA_FAIL(err, FA_E_ARG, NULL, "use the rig that the frames were made with",
+                       "the frames have %d vertices, the rig has %d", nvert, o->rig->mesh.nvert);
     if (nframe < 1) return FA_FAIL(err, FA_E_ARG, NULL, "push at least one frame", "there are no frames to write");
     if (o->bake_error_mm < 0 || !isfinite(o->bake_error_mm) || o->max_targets < 0)
-        return FA_FAIL(err, FA_E_ARG, NULL, "give a distance in millimetres, or 0 for 0.05", "a bake error or a number of targets below 0");
+        return FA_FAIL(err, FA_E_ARG, NULL, "give a distance in millimetres, or 0 for 0.05",
+                       "a bake error or a number of targets below 0");
     return FA_OK;
 }
 
-static FaCode save_frames(const char *path, int nframe, FaSequenceReadFn *read, void *user, const FaSinkOptions *o, Motion *k, FaBake **bake,
-                          size_t *added, FaError *err) {
+static FaCode save_frames(const char *path, int nframe, FaSequenceReadFn *read, void *user, const FaSinkOptions *o,
+                          Motion *k, FaBake **bake, size_t *added, FaError *err) {
     const FaRig *rig = o->rig;
     const FaGltf *doc = fai_gltf_of_rig(rig);
     bool own = o->clip && o->clip == rig->clip;  // the document plays it already, the head's part of it stays as it is
-    double fps = o->fps > 0 ? o->fps : o->clip && o->clip->fps > 0 ? o->clip->fps : 30, start = own ? rig->clip->start : o->start;
+    double fps = o->fps > 0                    ? o->fps
+                 : o->clip && o->clip->fps > 0 ? o->clip->fps
+                                               : 30,
+           start = own ? rig->clip->start : o->start;
     FA_TRY(motion_init(k, rig, nframe, err));
-    if (o->clip) FA_TRY(motion_of_clip(k, rig, o->clip, fps, start, !own || !doc, err));
-    else FA_TRY(motion_of_frames(k, rig, read, user, fps, start, err));
+    if (o->clip)
+        FA_TRY(motion_of_clip(k, rig, o->clip, fps, start, !own || !doc, err));
+    else
+        FA_TRY(motion_of_frames(k, rig, read, user, fps, start, err));
     FaCode rc = bake_rest(k, rig, read, user, o, bake, err);
     FA_TRY(rc);
     k->m.bake = *bake;
     k->m.allowed_mm = o->bake_error_mm > 0 ? o->bake_error_mm : 0.05;
     k->m.generator = o->generator;
-    FaCode wrote = doc ? fai_gltf_save_motion(doc, rig, &k->m, path, added, err) : fai_gltf_new_save(rig, NULL, &k->m, o->generator, path, added, err);
+    FaCode wrote = doc ? fai_gltf_save_motion(doc, rig, &k->m, path, added, err)
+                       : fai_gltf_new_save(rig, NULL, &k->m, o->generator, path, added, err);
     return wrote < 0 ? wrote : rc;
 }
 
-FaCode fai_gltf_save_frames(const char *path, int nvert, int nframe, FaSequenceReadFn *read, void *user, const FaSinkOptions *options,
-                            FaBakeReport *report, FaError *err) {
+FaCode fai_gltf_save_frames(const char *path, int nvert, int nframe, FaSequenceReadFn *read, void *user,
+                            const FaSinkOptions *options, FaBakeReport *report, FaError *err) {
     Motion k = {0};
     FaBake *bake = NULL;
     size_t added = 0;
     FaCode rc = check_frames(nvert, nframe, options, err);
     if (rc >= 0) rc = save_frames(path, nframe, read, user, options, &k, &bake, &added, err);
-    if (rc >= 0 && report) *report = (FaBakeReport){bake->ntarget, 1e3 * bake->max_error, 1e3 * bake->mean_error, added};
+    if (rc >= 0 && report)
+        *report = (FaBakeReport){bake->ntarget, 1e3 * bake->max_error, 1e3 * bake->mean_error, added};
     fai_bake_free(bake);
     motion_free(&k);
     return fai_fail_in(err, rc, path);
