@@ -16,7 +16,7 @@ demo: all
 test:
 	@tools/setup test
 	@for p in asan clang release; do cmake --preset $$p -DFASCIA_TESTS=ON >/dev/null && cmake --build --preset $$p -j $(JOBS) -- --quiet || exit 1; done
-	cd build-asan && $(CTEST) -L unit
+	cd build-asan && LSAN_OPTIONS=suppressions=../tools/lsan.supp:print_suppressions=0 $(CTEST) -L unit
 	cd build-clang && $(CTEST) -L hash
 	cd build && $(CTEST)
 
