@@ -54,6 +54,9 @@ static FaCode write_page(const char **path, FaSequence *a, FaSequence *b, const 
         const char *slash = strrchr(path[i], '/');
         tracks[i] = (FaPageTrack){.name = slash && slash[1] ? slash + 1 : path[i], .note = i ? "B" : "A", .seq = cut[i], .clip = fa_sequence_clip(from[i])};
     }
+    // a cache plays at the rate of the clip beside it
+    for (int i = 0; i < 2 && rc >= 0; i++)
+        if (!tracks[i].clip && fa_sequence_nframe(cut[i]) == fa_sequence_nframe(cut[1 - i])) tracks[i].clip = tracks[1 - i].clip;
     if (rc >= 0 && fa_sequence_nframe(cut[1]) == c->frames) tracks[1].numbers = numbers, tracks[1].nnumbers = 3;
     FaPageOptions opt = {.title = "fascia compare", .progress = cli_progress};
     if (rc >= 0) rc = fa_page_save(common.output, faces, tracks, 2, &opt, err);

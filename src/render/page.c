@@ -235,8 +235,9 @@ static FaCode put_motion(Page *p, const FaPageTrack *track, FaError *err) {
         fa_free(head);
         return FA_FAIL_MEMORY(err);
     }
+    bool same = track->clip && track->clip->nframe == n;  // a cache may not know its rate: its clip does
     for (int f = 0; f < n; f++) {
-        time[f] = fa_sequence_time(track->seq, f);
+        time[f] = same ? track->clip->time[f] : fa_sequence_time(track->seq, f);
         if (!track->clip || !track->clip->head) continue;
         FaPose pose;
         fa_clip_sample(track->clip, time[f], NULL, &pose);

@@ -13,6 +13,13 @@ await browse(async (page) => {
   const index = await page.evaluate((t) => window.fascia.tracks.indexOf(t), track);
   if (index < 0) throw new Error(`no track '${track}'`);
 
+  // tracks of as many frames play in step
+  const apart = await page.evaluate(() => {
+    const [a, ...rest] = window.fascia.data.tracks.map((t) => Array.from(t.times));
+    return rest.some((b) => b.length === a.length && b.some((t, i) => Math.abs(t - a[i]) > 1e-6));
+  });
+  if (apart) throw new Error('tracks do not play in step');
+
   // the vertices drawn
   let worst = 0;
   for (const f of [0, 1, Math.floor(truth.frames / 3), Math.floor(truth.frames / 2), truth.frames - 1]) {
