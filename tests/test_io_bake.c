@@ -180,6 +180,7 @@ static void test_nothing_to_do(void **state) {
     still.amount = 0;
     tiny.amount = 4e-6;
     const Sheet *sheet[] = {&still, &tiny};
+    double far = 0;
     for (int i = 0; i < 2; i++) {
         FaBake *b = NULL;
         FaError err = {0};
@@ -187,6 +188,18 @@ static void test_nothing_to_do(void **state) {
         assert_int_equal(b->ntarget, 0);
         assert_true(i ? b->max_error > 0 && b->max_error < 5e-5 : b->max_error == 0);
         check(sheet[i], b);
+        far = 1e3 * b->max_error;
+        fai_bake_free(b);
+    }
+    // just within what is allowed, and just beyond
+    static const double allowed[] = {1.000001, 1.003, 1.05, 0.999};
+    for (int i = 0; i < 4; i++) {
+        FaBake *b = NULL;
+        FaError err = {0};
+        CHECK_OK(run(&tiny, allowed[i] * far, 512, &b, &err), &err);
+        assert_true(allowed[i] > 1 ? b->ntarget == 0 : b->ntarget > 0);
+        assert_true(1e3 * b->max_error <= allowed[i] * far);
+        check(&tiny, b);
         fai_bake_free(b);
     }
 }

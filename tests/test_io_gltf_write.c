@@ -195,6 +195,10 @@ static double measure(const FaRig *rig, double amount, int nframe, const char *p
     return 1e3 * worst;
 }
 
+// A triangle, a target of it, two key times, and six numbers.
+static const float many_bin[26] = {0,     0, 0, 1, 0, 0, 0, 1, 0,    0, 0, 0,     0,
+                                   -0.5f, 0, 0, 0, 0, 0, 1, 1, 0.5f, 2, 3, 0.25f, 4};
+
 // --- unchanged ----------------------------------------------------------------------------------------------------
 
 static void copy_files(FaGltf *doc, const char *from, const char *to) {
@@ -311,6 +315,49 @@ static void test_pack_buffers_and_images(void **state) {
     assert_true(warnings > 0);  // the image that is missing
     fa_log_set(NULL, NULL);
     fai_gltf_free(doc);
+}
+
+// A GLB with a buffer outside of it, after its BIN chunk or in place of it.
+static void test_glb_with_other_buffers(void **state) {
+    (void)state;
+    static const char *const json[] = {
+        "{'asset':{'version':'2.0'},'scene':0,'scenes':[{'nodes':[0]}],'nodes':[{'mesh':0}],"
+        "'meshes':[{'primitives':[{'attributes':{'POSITION':0},'targets':[{'POSITION':1}]}]}],"
+        "'accessors':[{'bufferView':0,'componentType':5126,'count':3,'type':'VEC3','min':[0,0,0],'max':[1,1,0]},"
+        "{'bufferView':1,'componentType':5126,'count':3,'type':'VEC3','min':[0,-0.5,0],'max':[0,0,0]}],"
+        "'bufferViews':[{'buffer':0,'byteLength':36},{'buffer':1,'byteLength':36}],"
+        "'buffers':[{'byteLength':36},{'uri':'other.bin','byteLength':36}]}",
+        "{'asset':{'version':'2.0'},'scene':0,'scenes':[{'nodes':[0]}],'nodes':[{'mesh':0}],"
+        "'meshes':[{'primitives':[{'attributes':{'POSITION':0},'targets':[{'POSITION':1}]}]}],"
+        "'accessors':[{'bufferView':0,'componentType':5126,'count':3,'type':'VEC3','min':[0,0,0],'max':[1,1,0]},"
+        "{'bufferView':1,'componentType':5126,'count':3,'type':'VEC3','min':[0,-0.5,0],'max':[0,0,0]}],"
+        "'bufferViews':[{'buffer':0,'byteLength':36},{'buffer':0,'byteOffset':36,'byteLength':36}],"
+        "'buffers':[{'uri':'other.bin','byteLength':72}]}"};
+    for (int k = 0; k < 2; k++) {
+        char *in = place(k ? "other-only" : "other-too", 0, "in.glb"), file[1200],
+             *text = fixture_json(json[k], NULL, NULL);
+        FaError err = {0};
+        snprintf(file, sizeof file, "%.*sother.bin", (int)(strlen(in) - strlen("in.glb")), in);
+        CHECK_OK(fai_file_write(file, many_bin + (k ? 0 : 9), k ? 72 : 36, &err), &err);
+        Bytes glb = fixture_glb(text, k ? NULL : many_bin, 36);
+        CHECK_OK(fai_file_write(in, glb.data, glb.size, &err), &err);
+        free(text);
+        free(glb.data);
+        FaRig *rig = load_rig(in);
+        char *same = place(k ? "other-only" : "other-too", 1, "same.glb");
+        CHECK_OK(fai_gltf_save(rig, NULL, same, &err), &err);
+        check_same_file(in, same);
+        fa_rig_free(load_rig(same));  // the file beside it went along
+        char *path = place(k ? "other-only" : "other-too", 2, "out.glb");
+        FaBakeReport r = bake(rig, 8, 0.1, path);
+        assert_true(r.targets > 0);
+        assert_true(measure(rig, 0.1, 8, path) <= rig_size(rig) * 1.0001);
+        FaGltf *doc = load_doc(path);
+        assert_int_equal(doc->nbuffer, k ? 1 : 2);
+        assert_int_equal(doc->buffer[0].home, FA_GLTF_IN_GLB);
+        fai_gltf_free(doc);
+        fa_rig_free(rig);
+    }
 }
 
 // Unknown chunks and bytes after the end stay in a GLB.
@@ -436,6 +483,32 @@ static void test_facecap(void **state) {
         for (int k = 0; k < 3; k++) CHECK_NEAR(back->clip->head[i].p[k], rig->clip->head[i].p[k], 1e-9);
     for (int i = 0; i < 52; i++) assert_string_equal(back->shape[i].name, rig->shape[i].name);
     fa_rig_free(back);
+    // as three.js decompresses and plays it, against the exact frames
+    char *cache = place("facecap", 0, "exact.pc2");
+    FaSequence *seq = NULL;
+    CHECK_OK(fa_sequence_custom(rig->mesh.nvert, rig->clip->nframe, 30, exact_frame, &f, &seq, &err), &err);
+    CHECK_OK(fa_sequence_save(seq, cache, &o, NULL, &err), &err);
+    fa_sequence_close(seq);
+    char log[1100], start[32];
+    snprintf(log, sizeof log, "%s.log", path);
+    snprintf(start, sizeof start, "%.9g", rig->clip->start);
+    const char *argv[] = {"node",
+                          FASCIA_SOURCE_DIR "/tests/web/three_check.mjs",
+                          path,
+                          cache,
+                          "--tolerance-mm",
+                          "0.0505",
+                          "--frames",
+                          "0,7,100,334",
+                          "--start",
+                          start,
+                          NULL};
+    int code = test_program("node") ? test_run(argv, log) : 77;
+    FaBytes said = {0};
+    if (code != 77) said = read_all(log);
+    if (code != 77) print_message("three.js: %.*s", (int)said.size, (const char *)said.data);
+    fai_bytes_free(&said);
+    assert_true(code == 0 || code == 77);
     fai_gltf_free(doc);
     fa_rig_free(rig);
 }
@@ -537,9 +610,6 @@ static FaRig *rig_of_fixture(const char *text, const float *bin, size_t nbin, co
     free(glb.data);
     return load_rig(path);
 }
-
-static const float many_bin[26] = {0,     0, 0, 1, 0, 0, 0, 1, 0,    0, 0, 0,     0,
-                                   -0.5f, 0, 0, 0, 0, 0, 1, 1, 0.5f, 2, 3, 0.25f, 4};
 
 static void test_everything_goes_along(void **state) {
     (void)state;
@@ -809,6 +879,37 @@ static void test_rig_of_obj(void **state) {
     fa_rig_free(rig);
 }
 
+// More frames than stay in memory go to a file without a name, and come out the same.
+static void test_many_frames(void **state) {
+    (void)state;
+    FaRig *rig = rig_of_fixture(many_json, many_bin, sizeof many_bin, place("frames", 0, "in.glb"));
+    Frames f = {rig, NULL, rig_size(rig), 0.05};
+    char *path[2] = {place("frames", 1, "out.glb"), place("frames", 2, "out.glb")};
+    size_t usual = fai_gltf_sink_memory;
+    for (int k = 0; k < 2; k++) {
+        FaSinkOptions o = {.rig = rig, .fps = 30, .bake_error_mm = 1};
+        FaBakeReport r;
+        FaError err = {0};
+        if (k) fai_gltf_sink_memory = 100;  // two frames
+        CHECK_OK(fai_gltf_save_frames(path[k], 3, 40, exact_frame, &f, &o, &r, &err), &err);
+    }
+    check_same_file(path[0], path[1]);
+    char **files = test_list(test_path("frames/2"), "");
+    assert_non_null(files[0]);
+    assert_null(files[1]);  // nothing is left beside it
+    test_list_free(files);
+    FaSinkOptions o = {.rig = rig, .fps = 30};
+    FaGltfSink *sink;
+    FaError err = {0};
+    float x[9] = {0};
+    fai_gltf_sink_memory = 0;
+    CHECK_OK(fai_gltf_sink_open("/nowhere/at/all/x.glb", 3, &o, &sink, &err), &err);
+    assert_int_equal(fai_gltf_sink_push(sink, x, &err), FA_E_FILE);
+    fai_gltf_sink_abandon(sink);
+    fai_gltf_sink_memory = usual;
+    fa_rig_free(rig);
+}
+
 static void test_wrong_arguments(void **state) {
     (void)state;
     FaRig *rig = rig_of_fixture(many_json, many_bin, sizeof many_bin, place("args", 0, "in.glb"));
@@ -859,6 +960,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_suite_round_trip),
         cmocka_unit_test(test_pack_buffers_and_images),
+        cmocka_unit_test(test_glb_with_other_buffers),
+        cmocka_unit_test(test_many_frames),
         cmocka_unit_test(test_glb_oddities),
         cmocka_unit_test(test_suite_baked),
         cmocka_unit_test(test_facecap),

@@ -125,6 +125,30 @@ static void all_densities(void **state) {
     for (int i = 0; i < FA_COUNT(fills); i++) one_rig(1500, 20, fills[i], 200 + (uint64_t)i);
 }
 
+// A body: one tile in which nothing moves, one in which a few coordinates do, runs that cross tiles.
+static void what_no_shape_moves_is_copied(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaRig *rig = random_rig(5000, 3, 1, 300);
+    rig->nentry = 0;
+    for (int s = 0; s < 3; s++) {
+        rig->shape[s].first = rig->nentry;
+        for (int v = 900 + s; v < 4200; v += v < 1100 ? 1 + s : v < 3000 ? 1900 : 37) rig->row[rig->nentry++] = v;
+        rig->shape[s].count = rig->nentry - rig->shape[s].first;
+    }
+    FaBlender *b;
+    CHECK_OK(fa_blender_new(rig, &b, &err), &err);
+    float w[3] = {0.3f, -1, 2}, *x = FA_NEW(3 * 5000, float), *want = FA_NEW(3 * 5000, float);
+    fa_rig_blend(rig, w, want);
+    fa_blender_eval(b, w, x);
+    expect_bits(x, want, 5000, "mostly still");
+    assert_true(memcmp(want, rig->mesh.x, 3 * 5000 * sizeof *x) != 0);
+    fa_free(x);
+    fa_free(want);
+    fa_blender_free(b);
+    fa_rig_free(rig);
+}
+
 static void rest_is_the_neutral(void **state) {
     (void)state;
     FaError err = {0};
@@ -220,6 +244,7 @@ int main(void) {
         cmocka_unit_test(all_sizes_around_blocks_and_tiles),
         cmocka_unit_test(all_counts_of_shapes_around_words_and_passes),
         cmocka_unit_test(all_densities),
+        cmocka_unit_test(what_no_shape_moves_is_copied),
         cmocka_unit_test(rest_is_the_neutral),
         cmocka_unit_test(weights_that_are_no_numbers_are_left_out),
         cmocka_unit_test(every_allocation_may_fail),

@@ -108,7 +108,7 @@ static FaCode lowest(Search *s, FaBake **bake, FaError *err) {
         int more = FA_MAX(1, rank / 32);
         if (round >= 2) rank += more;
         for (int found = 0; !found; rank += found ? 0 : more) {
-            if (rank >= s->truncated) return FA_OK;
+            if (rank >= s->truncated || fai_bake_tired(s->w)) return FA_OK;
             FA_TRY(shrink(s, rank, false, &found, err));
         }
     }

@@ -46,14 +46,15 @@ FaCode fai_stack_dots(const FaStack *a, int na, const FaStack *b, int nb, double
 void fai_stack_add(FaStack *y, int ny, const FaStack *x, int nx, const float *coef, size_t ld);
 // s_i = sum over j < n of coef[i * n + j] s_j for i < k <= n, all at once.
 FaCode fai_stack_mix(FaStack *s, int n, int k, const float *coef, FaError *err);
-// As fai_stack_add, and max2[j] (nx + 1) is raised to the largest squared length of a vertex's vector in any y before x_j
-// is added; max2[nx] after all. What is left of y then tells how good the first j vectors are, for every j at once.
-FaCode fai_stack_add_watch(FaStack *y, int ny, const FaStack *x, int nx, const float *coef, size_t ld, float *max2, FaError *err);
+// As fai_stack_add, and max2[j] (nx + 1) is raised to the largest squared length of a vertex's vector in any y before
+// x_j is added; max2[nx] after all: how good the first j vectors are, for every j at once.
+FaCode fai_stack_add_watch(FaStack *y, int ny, const FaStack *x, int nx, const float *coef, size_t ld, float *max2,
+                           FaError *err);
 // Largest squared length of a vertex's vector in each of the first n, and which vertex has it (nullable).
 FaCode fai_stack_peaks(const FaStack *s, int n, float *max2, int *vert, FaError *err);
 // One step of the alternating direction method of multipliers for |e| <= reach at every vertex: with l = dual + e and
-// l' = the part of l beyond a ball of that radius, e becomes 2 l' - dual and dual becomes l'. e_i goes with dual_(first + i).
-// max2 is measured on e as it comes in.
+// l' = the part of l beyond a ball of that radius, e becomes 2 l' - dual and dual becomes l'. e_i goes with
+// dual_(first + i). max2 is measured on e as it comes in.
 FaCode fai_stack_reflect(FaStack *e, int n, FaStack *dual, int first, float reach, float *max2, FaError *err);
 // Sum of the lengths of all vertices' vectors in the first n.
 FaCode fai_stack_lengths(const FaStack *s, int n, double *sum, FaError *err);

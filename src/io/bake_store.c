@@ -245,6 +245,13 @@ static FaCode fit_block(Model *m, int first, int count, FaError *err) {
         vert[q++] = vert[j];
     }
     if (!q) return FA_OK;
+    if (!m->any && (!k || q > FA_MAX(count / 4, 2))) {
+        // not a matter of a few frames: better components are needed, not better weights
+        m->ok = false;
+        for (int j = 0; j < q; j++) m->missed[vert[j]] = 1;
+        return FA_OK;
+    }
+    if (!k) return FA_OK;  // nothing to fit, and the result is taken as it is
     FA_TRY(fit(m, q, which, max2, err));
     const float *best = m->step + (size_t)w->block * k;
     for (int j = 0; j < q; j++) {

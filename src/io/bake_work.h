@@ -11,6 +11,7 @@ typedef struct FaBakeWork {
     int nvert, nframe;
     int block;         // frames read at a time
     float goal;        // m: distance to stay within; params->max_error unless that proved out of reach
+    double spent;      // operations that went into finding fewer components, against a limit
 
     FaStack frames;    // a block of frames, or what is left of them                          (block)
     FaStack spare;     //                                                                     (block)
@@ -38,8 +39,8 @@ FaCode fai_bake_eigen(int n, double *g, double *lambda, double *v, FaError *err)
 // Find the basis, streaming: afterwards every frame is within a share of the goal of its image (unless the number of
 // vectors reached its limit). Ordered by how far a vector moves any vertex.
 FaCode fai_bake_basis(FaBakeWork *w, FaError *err);
-// What the leading vectors of the basis leave over at worst, for every number of them: left[k], k = 0..nbasis, m, beside
-// the mean of all frames (left[0]: the mean alone).
+// What the leading vectors of the basis leave over at worst, for every number of them: left[k], k = 0..nbasis, m,
+// beside the mean of all frames (left[0]: the mean alone).
 FaCode fai_bake_left(FaBakeWork *w, float *left, FaError *err);
 // Row means, and the rows less their mean.
 void fai_bake_centre(int n, int nframe, const float *coef, double *mean, float *centred);
@@ -47,12 +48,15 @@ void fai_bake_centre(int n, int nframe, const float *coef, double *mean, float *
 FaCode fai_bake_axes(int n, int nframe, const float *rows, double *v, FaError *err);
 
 // --- bake_shrink.c ------------------------------------------------------------------------------------------------
+bool fai_bake_tired(const FaBakeWork *w);  // fai_bake_shrink has had its share of time and will not find anything more
 // The leading `rank` rows of w->coef, the others at their mean.
 void fai_bake_leading(const FaBakeWork *w, int rank, float *coef);
-// Coefficients (nbasis x nframe) of small rank about their mean that keep the sampled vertices (increasing) within the goal.
-// lower: of as small a rank as can be found at or below `from`, starting at w->coef; *rank tells (at worst `from`, and coef is
-// its truncation). Else of rank `from`, starting at coef; *rank is `from`, or 0 where none was found, and coef is unchanged.
-FaCode fai_bake_shrink(FaBakeWork *w, int nsample, const int *sample, int from, bool lower, float *coef, int *rank, FaError *err);
+// Coefficients (nbasis x nframe) of small rank about their mean that keep the sampled vertices (increasing) within the
+// goal. lower: of as small a rank as can be found at or below `from`, starting at w->coef; *rank tells (at worst
+// `from`, and coef is its truncation). Else of rank `from`, starting at coef; *rank is `from`, or 0 where none was
+// found, and coef is unchanged.
+FaCode fai_bake_shrink(FaBakeWork *w, int nsample, const int *sample, int from, bool lower, float *coef, int *rank,
+                       FaError *err);
 
 // --- bake_store.c -------------------------------------------------------------------------------------------------
 // Sparse targets and weights from coefficients of that rank about their mean, measured on all vertices of all frames.

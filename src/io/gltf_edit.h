@@ -22,12 +22,17 @@ typedef struct FaGltfMotion {
 // Targets of the face's mesh that are the user's: all, but for the fascia_000... at the end that an earlier bake added.
 int fai_gltf_user_targets(const FaGltf *doc);
 // Write the document with that motion. An earlier bake is replaced. *added (nullable): bytes that it grew by.
-FaCode fai_gltf_save_motion(const FaGltf *doc, const FaRig *rig, const FaGltfMotion *motion, const char *path, size_t *added,
-                            FaError *err);
+FaCode fai_gltf_save_motion(const FaGltf *doc, const FaRig *rig, const FaGltfMotion *motion, const char *path,
+                            size_t *added, FaError *err);
 
-// gltf_head.c: local translations (nframe x 3) and rotations (nframe x 4) of the node that carries the face. A node whose
-// transform is a matrix is changed to the three parts. *possible is false where it cannot be moved that way.
-FaCode fai_gltf_head_keys(FaGltfOut *out, const FaRig *rig, int nframe, const FaPose *head, float *translation, float *rotation,
-                          bool *possible, FaError *err);
+// gltf_write.c: bake frames that can be read again at will (several passes, increasing frames in each, one thread).
+// options are complete and checked.
+FaCode fai_gltf_bake_frames(const char *path, int nframe, FaSequenceReadFn *read, void *user,
+                            const FaSinkOptions *options, FaBakeReport *report, FaError *err);
+
+// gltf_head.c: local translations (nframe x 3) and rotations (nframe x 4) of the node that carries the face. A node
+// whose transform is a matrix is changed to the three parts. *possible is false where it cannot be moved that way.
+FaCode fai_gltf_head_keys(FaGltfOut *out, const FaRig *rig, int nframe, const FaPose *head, float *translation,
+                          float *rotation, bool *possible, FaError *err);
 
 #endif

@@ -34,21 +34,23 @@ typedef struct FaGltfOut {
     size_t added;            // bytes that the document grew by, after writing
 } FaGltfOut;
 
-// gltf_pack.c. The extension of `path` (which must outlive out) tells the container; where it differs from the source's,
-// what is there already is packed anew: a GLB takes all buffers and images in, a .gltf has its buffer beside it.
+// gltf_pack.c. The extension of `path` (which must outlive out) tells the container; where it differs from the
+// source's, what is there already is packed anew: a GLB takes all buffers and images in, a .gltf has its buffer beside
+// it.
 FaCode fai_gltf_out_open(FaGltfOut *out, const FaGltf *src, const char *path, FaError *err);
 void fai_gltf_out_close(FaGltfOut *out);
 // Forget the last bytes of the packed buffer, from `size` on. False if that cannot be.
 bool fai_gltf_out_shorten(FaGltfOut *out, size_t size);
-// Write. What is unchanged comes out as it was. Files that the document refers to are copied along to another folder, but
-// never replace other files.
+// Write. What is unchanged comes out as it was. Files that the document refers to are copied along to another folder,
+// but never replace other files.
 FaCode fai_gltf_out_write(FaGltfOut *out, FaError *err);
 // The document as it is: in its own kind of container the same byte for byte, else only the container changes.
 FaCode fai_gltf_copy(const FaGltf *src, const char *path, FaError *err);
 
 // --- JSON ---------------------------------------------------------------------------------------------------------
-FaJson *fai_out_object(FaGltfOut *out, FaJson *parent, const char *key);  // the member, made if absent; NULL if it is no object
-FaJson *fai_out_array(FaGltfOut *out, FaJson *parent, const char *key);   // likewise
+// The member of an object, made if absent; NULL if it is something else.
+FaJson *fai_out_object(FaGltfOut *out, FaJson *parent, const char *key);
+FaJson *fai_out_array(FaGltfOut *out, FaJson *parent, const char *key);
 FaJson *fai_out_push(FaGltfOut *out, FaJson *array);                      // a new object at its end
 void fai_out_int(FaGltfOut *out, FaJson *object, const char *key, int64_t v);
 void fai_out_num(FaGltfOut *out, FaJson *object, const char *key, double v);
@@ -65,9 +67,10 @@ void *fai_out_view(FaGltfOut *out, size_t size, int stride, int target, int *vie
 // Plain accessors of floats; bounds: with min and max. Number of the accessor.
 int fai_out_floats(FaGltfOut *out, const float *x, int count, int width, bool bounds);
 int fai_out_zeros(FaGltfOut *out, int count, int width);  // no data; the same one when asked again
-// Fields of vectors that are zero but for `count` of `total` rows (increasing), several at once so that they share views:
-// each becomes sparse or dense, whichever is smaller. first: entries of field i are [first[i], first[i + 1]).
-// accessor: out, one per field. Fields without entries all get the same accessor.
-void fai_out_fields(FaGltfOut *out, int n, int total, const int *first, const int *row, const float *value, int *accessor);
+// Fields of `total` vectors that are zero but for some rows (increasing), several at once so that they share views:
+// each becomes sparse or dense, whichever is smaller. Entries of field i are [first[i], first[i + 1]). accessor: out,
+// one per field. Fields without entries all get the same accessor.
+void fai_out_fields(FaGltfOut *out, int n, int total, const int *first, const int *row, const float *value,
+                    int *accessor);
 
 #endif

@@ -60,6 +60,10 @@ static FaCode merge_buffers(FaGltfOut *out, int *index, size_t *offset, FaError 
         if (!fai_json_append(out->json, merged, fai_json_copy(out->json, fai_json_at(old, i))))
             return FA_FAIL_MEMORY(err);
     }
+    // a document whose data come from elsewhere altogether: the first buffer of a GLB must be there all the same
+    static const char nothing[4] = {0};
+    size_t at;
+    if (!out->nsegment) FA_TRY(add_segment(out, nothing, sizeof nothing, &at, err));
     if (!fai_json_set(out->json, out->root, "buffers", merged)) return FA_FAIL_MEMORY(err);
     static const char *const packed[] = {"EXT_meshopt_compression", "KHR_meshopt_compression"};
     const FaJson *views = fai_json_get(out->root, "bufferViews");

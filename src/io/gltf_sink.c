@@ -1,12 +1,14 @@
-// Frames that come one after the other, kept until all are there: baking reads them several times.
+// Frames kept until all are there: baking reads them several times.
 #include "base/file.h"
+#include "io/gltf_edit.h"
 #include "io/gltf_write.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MEMORY = 256 << 20 };
+size_t fai_gltf_sink_memory = 256 << 20;
 
 struct FaGltfSink {
     char *path;
@@ -18,14 +20,22 @@ struct FaGltfSink {
     int fd;  // the others, in a file without a name; -1 = none yet
 };
 
-FaCode fai_gltf_sink_open(const char *path, int nvert, const FaSinkOptions *options, FaGltfSink **sink, FaError *err) {
-    *sink = NULL;
-    if (!options || !options->rig)
+static FaCode check_options(int nvert, const FaSinkOptions *o, FaError *err) {
+    if (!o || !o->rig)
         return FA_FAIL(err, FA_E_ARG, NULL, "give the rig that the frames belong to",
                        "glTF needs the rig of the frames: faces, materials, shapes");
-    if (nvert != options->rig->mesh.nvert)
+    if (nvert != o->rig->mesh.nvert)
         return FA_FAIL(err, FA_E_ARG, NULL, "use the rig that the frames were made with",
-                       "the frames have %d vertices, the rig has %d", nvert, options->rig->mesh.nvert);
+                       "the frames have %d vertices, the rig has %d", nvert, o->rig->mesh.nvert);
+    if (o->bake_error_mm < 0 || !isfinite(o->bake_error_mm) || o->max_targets < 0)
+        return FA_FAIL(err, FA_E_ARG, NULL, "give a distance in millimetres, or 0 for 0.05",
+                       "a bake error or a number of targets below 0");
+    return FA_OK;
+}
+
+FaCode fai_gltf_sink_open(const char *path, int nvert, const FaSinkOptions *options, FaGltfSink **sink, FaError *err) {
+    *sink = NULL;
+    FA_TRY(check_options(nvert, options, err));
     FaGltfSink *s = FA_NEW(1, FaGltfSink);
     if (!s) return FA_FAIL_MEMORY(err);
     *s = (FaGltfSink){
@@ -74,7 +84,7 @@ static FaCode transfer(FaGltfSink *s, int frame, float *x, bool out, FaError *er
 }
 
 FaCode fai_gltf_sink_push(FaGltfSink *s, const float *x, FaError *err) {
-    if (s->fd < 0 && (size_t)(s->nkept + 1) * s->bytes <= MEMORY) {
+    if (s->fd < 0 && (size_t)(s->nkept + 1) * s->bytes <= fai_gltf_sink_memory) {
         float **frame = fai_grow_array(s->frame, &s->room, s->nkept + 1, sizeof *frame);
         if (!frame) return FA_FAIL_MEMORY(err);
         s->frame = frame;
@@ -96,7 +106,9 @@ static FaCode read_kept(void *user, int frame, float *x, FaError *err) {
 }
 
 FaCode fai_gltf_sink_finish(FaGltfSink *s, FaBakeReport *report, FaError *err) {
-    FaCode rc = fai_gltf_save_frames(s->path, s->nvert, s->nframe, read_kept, s, &s->options, report, err);
+    FaCode rc =
+        s->nframe > 0 ? FA_OK : FA_FAIL(err, FA_E_ARG, NULL, "push at least one frame", "there are no frames to write");
+    if (rc >= 0) rc = fai_gltf_bake_frames(s->path, s->nframe, read_kept, s, &s->options, report, err);
     fai_gltf_sink_abandon(s);
     return rc;
 }
@@ -108,4 +120,26 @@ void fai_gltf_sink_abandon(FaGltfSink *s) {
     fa_free(s->path);
     if (s->fd >= 0) close(s->fd);
     fa_free(s);
+}
+
+// Reading a frame may take long (an OBJ file, a rig to evaluate) and baking reads it ten times: keep a copy here, too.
+FaCode fai_gltf_save_frames(const char *path, int nvert, int nframe, FaSequenceReadFn *read, void *user,
+                            const FaSinkOptions *options, FaBakeReport *report, FaError *err) {
+    FaGltfSink *sink;
+    FaCode rc = fai_gltf_sink_open(path, nvert, options, &sink, err);
+    if (rc < 0) return fai_fail_in(err, rc, path);
+    float *x = FA_NEW(3 * (size_t)nvert, float);
+    if (!x) rc = FA_FAIL_MEMORY(err);
+    for (int f = 0; f < nframe && rc >= 0; f++) {
+        rc = read(user, f, x, err);
+        if (rc >= 0) rc = fai_gltf_sink_push(sink, x, err);
+        if (rc >= 0 && options->progress && !options->progress(options->progress_user, "frames", (f + 1.0) / nframe))
+            rc = FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", f), NULL, "cancelled");
+    }
+    fa_free(x);
+    if (rc >= 0)
+        rc = fai_gltf_sink_finish(sink, report, err);
+    else
+        fai_gltf_sink_abandon(sink);
+    return fai_fail_in(err, rc, path);
 }

@@ -216,22 +216,8 @@ static FaCode bake_rest(const Motion *motion, const FaRig *rig, FaSequenceReadFn
     return rc;
 }
 
-static FaCode check_frames(int nvert, int nframe, const FaSinkOptions *o, FaError *err) {
-    if (!o || !o->rig)
-        return FA_FAIL(err, FA_E_ARG, NULL, "give the rig that the frames belong to",
-                       "glTF needs the rig of the frames: faces, materials, shapes");
-    if (nvert != o->rig->mesh.nvert)
-        return FA_FAIL(err, FA_E_ARG, NULL, "use the rig that the frames were made with",
-                       "the frames have %d vertices, the rig has %d", nvert, o->rig->mesh.nvert);
-    if (nframe < 1) return FA_FAIL(err, FA_E_ARG, NULL, "push at least one frame", "there are no frames to write");
-    if (o->bake_error_mm < 0 || !isfinite(o->bake_error_mm) || o->max_targets < 0)
-        return FA_FAIL(err, FA_E_ARG, NULL, "give a distance in millimetres, or 0 for 0.05",
-                       "a bake error or a number of targets below 0");
-    return FA_OK;
-}
-
-static FaCode save_frames(const char *path, int nframe, FaSequenceReadFn *read, void *user, const FaSinkOptions *o,
-                          Motion *k, FaBake **bake, size_t *added, FaError *err) {
+static FaCode bake_and_save(const char *path, int nframe, FaSequenceReadFn *read, void *user, const FaSinkOptions *o,
+                            Motion *k, FaBake **bake, size_t *added, FaError *err) {
     const FaRig *rig = o->rig;
     const FaGltf *doc = fai_gltf_of_rig(rig);
     bool own = o->clip && o->clip == rig->clip;  // the document plays it already, the head's part of it stays as it is
@@ -254,13 +240,12 @@ static FaCode save_frames(const char *path, int nframe, FaSequenceReadFn *read, 
     return wrote < 0 ? wrote : rc;
 }
 
-FaCode fai_gltf_save_frames(const char *path, int nvert, int nframe, FaSequenceReadFn *read, void *user,
+FaCode fai_gltf_bake_frames(const char *path, int nframe, FaSequenceReadFn *read, void *user,
                             const FaSinkOptions *options, FaBakeReport *report, FaError *err) {
     Motion k = {0};
     FaBake *bake = NULL;
     size_t added = 0;
-    FaCode rc = check_frames(nvert, nframe, options, err);
-    if (rc >= 0) rc = save_frames(path, nframe, read, user, options, &k, &bake, &added, err);
+    FaCode rc = bake_and_save(path, nframe, read, user, options, &k, &bake, &added, err);
     if (rc >= 0 && report)
         *report = (FaBakeReport){bake->ntarget, 1e3 * bake->max_error, 1e3 * bake->mean_error, added};
     fai_bake_free(bake);

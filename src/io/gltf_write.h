@@ -19,7 +19,7 @@ FaCode fai_gltf_save(const FaRig *rig, const FaClip *clip, const char *path, FaE
 // time i / fps. Without a clip the rig's weights are fitted to the frames first.
 // Returns FA_STALLED where max_targets was reached first: the file is written and the report holds the true error.
 
-// Frames that can be read again at will (several passes, increasing frames in each, one thread). report is nullable.
+// Frames that are there already: each is read once, in order, by one thread. report is nullable.
 FaCode fai_gltf_save_frames(const char *path, int nvert, int nframe, FaSequenceReadFn *read, void *user,
                             const FaSinkOptions *options, FaBakeReport *report, FaError *err);
 
@@ -30,5 +30,6 @@ FaCode fai_gltf_sink_open(const char *path, int nvert, const FaSinkOptions *opti
 FaCode fai_gltf_sink_push(FaGltfSink *sink, const float *x, FaError *err);
 FaCode fai_gltf_sink_finish(FaGltfSink *sink, FaBakeReport *report, FaError *err);  // frees the sink, also on failure
 void fai_gltf_sink_abandon(FaGltfSink *sink);                                       // NULL is fine
+extern size_t fai_gltf_sink_memory;  // bytes of frames that stay in memory; tests lower it
 
 #endif

@@ -10,8 +10,8 @@
 // a block is either moved by a shape in (nearly) all of its coordinates or left out. On ICT-FaceKit blocks in file
 // order hold twice as much as the non-zero deltas, in this order 13 % more; whole vertices in this order, 33 % more. A
 // block stays in registers over all shapes; each shape's blocks are contiguous, so that a shape without a weight costs
-// no memory traffic. At the end of a tile the results go back to their places. Gaps are filled with zeros, so nothing is
-// lost: see blend.h for the arithmetic.
+// no memory traffic. At the end of a tile the results go back to their places. Runs of coordinates that no shape moves
+// (most of a body) are copied. Gaps are filled with zeros, so nothing is lost: see blend.h for the arithmetic.
 //
 // Tried and left: the shapes of a block side by side, which streams in one run but makes the prefetcher fetch the idle
 // shapes too, 15 % slower; runs instead of blocks, whose ends cost a branch miss each; own prefetches, which never
@@ -41,15 +41,27 @@ enum {
     PASS = 64 * PASS_WORDS,
     LIKE_WORDS = 4,           // likeness is judged by at most 256 classes of shapes
     WINDOW = 512,             // and sought among this many
+    STILL = 0xFFFF,           // the place of a coordinate that is copied
+    STILL_LEAST = 16,         // shorter runs are not worth a copy of their own
 };
+
+// Coordinates that no shape moves, and their values.
+typedef struct Run {
+    int begin, size;
+    size_t at;        // of its first value in still_x
+} Run;
 
 struct FaBlender {
     int ncoord;       // coordinates: 3 per vertex
     int nshape, nblock, ntile;
     int words;        // 64-bit words of a signature
     bool avx2;
+    int *blocks;      // in use, of each tile's BLOCKS                               (ntile)
     float *x;         // neutral, in blocks                                          (nblock x BLOCK)
-    uint16_t *place;  // where in its tile's results a coordinate is                 (ncoord)
+    uint16_t *place;  // where in its tile's results a coordinate is, or STILL       (ncoord)
+    int *run_start;   // of each tile, then the total                                (ntile + 1)
+    Run *run;         //
+    float *still_x;   // neutral of all runs, one after another
     uint64_t *moved;  // signature: shapes that move a block                         (nblock x words)
     uint32_t *start;  // first block of deltas of each tile's part of each shape     (ntile x nshape)
     float *delta;     // blocks of deltas, 64-byte aligned                           (ndelta x BLOCK)
@@ -192,7 +204,25 @@ typedef struct Build {
 } Build;
 
 static int tile_size(const FaBlender *b, int t) { return FA_MIN(TILE, b->ncoord - t * TILE); }
-static int tile_blocks(const FaBlender *b, int t) { return (tile_size(b, t) + BLOCK - 1) / BLOCK; }
+
+// Mark the runs of coordinates without likeness to any shape; the others go into `left`. Returns how many.
+static int find_still(int n, int nlike, const uint64_t *like, Left *left, uint16_t *place) {
+    int moving = 0, run = 0;
+    for (int i = 0; i <= n; i++) {
+        uint64_t any = 0;
+        for (int k = 0; i < n && k < nlike; k++) any |= like[nlike * i + k];
+        if (i < n && !any) {
+            run++;
+            continue;
+        }
+        for (int j = i - run; j <= i && j < n; j++) {
+            if (j < i && run >= STILL_LEAST) place[j] = STILL;
+            else left[moving++] = (Left){.coord = j};
+        }
+        run = 0;
+    }
+    return moving;
+}
 
 // Find the place of each of one tile's coordinates.
 static bool place_tile(const Build *bu, int t) {
@@ -208,15 +238,18 @@ static bool place_tile(const Build *bu, int t) {
             int c = 3 * bu->rig->row[e / 3] + (int)(e % 3) - t * TILE;
             if (bu->rig->delta[e] != 0) like[nlike * c + s / 64 % nlike] |= (uint64_t)1 << (s % 64);
         }
-    for (int i = 0; i < n && room; i++) {
-        left[i] = (Left){.like = like[nlike * i], .coord = i};
-        for (int k = 0; k < nlike; k++) left[i].bits += __builtin_popcountll(like[nlike * i + k]);
-    }
     if (room) {
-        qsort(left, (size_t)n, sizeof *left, by_likeness);
-        for (int i = 0; i < n; i++)
+        int moving = find_still(n, nlike, like, left, b->place + (size_t)t * TILE);
+        for (int i = 0; i < moving; i++) {
+            const uint64_t *words = like + nlike * left[i].coord;
+            left[i].like = words[0];
+            for (int k = 0; k < nlike; k++) left[i].bits += __builtin_popcountll(words[k]);
+        }
+        qsort(left, (size_t)moving, sizeof *left, by_likeness);
+        for (int i = 0; i < moving; i++)
             memcpy(sorted + nlike * i, like + nlike * left[i].coord, (size_t)nlike * sizeof *like);
-        pick_order()(n, nlike, sorted, left, next, b->place + (size_t)t * TILE);
+        pick_order()(moving, nlike, sorted, left, next, b->place + (size_t)t * TILE);
+        b->blocks[t] = (moving + BLOCK - 1) / BLOCK;
     }
     fa_free(like);
     fa_free(sorted);
@@ -247,9 +280,9 @@ static void fill_tile(void *ctx, int begin, int end, int chunk) {
     (void)end, (void)chunk;
     Build *bu = ctx;
     FaBlender *b = bu->b;
-    int t = begin, n = tile_size(b, t), nblock = tile_blocks(b, t);
+    int t = begin, n = tile_size(b, t), nblock = b->blocks[t];
     for (size_t i = (size_t)t * TILE; i < (size_t)t * TILE + (size_t)n; i++)
-        b->x[(size_t)t * TILE + b->place[i]] = bu->rig->mesh.x[i];
+        if (b->place[i] != STILL) b->x[(size_t)t * TILE + b->place[i]] = bu->rig->mesh.x[i];
     const int *lo = bu->entry + (size_t)t * (size_t)b->nshape, *hi = lo + b->nshape;
     for (int s = 0; s < b->nshape; s++) {
         if (lo[s] == hi[s]) continue;
@@ -279,21 +312,51 @@ static void find_entries(Build *bu) {
     }
 }
 
+// Runs end at tiles.
+static FaCode collect_runs(Build *bu, FaError *err) {
+    FaBlender *b = bu->b;
+    int runs = 0;
+    size_t still = 0;
+    for (int i = 0; i < b->ncoord; i++) {
+        bool begins = i % TILE == 0 || b->place[i - 1] != STILL;
+        runs += b->place[i] == STILL && begins;
+        still += b->place[i] == STILL;
+    }
+    b->run = FA_NEW(runs, Run);
+    b->run_start = FA_NEW((size_t)b->ntile + 1, int);
+    b->still_x = FA_NEW(still, float);
+    if (!b->run || !b->run_start || !b->still_x) return FA_FAIL_MEMORY(err);
+    runs = 0;
+    still = 0;
+    for (int i = 0; i < b->ncoord; i++) {
+        if (i % TILE == 0) b->run_start[i / TILE] = runs;
+        if (b->place[i] != STILL) continue;
+        if (i % TILE == 0 || b->place[i - 1] != STILL) b->run[runs++] = (Run){i, 0, still};
+        b->run[runs - 1].size++;
+        b->still_x[still++] = bu->rig->mesh.x[i] + 0.0f;
+    }
+    b->run_start[b->ntile] = runs;
+    return FA_OK;
+}
+
 static FaCode build(Build *bu, FaError *err) {
     FaBlender *b = bu->b;
     size_t parts = (size_t)b->ntile * (size_t)b->nshape;
     bu->ok = FA_NEW(b->ntile, bool);
     bu->entry = FA_NEW(parts + (size_t)b->nshape, int);
+    b->blocks = FA_NEW(b->ntile, int);
     b->place = FA_NEW(b->ncoord, uint16_t);
     b->moved = FA_NEW((size_t)b->nblock * (size_t)b->words, uint64_t);
     b->start = FA_NEW(parts, uint32_t);
     b->count = FA_NEW(b->nshape, int);
     b->x = fai_huge_alloc((size_t)b->nblock * BLOCK * sizeof(float), &b->x_base);
-    if (!bu->ok || !bu->entry || !b->place || !b->moved || !b->start || !b->count || !b->x) return FA_FAIL_MEMORY(err);
+    if (!bu->ok || !bu->entry || !b->blocks || !b->place || !b->moved || !b->start || !b->count || !b->x)
+        return FA_FAIL_MEMORY(err);
     find_entries(bu);
     fai_parallel(b->ntile, 1, plan_tile, bu);
     for (int t = 0; t < b->ntile; t++)
         if (!bu->ok[t]) return FA_FAIL_MEMORY(err);
+    FA_TRY(collect_runs(bu, err));
     for (size_t i = 0; i < parts; i++) {
         uint32_t n = b->start[i];
         b->start[i] = (uint32_t)b->ndelta;
@@ -331,7 +394,11 @@ FaCode fa_blender_new(const FaRig *rig, FaBlender **blender, FaError *err) {
 
 void fa_blender_free(FaBlender *blender) {
     if (!blender) return;
+    fa_free(blender->blocks);
     fa_free(blender->place);
+    fa_free(blender->run_start);
+    fa_free(blender->run);
+    fa_free(blender->still_x);
     fa_free(blender->moved);
     fa_free(blender->start);
     fa_free(blender->count);
@@ -427,21 +494,38 @@ AVX2 static void tile_pass_avx2(TilePass *p) {
     }
 }
 
-// Four at a time: one load of places, one store.
+// Eight at a time: two loads of places, one store.
 AVX2 static void restore_avx2(const float *acc, const uint16_t *place, int n, float *x) {
     int i = 0;
-    for (; i + 4 <= n; i += 4) {
-        uint64_t p;
+    for (; i + 8 <= n; i += 8) {
+        uint64_t p, q;
         memcpy(&p, place + i, sizeof p);
-        __m128 v = _mm_load_ss(acc + (p & 0xFFFF));
-        v = _mm_insert_ps(v, _mm_load_ss(acc + (p >> 16 & 0xFFFF)), 0x10);
-        v = _mm_insert_ps(v, _mm_load_ss(acc + (p >> 32 & 0xFFFF)), 0x20);
-        v = _mm_insert_ps(v, _mm_load_ss(acc + (p >> 48)), 0x30);
-        _mm_storeu_ps(x + i, v);
+        memcpy(&q, place + i + 4, sizeof q);
+        __m128 lo = _mm_load_ss(acc + (p & 0xFFFF)), hi = _mm_load_ss(acc + (q & 0xFFFF));
+        lo = _mm_insert_ps(lo, _mm_load_ss(acc + _bextr_u64(p, 16, 16)), 0x10);
+        hi = _mm_insert_ps(hi, _mm_load_ss(acc + _bextr_u64(q, 16, 16)), 0x10);
+        lo = _mm_insert_ps(lo, _mm_load_ss(acc + _bextr_u64(p, 32, 16)), 0x20);
+        hi = _mm_insert_ps(hi, _mm_load_ss(acc + _bextr_u64(q, 32, 16)), 0x20);
+        lo = _mm_insert_ps(lo, _mm_load_ss(acc + (p >> 48)), 0x30);
+        hi = _mm_insert_ps(hi, _mm_load_ss(acc + (q >> 48)), 0x30);
+        _mm256_storeu_ps(x + i, _mm256_insertf128_ps(_mm256_castps128_ps256(lo), hi, 1));
     }
     for (; i < n; i++) x[i] = acc[place[i]];
 }
 #endif
+
+// Put a tile's results back in order, the still ones included.
+typedef void RestoreFn(const float *acc, const uint16_t *place, int n, float *x);
+
+static void restore_tile(const FaBlender *b, int t, const float *acc, RestoreFn *restore, float *x) {
+    int at = t * TILE, end = at + tile_size(b, t);
+    for (const Run *r = b->run + b->run_start[t]; r < b->run + b->run_start[t + 1]; r++) {
+        restore(acc, b->place + at, r->begin - at, x + at);
+        memcpy(x + r->begin, b->still_x + r->at, (size_t)r->size * sizeof *x);
+        at = r->begin + r->size;
+    }
+    restore(acc, b->place + at, end - at, x + at);
+}
 
 typedef struct Eval {
     const FaBlender *b;
@@ -456,11 +540,11 @@ static void eval_tile(void *ctx, int begin, int end, int chunk) {
     _Alignas(64) float acc[TILE];
     size_t t = (size_t)begin;
     TilePass p;  // not cleared: 4 kB
-    p.blocks = tile_blocks(b, begin);
+    p.blocks = b->blocks[begin];
     p.stride = b->words;
     p.src = b->x + t * TILE;
     p.acc = acc;
-    for (int first = 0; first == 0 || first < b->nshape; first += PASS) {
+    for (int first = 0; (first == 0 || first < b->nshape) && p.blocks; first += PASS) {
         int n = FA_MIN(PASS, b->nshape - first);
         p.words = (n + 63) / 64;
         p.weights = e->weights + first;
@@ -477,13 +561,11 @@ static void eval_tile(void *ctx, int begin, int end, int chunk) {
             tile_pass_ref(&p);
         p.src = p.acc;
     }
+    RestoreFn *restore = restore_ref;
 #ifdef HAVE_AVX2
-    if (b->avx2) {
-        restore_avx2(p.acc, b->place + t * TILE, tile_size(b, begin), e->x + t * TILE);
-        return;
-    }
+    if (b->avx2) restore = restore_avx2;
 #endif
-    restore_ref(p.acc, b->place + t * TILE, tile_size(b, begin), e->x + t * TILE);
+    restore_tile(b, begin, acc, restore, e->x);
 }
 
 void fa_blender_eval(const FaBlender *blender, const float *weights, float *x) {
