@@ -1,13 +1,12 @@
 // What benchmarks share: times, the machine, a rig and a clip to measure on. They are listed in method/bench_list.c.
 #include "rig/bench.h"
 
+#include "base/task.h"
+
 #include "rig/names.h"
 
 #include <math.h>
 #include <stdlib.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 // --- shared -------------------------------------------------------------------------------------------------------
 
@@ -30,11 +29,7 @@ void fai_bench_machine(FaText *t) {
             snprintf(model, sizeof model, "%s", strchr(line, ':') + 2);
     if (f) fclose(f);
     model[strcspn(model, "\n")] = 0;
-    int cores = 1;
-#ifdef _OPENMP
-    cores = omp_get_num_procs();
-#endif
-    fai_text_printf(t, "%s, %d cores, ", model[0] ? model : "unknown processor", cores);
+    fai_text_printf(t, "%s, %d cores, ", model[0] ? model : "unknown processor", fai_cores());
 #ifdef __clang__
     fai_text_printf(t, "clang %s", __clang_version__);
 #else
