@@ -1,0 +1,16 @@
+// Bones and other hard things below the skin: other meshes of the rig's file, rigid parts of its own mesh, files given.
+#ifndef FAI_BONES_H
+#define FAI_BONES_H
+
+#include "face/face.h"
+#include "fascia/face.h"
+#include "mesh/mesh.h"
+
+// What a name says: "Mandible", "teeth_lower", "Eye_L". False if it names nothing hard.
+bool fai_bone_kind_of_name(const char *name, FaBoneKind *kind);
+
+// Collect them in the rig's frame, from the arena. skin_part: the part of topo that is skin. *count, *bone out.
+FaCode fai_bones_collect(const FaRig *rig, const FaTopology *topo, int skin_part, const FaFaceOptions *options,
+                         FaArena *arena, int *count, FaBone **bone, FaNotes *notes, FaError *err);
+
+#endif

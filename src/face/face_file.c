@@ -1,0 +1,486 @@
+#include "face/face_file.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "fascia/face.h"
+
+#include <limits.h>
+
+static const unsigned char SIGNATURE[8] = {0x89, 'F', 'A', 'C', 'E', 0x0d, 0x0a, 0x1a};
+enum { HEADER = 32, CHUNK = 16 };
+
+static uint32_t swap32(uint32_t v) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return __builtin_bswap32(v);
+#else
+    return v;
+#endif
+}
+
+static uint64_t swap64(uint64_t v) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return __builtin_bswap64(v);
+#else
+    return v;
+#endif
+}
+
+// --- writing --------------------------------------------------------------------------------------------------------
+
+typedef struct Writer {
+    FaText text;
+    size_t chunk; // where the open one begins
+} Writer;
+
+static void put_u32(Writer *w, uint32_t v) {
+    v = swap32(v);
+    fai_text_bytes(&w->text, &v, 4);
+}
+
+static void put_u64(Writer *w, uint64_t v) {
+    v = swap64(v);
+    fai_text_bytes(&w->text, &v, 8);
+}
+
+static void put_f64(Writer *w, double v) {
+    uint64_t bits;
+    memcpy(&bits, &v, 8);
+    put_u64(w, bits);
+}
+
+// Values of four bytes, ints or floats.
+static void put_array(Writer *w, const void *data, size_t n) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    for (size_t i = 0; i < n; i++) put_u32(w, ((const uint32_t *)data)[i]);
+#else
+    fai_text_bytes(&w->text, data, 4 * n);
+#endif
+}
+
+static void put_text(Writer *w, const char *s) {
+    size_t n = s ? strlen(s) : 0;
+    put_u32(w, (uint32_t)n);
+    fai_text_bytes(&w->text, s ? s : "", n);
+}
+
+static void open_chunk(Writer *w, const char *tag) {
+    w->chunk = w->text.size;
+    fai_text_bytes(&w->text, tag, 4);
+    put_u32(w, 0);
+    put_u64(w, 0);
+}
+
+static void close_chunk(Writer *w) {
+    static const char zeros[8] = {0};
+    if (w->text.failed) return;
+    uint64_t size = swap64(w->text.size - w->chunk - CHUNK);
+    memcpy(w->text.data + w->chunk + 8, &size, 8);
+    fai_text_bytes(&w->text, zeros, (8 - w->text.size % 8) % 8);
+}
+
+static void put_chunk(Writer *w, const char *tag, const void *data, size_t n) {
+    open_chunk(w, tag);
+    put_array(w, data, n);
+    close_chunk(w);
+}
+
+static void put_jaw(Writer *w, const FaJaw *jaw) {
+    open_chunk(w, "JAW ");
+    put_u32(w, jaw->found);
+    for (int i = 0; i < 4; i++) put_u32(w, (uint32_t)jaw->shape[i]);
+    put_u32(w, 0);
+    for (int k = 0; k < 3; k++) put_f64(w, jaw->hinge[k]);
+    for (int k = 0; k < 3; k++) put_f64(w, jaw->axis[k]);
+    put_f64(w, jaw->open_angle);
+    for (int k = 0; k < 3; k++) put_f64(w, jaw->open_slide[k]);
+    for (int i = 0; i < 12; i++) put_f64(w, jaw->slide[i / 3][i % 3]);
+    for (int i = 0; i < 12; i++) put_f64(w, jaw->turn[i / 3][i % 3]);
+    put_f64(w, jaw->residual);
+    close_chunk(w);
+}
+
+static void put_bone(Writer *w, const FaBone *b) {
+    open_chunk(w, "BONE");
+    fai_text_bytes(&w->text, b->name, sizeof b->name);
+    put_u32(w, b->kind);
+    put_u32(w, b->with_jaw);
+    put_u32(w, b->closed);
+    put_u32(w, (uint32_t)b->nvert);
+    put_u32(w, (uint32_t)b->ntri);
+    put_u32(w, 0);
+    put_array(w, b->x, 3 * (size_t)b->nvert);
+    put_array(w, b->tri, 3 * (size_t)b->ntri);
+    close_chunk(w);
+}
+
+static void put_notes(Writer *w, const FaNotes *notes) {
+    open_chunk(w, "note");
+    put_u32(w, (uint32_t)notes->count);
+    for (int i = 0; i < notes->count; i++) {
+        const FaNote *n = &notes->note[i];
+        put_u32(w, (uint32_t)n->count);
+        put_text(w, n->code);
+        put_text(w, n->text);
+        put_text(w, n->where);
+        put_text(w, n->remedy);
+    }
+    close_chunk(w);
+}
+
+static void put_face(Writer *w, const FaFace *f) {
+    const size_t n = (size_t)f->nskin, v = (size_t)f->nvert;
+    open_chunk(w, "HEAD");
+    put_u64(w, f->rig_hash);
+    const int counts[] = {f->nvert, f->nskin, f->layers, f->ntri, f->ntet, f->nbone, FA_REGIONS, 0};
+    for (int i = 0; i < FA_COUNT(counts); i++) put_u32(w, (uint32_t)counts[i]);
+    close_chunk(w);
+    put_chunk(w, "SKIN", f->skin_vertex, n);
+    put_chunk(w, "NODE", f->node_of_vertex, v);
+    put_chunk(w, "REST", f->x0, 3 * (size_t)f->nnode);
+    put_chunk(w, "MASS", f->mass, (size_t)f->nnode);
+    put_chunk(w, "TRIS", f->tri, 3 * (size_t)f->ntri);
+    put_chunk(w, "TETS", f->tet, 4 * (size_t)f->ntet);
+    put_chunk(w, "THIC", f->thickness, n);
+    put_chunk(w, "ASKD", f->thickness_asked, n);
+    put_chunk(w, "SKUL", f->to_skull, n);
+    put_chunk(w, "TJAW", f->to_jaw, n);
+    put_chunk(w, "RIDN", f->ride_node, 3 * v);
+    put_chunk(w, "RIDW", f->ride_weight, 3 * v);
+    open_chunk(w, "RIM ");
+    fai_text_bytes(&w->text, f->rim, n);
+    close_chunk(w);
+    for (int r = 0; r < FA_REGIONS; r++) {
+        open_chunk(w, "REGN");
+        char name[32] = {0};
+        memcpy(name, fai_region_name[r], strlen(fai_region_name[r]));
+        fai_text_bytes(&w->text, name, sizeof name);
+        put_array(w, f->region[r], n);
+        close_chunk(w);
+    }
+    put_jaw(w, &f->jaw);
+    for (int i = 0; i < f->nbone; i++) put_bone(w, &f->bone[i]);
+    put_notes(w, &f->notes);
+}
+
+FaCode fai_face_pack(const FaFace *face, unsigned char **data, size_t *size, FaError *err) {
+    Writer w = {0};
+    *data = NULL;
+    *size = 0;
+    fai_text_bytes(&w.text, SIGNATURE, sizeof SIGNATURE);
+    put_u32(&w, FA_FACE_VERSION);
+    put_u32(&w, 0);
+    put_u64(&w, 0);
+    put_u64(&w, 0);
+    put_face(&w, face);
+    if (w.text.failed) {
+        fai_text_free(&w.text);
+        return FA_FAIL_MEMORY(err);
+    }
+    uint64_t total = swap64(w.text.size),
+             sum = swap64(fai_hash64(w.text.data + HEADER, w.text.size - HEADER, FA_FACE_VERSION));
+    memcpy(w.text.data + 16, &total, 8);
+    memcpy(w.text.data + 24, &sum, 8);
+    *data = (unsigned char *)w.text.data;
+    *size = w.text.size;
+    return FA_OK;
+}
+
+FaCode fa_face_save(const FaFace *face, const char *path, FaError *err) {
+    unsigned char *data;
+    size_t size;
+    FA_TRY(fai_face_pack(face, &data, &size, err));
+    FaCode rc = fai_file_write(path, data, size, err);
+    fa_free(data);
+    return fai_fail_in(err, rc, path);
+}
+
+// --- reading --------------------------------------------------------------------------------------------------------
+
+typedef struct Reader {
+    const unsigned char *at, *end; // of the chunk being read
+    bool short_read;               // it ended too early
+} Reader;
+
+static uint32_t get_u32(Reader *r) {
+    uint32_t v = 0;
+    if (r->end - r->at < 4) return r->short_read = true, 0;
+    memcpy(&v, r->at, 4);
+    r->at += 4;
+    return swap32(v);
+}
+
+static uint64_t get_u64(Reader *r) {
+    uint64_t v = 0;
+    if (r->end - r->at < 8) return r->short_read = true, 0;
+    memcpy(&v, r->at, 8);
+    r->at += 8;
+    return swap64(v);
+}
+
+static double get_f64(Reader *r) {
+    uint64_t bits = get_u64(r);
+    double v;
+    memcpy(&v, &bits, 8);
+    return v;
+}
+
+static int get_count(Reader *r) {
+    uint32_t v = get_u32(r);
+    if (v > INT_MAX / 64) r->short_read = true;
+    return v > INT_MAX / 64 ? 0 : (int)v;
+}
+
+// A text of the chunk, copied; NULL (and short_read) where it would end outside.
+static char *get_text(Reader *r, FaArena *arena) {
+    uint32_t n = get_u32(r);
+    if ((size_t)(r->end - r->at) < n) return r->short_read = true, NULL;
+    r->at += n;
+    return fai_arena_strndup(arena, (const char *)r->at - n, n);
+}
+
+// n values of four bytes, which must be there: nothing is allocated for more.
+static FaCode get_array(Reader *r, FaArena *arena, size_t n, void *out, FaError *err) {
+    if ((size_t)(r->end - r->at) / 4 < n) return r->short_read = true, FA_OK;
+    void *data = fai_arena_push(arena, n, 4);
+    if (!data) return FA_FAIL_MEMORY(err);
+    memcpy(data, r->at, 4 * n);
+    r->at += 4 * n;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    for (size_t i = 0; i < n; i++) ((uint32_t *)data)[i] = swap32(((uint32_t *)data)[i]);
+#endif
+    *(void **)out = data;
+    return FA_OK;
+}
+
+static void read_head(Reader *r, FaFace *f, int *nregion, int *nbone) {
+    f->rig_hash = get_u64(r);
+    f->nvert = get_count(r);
+    f->nskin = get_count(r);
+    f->layers = get_count(r);
+    f->ntri = get_count(r);
+    f->ntet = get_count(r);
+    *nbone = get_count(r);
+    *nregion = get_count(r);
+    get_u32(r);
+    if (f->layers > FA_FACE_LAYERS) r->short_read = true, f->layers = 0;
+    f->nnode = (int)FA_MIN((int64_t)f->nskin * (f->layers + 1), INT_MAX / 4);
+}
+
+static void read_jaw(Reader *r, FaJaw *jaw) {
+    jaw->found = get_u32(r) != 0;
+    for (int i = 0; i < 4; i++) jaw->shape[i] = (int)get_u32(r);
+    get_u32(r);
+    for (int k = 0; k < 3; k++) jaw->hinge[k] = get_f64(r);
+    for (int k = 0; k < 3; k++) jaw->axis[k] = get_f64(r);
+    jaw->open_angle = get_f64(r);
+    for (int k = 0; k < 3; k++) jaw->open_slide[k] = get_f64(r);
+    for (int i = 0; i < 12; i++) jaw->slide[i / 3][i % 3] = get_f64(r);
+    for (int i = 0; i < 12; i++) jaw->turn[i / 3][i % 3] = get_f64(r);
+    jaw->residual = get_f64(r);
+}
+
+static FaCode read_bone(Reader *r, FaArena *arena, FaBone *b, FaError *err) {
+    if (r->end - r->at < (ptrdiff_t)sizeof b->name) return r->short_read = true, FA_OK;
+    memcpy(b->name, r->at, sizeof b->name);
+    b->name[sizeof b->name - 1] = 0;
+    r->at += sizeof b->name;
+    uint32_t kind = get_u32(r);
+    b->kind = kind < FA_BONE_KINDS ? (FaBoneKind)kind : FA_BONE_OTHER;
+    b->with_jaw = get_u32(r) != 0;
+    b->closed = get_u32(r) != 0;
+    b->nvert = get_count(r);
+    b->ntri = get_count(r);
+    get_u32(r);
+    FA_TRY(get_array(r, arena, 3 * (size_t)b->nvert, &b->x, err));
+    return r->short_read ? FA_OK : get_array(r, arena, 3 * (size_t)b->ntri, &b->tri, err);
+}
+
+static FaCode read_region(Reader *r, FaFace *f, FaError *err) {
+    char name[32];
+    if (r->end - r->at < (ptrdiff_t)sizeof name) return r->short_read = true, FA_OK;
+    memcpy(name, r->at, sizeof name);
+    name[sizeof name - 1] = 0;
+    r->at += sizeof name;
+    for (int i = 0; i < FA_REGIONS; i++)
+        if (!strcmp(name, fai_region_name[i])) return get_array(r, f->arena, (size_t)f->nskin, &f->region[i], err);
+    r->at = r->end; // a region of a later version
+    return FA_OK;
+}
+
+static FaCode read_notes(Reader *r, FaNotes *notes, FaError *err) {
+    FaArena *arena = fai_arena_new(0);
+    if (!arena) return FA_FAIL_MEMORY(err);
+    int n = get_count(r);
+    for (int i = 0; i < n && !r->short_read; i++) {
+        int count = get_count(r);
+        char *part[4] = {NULL};
+        for (int k = 0; k < 4; k++) part[k] = get_text(r, arena);
+        if (r->short_read) break;
+        if (!part[0] || !part[1] || !part[2] || !part[3]) {
+            fai_arena_free(arena);
+            return FA_FAIL_MEMORY(err);
+        }
+        if (count > 0) fai_note_count(notes, count, part[0], part[2], part[3], "%s", part[1]);
+    }
+    fai_arena_free(arena);
+    return FA_OK;
+}
+
+// The chunks that are arrays of four-byte values; sizes by HEAD.
+typedef struct Plain {
+    const char *tag;
+    size_t n;
+    void *out;
+} Plain;
+
+static FaCode read_chunk(Reader *r, const char tag[5], FaFace *f, int nbone, FaError *err) {
+    const size_t n = (size_t)f->nskin, v = (size_t)f->nvert;
+    const Plain plain[] = {{"SKIN", n, &f->skin_vertex},
+                           {"NODE", v, &f->node_of_vertex},
+                           {"REST", 3 * (size_t)f->nnode, &f->x0},
+                           {"MASS", (size_t)f->nnode, &f->mass},
+                           {"TRIS", 3 * (size_t)f->ntri, &f->tri},
+                           {"TETS", 4 * (size_t)f->ntet, &f->tet},
+                           {"THIC", n, &f->thickness},
+                           {"ASKD", n, &f->thickness_asked},
+                           {"SKUL", n, &f->to_skull},
+                           {"TJAW", n, &f->to_jaw},
+                           {"RIDN", 3 * v, &f->ride_node},
+                           {"RIDW", 3 * v, &f->ride_weight}};
+    for (int i = 0; i < FA_COUNT(plain); i++)
+        if (!strcmp(tag, plain[i].tag)) return get_array(r, f->arena, plain[i].n, plain[i].out, err);
+    if (!strcmp(tag, "RIM ")) {
+        if ((size_t)(r->end - r->at) < n) return r->short_read = true, FA_OK;
+        f->rim = FA_PUSH(f->arena, n, unsigned char);
+        if (!f->rim) return FA_FAIL_MEMORY(err);
+        memcpy(f->rim, r->at, n);
+        r->at += n;
+    } else if (!strcmp(tag, "REGN"))
+        return read_region(r, f, err);
+    else if (!strcmp(tag, "JAW "))
+        read_jaw(r, &f->jaw);
+    else if (!strcmp(tag, "BONE")) {
+        if (f->nbone >= nbone)
+            return FA_FAIL(err, FA_E_FORMAT, "chunk BONE", "build the face again",
+                           "there are more bones than HEAD says");
+        return read_bone(r, f->arena, &f->bone[f->nbone++], err);
+    } else if (!strcmp(tag, "note"))
+        return read_notes(r, &f->notes, err);
+    else if (tag[0] >= 'a' && tag[0] <= 'z')
+        r->at = r->end;
+    else
+        return FA_FAIL(err, FA_E_UNSUPPORTED, FA_PLACE("chunk %s", tag),
+                       "use the fascia that wrote the file, or a newer one",
+                       "it holds a part that this version does not know");
+    return FA_OK;
+}
+
+static FaCode check_header(const unsigned char *data, size_t size, FaError *err) {
+    if (size < HEADER || memcmp(data, SIGNATURE, 5) != 0)
+        return FA_FAIL(err, FA_E_FORMAT, NULL, "make one with fascia build RIG -o FACE", "this is no .face file");
+    if (memcmp(data, SIGNATURE, sizeof SIGNATURE) != 0)
+        return FA_FAIL(err, FA_E_FORMAT, NULL, "copy it again as binary", "the file was changed by a transfer as text");
+    Reader r = {data + 8, data + HEADER, false};
+    uint32_t version = get_u32(&r);
+    get_u32(&r);
+    uint64_t total = get_u64(&r), sum = get_u64(&r);
+    if (version > FA_FACE_VERSION)
+        return FA_FAIL(err, FA_E_UNSUPPORTED, NULL, "update fascia, or build the face again with this one",
+                       "it was written by a newer fascia: format %u, this one reads up to %d", version,
+                       FA_FACE_VERSION);
+    if (version == 0) return FA_FAIL(err, FA_E_FORMAT, NULL, "build the face again", "the version is 0");
+    if (total != size)
+        return FA_FAIL(err, FA_E_FORMAT, NULL, "copy it again, or build the face again",
+                       "the file has %zu bytes and should have %llu: it is cut off or damaged", size,
+                       (unsigned long long)total);
+    if (sum != fai_hash64(data + HEADER, size - HEADER, version))
+        return FA_FAIL(err, FA_E_FORMAT, NULL, "copy it again, or build the face again",
+                       "the checksum does not match: the file is damaged");
+    return FA_OK;
+}
+
+// Is everything there that a face must have?
+static FaCode check_complete(const FaFace *f, int nbone, FaError *err) {
+    const void *const array[] = {f->skin_vertex, f->node_of_vertex,  f->x0,  f->mass,     f->tri,    f->tet,
+                                 f->thickness,   f->thickness_asked, f->rim, f->to_skull, f->to_jaw, f->ride_node,
+                                 f->ride_weight};
+    static const char *const name[] = {"SKIN", "NODE", "REST", "MASS", "TRIS", "TETS", "THIC",
+                                       "ASKD", "RIM",  "SKUL", "TJAW", "RIDN", "RIDW"};
+    for (int i = 0; i < FA_COUNT(array); i++)
+        if (!array[i])
+            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("chunk %s", name[i]), "build the face again", "it is missing");
+    for (int r = 0; r < FA_REGIONS; r++)
+        if (!f->region[r])
+            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("region %s", fai_region_name[r]), "build the face again",
+                           "it is missing");
+    if (f->nbone != nbone)
+        return FA_FAIL(err, FA_E_FORMAT, "bones", "build the face again", "%d of %d are there", f->nbone, nbone);
+    return FA_OK;
+}
+
+static FaCode read_chunks(const unsigned char *data, size_t size, FaFace *f, FaError *err) {
+    size_t at = HEADER;
+    int nbone = 0, nregion = 0;
+    bool head = false;
+    while (at < size) {
+        char tag[5] = {0};
+        if (size - at < CHUNK)
+            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("byte %zu", at), "build the face again", "a chunk is cut off");
+        memcpy(tag, data + at, 4);
+        for (int k = 0; k < 4; k++)
+            if (tag[k] < 32 || tag[k] > 126)
+                return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("byte %zu", at), "build the face again",
+                               "a chunk has no name");
+        Reader r = {data + at + 8, data + at + CHUNK, false};
+        uint64_t n = get_u64(&r);
+        at += CHUNK;
+        if (n > size - at)
+            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("chunk %s", tag), "build the face again",
+                           "it is longer than the file");
+        r = (Reader){data + at, data + at + n, false};
+        if (!head && strcmp(tag, "HEAD") != 0)
+            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("chunk %s", tag), "build the face again", "HEAD must come first");
+        if (!strcmp(tag, "HEAD")) {
+            if (head) return FA_FAIL(err, FA_E_FORMAT, "chunk HEAD", "build the face again", "there are two");
+            head = true;
+            read_head(&r, f, &nregion, &nbone);
+            // a bone's chunk has at least its own head
+            if (!r.short_read && (size_t)nbone > size / CHUNK)
+                return FA_FAIL(err, FA_E_FORMAT, "chunk HEAD", "build the face again",
+                               "%d bones do not fit into the file", nbone);
+            if (!r.short_read && !(f->bone = FA_PUSH(f->arena, nbone, FaBone))) return FA_FAIL_MEMORY(err);
+        } else
+            FA_TRY(read_chunk(&r, tag, f, nbone, err));
+        if (r.short_read || r.at != r.end)
+            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("chunk %s", tag), "build the face again",
+                           "its size does not fit the counts in HEAD");
+        at += n;
+        at += FA_MIN((8 - at % 8) % 8, size - at);
+    }
+    if (!head) return FA_FAIL(err, FA_E_FORMAT, NULL, "build the face again", "the file is empty");
+    FA_TRY(check_complete(f, nbone, err));
+    return fai_face_check(f, err);
+}
+
+FaCode fai_face_unpack(const unsigned char *data, size_t size, FaFace **face, FaError *err) {
+    *face = NULL;
+    FA_TRY(check_header(data, size, err));
+    FaFace *f = FA_NEW(1, FaFace);
+    if (!f) return FA_FAIL_MEMORY(err);
+    f->arena = fai_arena_new(0);
+    FaCode rc = f->arena ? read_chunks(data, size, f, err) : FA_FAIL_MEMORY(err);
+    if (rc < 0)
+        fa_face_free(f);
+    else
+        *face = f;
+    return rc;
+}
+
+FaCode fa_face_load(const char *path, FaFace **face, FaError *err) {
+    FaBytes bytes;
+    *face = NULL;
+    FA_TRY(fai_file_read(path, 0, &bytes, err));
+    FaCode rc = fai_face_unpack(bytes.data, bytes.size, face, err);
+    fai_bytes_free(&bytes);
+    return fai_fail_in(err, rc, path);
+}

@@ -1,0 +1,468 @@
+// Where the jaw turns. A sculpted jawOpen is a rotation's end pose: bone, chin and lower teeth follow it rigidly, lips
+// and cheeks partly, the rest not at all. So: the rigid motion that most of the surface agrees on, by a fit whose
+// weights favour what agrees (annealed, so that it neither starts at a wrong answer nor ends at a blurred one).
+#include "face/jaw.h"
+
+#include "math/mat3.h"
+#include "mesh/mesh.h"
+#include "rig/names.h"
+#include "rig/stats.h"
+
+enum { ROUNDS = 36, SMOOTH_ROUNDS = 40 };
+
+// --- motion by name -----------------------------------------------------------------------------------------------
+
+static int arkit_index(const char *name) {
+    for (int i = 0; i < FA_ARKIT_COUNT; i++)
+        if (!strcmp(fa_arkit_name(i), name)) return i;
+    return -1;
+}
+
+static void add_shape(const FaRig *rig, int s, float scale, float *d) {
+    const FaShape *shape = &rig->shape[s];
+    for (int i = shape->first; i < shape->first + shape->count; i++)
+        for (int k = 0; k < 3; k++) d[3 * (size_t)rig->row[i] + k] += scale * rig->delta[3 * (size_t)i + k];
+}
+
+bool fai_arkit_motion_add(const FaRig *rig, const char *name, float scale, float *d) {
+    int arkit = arkit_index(name), whole = -1, both = -1, half[2] = {-1, -1}, pair[2];
+    for (int s = rig->nshape; arkit >= 0 && s-- > 0;) {
+        const FaShape *shape = &rig->shape[s];
+        if (!shape->count) continue;
+        if (shape->arkit == arkit && !shape->half)
+            whole = s;
+        else if (shape->arkit == arkit)
+            half[shape->half > 0] = s;
+        else if (shape->arkit < 0 && fai_arkit_pair(shape->name, pair) && (pair[0] == arkit || pair[1] == arkit))
+            both = s;
+    }
+    // the whole shape, else its halves, else half of what moves both sides at once (the partner's name adds the rest)
+    if (whole >= 0)
+        add_shape(rig, whole, scale, d);
+    else if (half[0] >= 0 || half[1] >= 0)
+        for (int i = 0; i < 2; i++) {
+            if (half[i] >= 0) add_shape(rig, half[i], scale, d);
+        }
+    else if (both >= 0)
+        add_shape(rig, both, scale / 2, d);
+    return whole >= 0 || both >= 0 || half[0] >= 0 || half[1] >= 0;
+}
+
+bool fai_arkit_motion(const FaRig *rig, const char *name, float *d) {
+    memset(d, 0, 3 * (size_t)rig->mesh.nvert * sizeof *d);
+    return fai_arkit_motion_add(rig, name, 1, d);
+}
+
+// --- rigid fit ----------------------------------------------------------------------------------------------------
+
+typedef struct Fit {
+    double r[9], t[3]; // x' = r x + t
+    double rms;        // weighted, m
+    double weight;     // sum of weights
+} Fit;
+
+// Weighted Procrustes of x -> x + d over the listed vertices.
+static Fit procrustes(int n, const int *list, const double *w, const float *x, const float *d) {
+    Fit fit = {.r = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
+    double mx[3] = {0}, my[3] = {0}, h[9] = {0};
+    for (int i = 0; i < n; i++) {
+        double p[3], q[3];
+        fai_v3_load(x, list[i], p);
+        fai_v3_load(d, list[i], q);
+        fai_v3_mad(mx, w[i], p, mx);
+        fai_v3_mad(my, w[i], q, my);
+        fit.weight += w[i];
+    }
+    if (!(fit.weight > 0)) return fit;
+    fai_v3_scale(1 / fit.weight, mx, mx);
+    fai_v3_scale(1 / fit.weight, my, my);
+    for (int i = 0; i < n; i++) {
+        double p[3], q[3];
+        fai_v3_load(x, list[i], p);
+        fai_v3_load(d, list[i], q);
+        for (int k = 0; k < 3; k++) q[k] += p[k] - mx[k] - my[k];
+        fai_v3_sub(p, mx, p);
+        for (int a = 0; a < 3; a++)
+            for (int b = 0; b < 3; b++) h[3 * a + b] += w[i] * q[a] * p[b];
+    }
+    fai_m3_polar(h, fit.r, NULL);
+    double rm[3];
+    fai_m3_mulv(fit.r, mx, rm);
+    for (int k = 0; k < 3; k++) fit.t[k] = mx[k] + my[k] - rm[k];
+    return fit;
+}
+
+// The rigid motion of a vertex, as a displacement.
+static void rigid_move(const Fit *fit, const double p[3], double out[3]) {
+    fai_m3_mulv(fit->r, p, out);
+    for (int k = 0; k < 3; k++) out[k] += fit->t[k] - p[k];
+}
+
+static double misfit(const Fit *fit, const float *x, const float *d, int v) {
+    double p[3], q[3], m[3];
+    fai_v3_load(x, v, p);
+    fai_v3_load(d, v, q);
+    rigid_move(fit, p, m);
+    fai_v3_sub(q, m, q);
+    return fai_v3_norm(q);
+}
+
+// Fit again and again with weights base / (1 + (misfit / s)^2)^2, s falling from `wide` to `tight`. w ends as the last
+// weights.
+static Fit robust_fit(int n, const int *list, const double *base, double *w, const float *x, const float *d,
+                      double wide, double tight) {
+    Fit fit = procrustes(n, list, w, x, d);
+    for (int round = 0; round < ROUNDS; round++) {
+        double u = fmin(1, round / (0.75 * ROUNDS)), s = wide * pow(tight / wide, u);
+        for (int i = 0; i < n; i++) {
+            double e = misfit(&fit, x, d, list[i]) / s, g = 1 / (1 + e * e);
+            w[i] = base[i] * g * g;
+        }
+        Fit next = procrustes(n, list, w, x, d);
+        if (!(next.weight > 0)) break;
+        fit = next;
+    }
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        double e = misfit(&fit, x, d, list[i]);
+        sum += w[i] * e * e;
+    }
+    fit.rms = fit.weight > 0 ? sqrt(sum / fit.weight) : 0;
+    return fit;
+}
+
+// --- the core of the jaw ------------------------------------------------------------------------------------------
+
+typedef struct Core {
+    const FaRig *rig;
+    FaTopology topo;
+    float *d, *area;  // jawOpen, m (nvert x 3); m2 (nvert)
+    double *base, *w; // of the listed vertices (nlist)
+    int *list, nlist; // vertices that jawOpen moves far
+    double most;      // m: the largest motion of jawOpen
+    Fit open;
+    FaArena *arena;
+} Core;
+
+static double length_of(const float *d, int v) {
+    double q[3];
+    fai_v3_load(d, v, q);
+    return fai_v3_norm(q);
+}
+
+// Mean of the motion's top half percent: one stray vertex must not set the scale.
+static FaCode largest_motion(Core *c, FaError *err) {
+    int nvert = c->rig->mesh.nvert, n = 0;
+    float *len = FA_PUSH(c->arena, nvert, float);
+    if (!len) return FA_FAIL_MEMORY(err);
+    for (int v = 0; v < nvert; v++)
+        if (c->area[v] > 0 && length_of(c->d, v) > 1e-5) len[n++] = (float)length_of(c->d, v);
+    c->most = n ? (double)fai_select(len, (size_t)n, (size_t)(n - 1 - n / 200)) : 0;
+    return FA_OK;
+}
+
+// Parts that move as a whole and rigidly (lower teeth, gums) tell the jaw better than skin: their weight is raised. A
+// part counts if all of it moves and its own fit is closer than 1 % of the motion.
+static void favour_rigid_parts(Core *c, int *scratch) {
+    const FaMesh *mesh = &c->rig->mesh;
+    for (int part = 0; part < c->topo.nparts; part++) {
+        int n = 0, still = 0;
+        double area = 0;
+        for (int v = 0; v < mesh->nvert; v++) {
+            if (c->topo.part[fai_weld(mesh, v)] != part) continue;
+            if (length_of(c->d, v) < 0.2 * c->most)
+                still++;
+            else
+                scratch[n++] = v;
+        }
+        if (still || n < 24) continue;
+        for (int i = 0; i < n; i++) c->w[i] = 1;
+        Fit fit = procrustes(n, scratch, c->w, mesh->x, c->d);
+        double sum = 0;
+        for (int i = 0; i < n; i++) {
+            double e = misfit(&fit, mesh->x, c->d, scratch[i]);
+            sum += e * e;
+            area += (double)c->area[scratch[i]];
+        }
+        if (!(sqrt(sum / n) < 0.01 * c->most) || !(area > 0)) continue;
+        // scratch is in increasing order, as the list is
+        for (int i = 0, k = 0; i < n; i++) {
+            while (k < c->nlist && c->list[k] < scratch[i]) k++;
+            if (k < c->nlist && c->list[k] == scratch[i]) c->base[k] *= 20;
+        }
+    }
+}
+
+static FaCode find_core(Core *c, FaError *err) {
+    const FaMesh *mesh = &c->rig->mesh;
+    int nvert = mesh->nvert;
+    FA_TRY(largest_motion(c, err));
+    c->list = FA_PUSH(c->arena, nvert, int);
+    c->base = FA_PUSH(c->arena, nvert, double);
+    c->w = FA_PUSH(c->arena, nvert, double);
+    int *scratch = FA_PUSH(c->arena, nvert, int);
+    if (!c->list || !c->base || !c->w || !scratch) return FA_FAIL_MEMORY(err);
+    for (int v = 0; v < nvert; v++)
+        if (c->area[v] > 0 && length_of(c->d, v) > 0.25 * c->most && c->most > 0) {
+            c->base[c->nlist] = (double)c->area[v];
+            c->list[c->nlist++] = v;
+        }
+    favour_rigid_parts(c, scratch);
+    // start from what moves most: the chin
+    for (int i = 0; i < c->nlist; i++) {
+        double u = fmin(1, length_of(c->d, c->list[i]) / c->most);
+        c->w[i] = c->base[i] * u * u * u * u;
+    }
+    c->open = robust_fit(c->nlist, c->list, c->base, c->w, mesh->x, c->d, 0.12 * c->most, 0.01 * c->most);
+    return FA_OK;
+}
+
+// --- the hinge ----------------------------------------------------------------------------------------------------
+
+// Centroid of a motion's squared length; false if nothing moves.
+static bool motion_centre(const Core *c, const char *const *names, int n, float *d, double out[3]) {
+    const FaMesh *mesh = &c->rig->mesh;
+    memset(d, 0, 3 * (size_t)mesh->nvert * sizeof *d);
+    for (int i = 0; i < n; i++) fai_arkit_motion_add(c->rig, names[i], 1, d);
+    double sum = 0, at[3] = {0};
+    for (int v = 0; v < mesh->nvert; v++) {
+        double p[3], len = length_of(d, v), w = (double)c->area[v] * len * len;
+        fai_v3_load(mesh->x, v, p);
+        fai_v3_mad(at, w, p, at);
+        sum += w;
+    }
+    if (!(sum > 0)) return false;
+    fai_v3_scale(1 / sum, at, out);
+    return true;
+}
+
+// Where the middle of the two joints should be, from the eyes and the mouth: on an average head it is .42 of their
+// distance below the eyes' lids and .94 of it behind them. A few millimetres off on most people.
+static bool expected_joint(const Core *c, float *d, double out[3]) {
+    static const char *const eyes[] = {"eyeBlinkLeft", "eyeBlinkRight"};
+    static const char *const lips[] = {"mouthPucker", "mouthRollUpper", "mouthRollLower"};
+    double eye[3], lip[3], off[3];
+    if (!motion_centre(c, eyes, 2, d, eye) || !motion_centre(c, lips, 3, d, lip)) return false;
+    fai_v3_sub(eye, lip, off);
+    double size = fai_v3_norm(off);
+    const double *up = c->rig->axes + 3,
+                 *front = c->rig->axes + 6; // rows of axes: canonical directions in the rig's frame
+    for (int k = 0; k < 3; k++) out[k] = eye[k] - 0.42 * size * up[k] - 0.94 * size * front[k];
+    return true;
+}
+
+// A finite motion fixes the axis' direction and its screw line, not the joint: every point h is a hinge if the slide
+// s(h) = r h + t - h follows the turn. Anatomy decides: near the expected joint, unless that needs a large slide. With
+// k = 2 sin(angle / 2) and distance L of the expected joint from the line, h = that joint moved towards the line by
+// the share that minimises (share L)^2 + ((1 - share) k L)^2. A slide of more than 15 mm is no joint's: such a shape
+// was turned about a pivot of its sculptor's, on the line.
+static void place_hinge(const Core *c, FaJaw *jaw, float *scratch) {
+    const Fit *fit = &c->open;
+    double q[4], turn[3], joint[3], h[3], toward[3], t_perp[3], c_line[3];
+    fai_q_from_m3(fit->r, q);
+    fai_q_log(q, turn);
+    jaw->open_angle = fai_v3_norm(turn);
+    const double *left = c->rig->axes;
+    bool turns = jaw->open_angle > 0.5 * M_PI / 180;
+    if (turns)
+        fai_v3_scale(1 / jaw->open_angle, turn, jaw->axis);
+    else
+        memcpy(jaw->axis, left, sizeof jaw->axis);
+    bool known = expected_joint(c, scratch, joint);
+    if (!known) { // the middle of what moves
+        double sum = 0;
+        fai_v3_set(joint, 0, 0, 0);
+        for (int i = 0; i < c->nlist; i++) {
+            double p[3];
+            fai_v3_load(c->rig->mesh.x, c->list[i], p);
+            fai_v3_mad(joint, c->w[i], p, joint);
+            sum += c->w[i];
+        }
+        fai_v3_scale(1 / sum, joint, joint);
+    }
+    memcpy(h, joint, sizeof h);
+    if (turns) {
+        // the point of the screw line nearest to the joint: solve (I - r) x = t in the plane across the axis
+        double k = 2 * sin(jaw->open_angle / 2), along, cot = 1 / tan(jaw->open_angle / 2), cross[3], move[3];
+        rigid_move(fit, joint, move);
+        along = fai_v3_dot(move, jaw->axis);
+        fai_v3_mad(move, -along, jaw->axis, t_perp);
+        fai_v3_cross(jaw->axis, t_perp, cross);
+        for (int i = 0; i < 3; i++) c_line[i] = joint[i] + 0.5 * (t_perp[i] + cot * cross[i]);
+        fai_v3_sub(c_line, joint, toward);
+        double far = fai_v3_norm(toward), share = k * k / (1 + k * k), slide = (1 - share) * k * far;
+        if (!known || slide > 0.015) share = 1;
+        fai_v3_mad(joint, share, toward, h);
+    }
+    memcpy(jaw->hinge, h, sizeof h);
+    // the slide that goes with the turn as stored (exactly none of it where the turn is too small to tell)
+    if (!turns) jaw->open_angle = 0;
+    double p[3];
+    if (turns)
+        rigid_move(fit, h, p);
+    else {
+        double sum = 0;
+        fai_v3_set(p, 0, 0, 0);
+        for (int i = 0; i < c->nlist; i++) {
+            double m[3];
+            fai_v3_load(c->d, c->list[i], m);
+            fai_v3_mad(p, c->w[i], m, p);
+            sum += c->w[i];
+        }
+        fai_v3_scale(1 / sum, p, p);
+    }
+    memcpy(jaw->open_slide, p, sizeof p);
+}
+
+// jawForward, jawLeft, jawRight: rigid fits on the core that jawOpen found.
+static void fit_sides(const Core *c, FaJaw *jaw, float *d, double *w, FaNotes *notes) {
+    static const char *const names[4] = {NULL, "jawForward", "jawLeft", "jawRight"};
+    for (int i = 1; i < 4; i++) {
+        if (!fai_arkit_motion(c->rig, names[i], d)) continue;
+        double most = 0;
+        for (int k = 0; k < c->nlist; k++) {
+            w[k] = c->w[k];
+            if (c->w[k] > 0.1 * c->base[k]) most = fmax(most, length_of(d, c->list[k]));
+        }
+        if (!(most > 1e-5)) {
+            if (notes)
+                fai_note(notes, "jaw-shape-still", names[i], "check that the shape moves the chin, or leave it out",
+                         "%s does not move the jaw", names[i]);
+            continue;
+        }
+        Fit fit = robust_fit(c->nlist, c->list, c->w, w, c->rig->mesh.x, d, 0.3 * most, 0.05 * most);
+        double q[4];
+        fai_q_from_m3(fit.r, q);
+        fai_q_log(q, jaw->turn[i]);
+        rigid_move(&fit, jaw->hinge, jaw->slide[i]);
+    }
+}
+
+// --- who goes with the jaw ----------------------------------------------------------------------------------------
+
+// The share of the rigid motion in each vertex' own, smoothed where that motion is too small to tell (beside the
+// joints).
+static FaCode spread(const Core *c, float *with_jaw, FaError *err) {
+    const FaMesh *mesh = &c->rig->mesh;
+    int nvert = mesh->nvert;
+    double *raw = FA_PUSH(c->arena, nvert, double), *trust = FA_PUSH(c->arena, nvert, double);
+    double *f = FA_PUSH(c->arena, nvert, double), *g = FA_PUSH(c->arena, nvert, double);
+    if (!raw || !trust || !f || !g) return FA_FAIL_MEMORY(err);
+    double small = 0.06 * c->most; // motion that is told from noise and sculpted softness: 2.5 mm of 42
+    for (int v = 0; v < nvert; v++) {
+        double p[3], q[3], m[3];
+        fai_v3_load(mesh->x, v, p);
+        fai_v3_load(c->d, v, q);
+        rigid_move(&c->open, p, m);
+        double mm = fai_v3_dot(m, m);
+        raw[v] = f[v] = fmin(1, fmax(0, fai_v3_dot(q, m) / (mm + 1e-4 * small * small)));
+        trust[v] = mm / (mm + small * small);
+        trust[v] *= trust[v];
+    }
+    // weighted smoothing: where trust is 1 the value stays
+    for (int round = 0; round < SMOOTH_ROUNDS; round++) {
+        for (int v = 0; v < nvert; v++) {
+            int w = fai_weld(mesh, v), n = c->topo.around_start[w + 1] - c->topo.around_start[w];
+            if (w != v || !n) {
+                g[v] = raw[v];
+                continue;
+            }
+            double sum = 0;
+            for (int i = c->topo.around_start[w]; i < c->topo.around_start[w + 1]; i++) sum += f[c->topo.around[i]];
+            g[v] = trust[v] * raw[v] + (1 - trust[v]) * sum / n;
+        }
+        double *swap = f;
+        f = g, g = swap;
+    }
+    for (int v = 0; v < nvert; v++) {
+        double u = f[fai_weld(mesh, v)];
+        // a sculptor's last few percent on the cheekbones and the neck are softness, not bone
+        u = fmin(1, fmax(0, (u - 0.03) / 0.94));
+        with_jaw[v] = (float)u;
+    }
+    return FA_OK;
+}
+
+// --- all of it ----------------------------------------------------------------------------------------------------
+
+static int whole_shape(const FaRig *rig, const char *name) {
+    int arkit = arkit_index(name);
+    for (int s = 0; s < rig->nshape; s++)
+        if (rig->shape[s].arkit == arkit && !rig->shape[s].half) return s;
+    return -1;
+}
+
+static FaCode fit_all(Core *c, FaJaw *jaw, float *with_jaw, FaNotes *notes, FaError *err) {
+    const FaRig *rig = c->rig;
+    size_t nvert = (size_t)rig->mesh.nvert;
+    c->d = FA_PUSH(c->arena, 3 * nvert, float);
+    c->area = FA_PUSH(c->arena, nvert, float);
+    float *scratch = FA_PUSH(c->arena, 3 * nvert, float);
+    if (!c->d || !c->area || !scratch) return FA_FAIL_MEMORY(err);
+    fai_mesh_areas(&rig->mesh, rig->mesh.x, c->area);
+    add_shape(rig, jaw->shape[0], 1, c->d);
+    FA_TRY(find_core(c, err));
+    // what agrees must be some of the surface, and agree: a jaw that only scales or bends is none
+    double total = 0;
+    for (int i = 0; i < c->nlist; i++) total += c->base[i];
+    bool rigid = c->nlist >= 12 && c->most > 1e-3 && c->open.weight > 0.05 * total && c->open.rms < 0.05 * c->most;
+    if (!rigid) {
+        if (notes)
+            fai_note(notes, "jaw-not-rigid", "jawOpen",
+                     "give the jaw as a mesh, or sculpt jawOpen as a turn of the chin",
+                     "jawOpen moves nothing rigidly; the face is built without a jaw");
+        return FA_OK;
+    }
+    jaw->found = true;
+    jaw->residual = c->open.rms;
+    place_hinge(c, jaw, scratch);
+    double *w = FA_PUSH(c->arena, c->nlist, double);
+    if (!w) return FA_FAIL_MEMORY(err);
+    fit_sides(c, jaw, scratch, w, notes);
+    return with_jaw ? spread(c, with_jaw, err) : FA_OK;
+}
+
+FaCode fai_fit_jaw(const FaRig *rig, FaJaw *jaw, float *with_jaw, FaNotes *notes, FaError *err) {
+    static const char *const names[4] = {"jawOpen", "jawForward", "jawLeft", "jawRight"};
+    *jaw = (FaJaw){0};
+    for (int i = 0; i < 4; i++) jaw->shape[i] = whole_shape(rig, names[i]);
+    memcpy(jaw->axis, rig->axes, sizeof jaw->axis);
+    if (with_jaw) memset(with_jaw, 0, (size_t)rig->mesh.nvert * sizeof *with_jaw);
+    if (jaw->shape[0] < 0 || !rig->shape[jaw->shape[0]].count) {
+        if (notes)
+            fai_note(notes, "no-jaw", NULL, "name the shape in names.json if the rig has one under another name",
+                     "no shape jawOpen: the face is built without a jaw");
+        return FA_OK;
+    }
+    Core c = {.rig = rig, .arena = fai_arena_new(0)};
+    FaCode rc = c.arena ? fai_topology_build(&rig->mesh, &c.topo, err) : FA_FAIL_MEMORY(err);
+    if (rc >= 0) rc = fit_all(&c, jaw, with_jaw, notes, err);
+    fai_topology_free(&c.topo);
+    fai_arena_free(c.arena);
+    if (rc < 0) *jaw = (FaJaw){0};
+    return rc;
+}
+
+FaPose fai_jaw_pose(const FaJaw *jaw, const float *weights) {
+    if (!jaw->found) return fai_pose_identity();
+    double side[3] = {0}, move[3], turn[3], a[4], b[4];
+    double open = jaw->shape[0] >= 0 ? (double)weights[jaw->shape[0]] : 0;
+    fai_v3_scale(open, jaw->open_slide, move);
+    for (int i = 1; i < 4; i++) {
+        if (jaw->shape[i] < 0) continue;
+        double w = (double)weights[jaw->shape[i]];
+        fai_v3_mad(side, w, jaw->turn[i], side);
+        fai_v3_mad(move, w, jaw->slide[i], move);
+    }
+    // sideways about the jaw's own axes, then open: left and right cancel, and opening never swings to the side
+    fai_v3_scale(open * jaw->open_angle, jaw->axis, turn);
+    fai_q_exp(turn, a);
+    fai_q_exp(side, b);
+    FaPose pose;
+    fai_q_mul(a, b, pose.q);
+    fai_q_normalize(pose.q);
+    double rh[3];
+    fai_q_rotate(pose.q, jaw->hinge, rh);
+    for (int k = 0; k < 3; k++) pose.p[k] = jaw->hinge[k] - rh[k] + move[k];
+    return pose;
+}

@@ -1,0 +1,18 @@
+// Where the lips, the lids, the cheeks and what hangs free are, found from how the shapes move the skin.
+//
+// No landmarks and no names but those of the shapes: the slit of the mouth is where skin that is close parts when the
+// jaw opens, the slit of an eye is where skin that is apart meets when it blinks. All lengths scale with the face.
+#ifndef FAI_REGIONS_H
+#define FAI_REGIONS_H
+
+#include "face/face.h"
+#include "mesh/mesh.h"
+
+// region[r]: nskin floats each, from the caller; all are filled with 0..1. skin_vertex, node_of_vertex, tri as in
+// FaFace. A region whose shapes the rig lacks is found from the next best ones, or left empty, with a note. notes is
+// nullable. Fails with FA_E_MEMORY, and FA_E_NUMERIC where a position is not finite.
+FaCode fai_find_regions(const FaRig *rig, const FaTopology *topo, const int *skin_vertex, int nskin,
+                        const int *node_of_vertex, const int *tri, int ntri, float *region[FA_REGIONS], FaNotes *notes,
+                        FaError *err);
+
+#endif
