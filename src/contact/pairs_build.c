@@ -1,0 +1,318 @@
+// The fixed part of a search for pairs: points, triangles, edges, who owns what, trees, and what is left out.
+#include "contact/pairs.h"
+
+#include "base/task.h"
+#include "mesh/intersect.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define TOUCHING 5e-8 // m: a few units in the last place of a head's coordinates; closer pairs at rest are left out
+
+// --- points and triangles -----------------------------------------------------------------------------------------
+
+static bool takes_part(const FaContactSurface *s, int tri) {
+    const int *t = s->tri + 3 * (size_t)tri;
+    if (t[0] == t[1] || t[1] == t[2] || t[2] == t[0]) return false;
+    return !s->touch || (s->touch[t[0]] & 1 && s->touch[t[1]] & 1 && s->touch[t[2]] & 1);
+}
+
+static FaCode check_mesh(int nvert, int ntri, const float *x, const int *tri, const char *what, FaError *err) {
+    if (nvert < 0 || ntri < 0 || (nvert > 0 && !x) || (ntri > 0 && !tri))
+        return FA_FAIL(err, FA_E_ARG, what, "give positions and triangles", "a contact mesh without arrays");
+    for (int i = 0; i < 3 * ntri; i++)
+        if (tri[i] < 0 || tri[i] >= nvert)
+            return FA_FAIL(err, FA_E_MESH, FA_PLACE("%s, triangle %d", what, i / 3), "repair the mesh",
+                           "corner %d is not one of the %d vertices", tri[i], nvert);
+    for (int i = 0; i < 3 * nvert; i++)
+        if (!isfinite(x[i]))
+            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("%s, vertex %d", what, i / 3), "repair the mesh",
+                           "the position is not a finite number");
+    return FA_OK;
+}
+
+// Count what takes part, and number the surface's points. point_of: -1 = none (nnode).
+static FaCode count(const FaContactSurface *s, int ncollider, const FaCollider *collider, FaPairs *p, int *point_of,
+                    FaError *err) {
+    for (int i = 0; i < s->nnode; i++) point_of[i] = -1;
+    for (int t = 0; t < s->ntri; t++) {
+        if (!takes_part(s, t)) continue;
+        p->nsurface_tri++;
+        for (int c = 0; c < 3; c++) point_of[s->tri[3 * (size_t)t + c]] = 0;
+    }
+    for (int i = 0; i < s->nnode; i++)
+        if (point_of[i] == 0) point_of[i] = p->nsurface++;
+    int64_t npoint = p->nsurface, ntri = p->nsurface_tri;
+    for (int c = 0; c < ncollider; c++) {
+        FA_TRY(check_mesh(collider[c].nvert, collider[c].ntri, collider[c].x, collider[c].tri,
+                          FA_PLACE("collider %d", c), err));
+        npoint += collider[c].nvert;
+        ntri += collider[c].ntri;
+    }
+    if (npoint > 1 << 28 || ntri > 1 << 28)
+        return FA_FAIL(err, FA_E_LIMIT, NULL, "decimate the colliders", "too many triangles for contact");
+    p->npoint = (int)npoint;
+    p->ntri = (int)ntri;
+    return FA_OK;
+}
+
+static void fill(const FaContactSurface *s, int ncollider, const FaCollider *collider, FaPairs *p,
+                 const int *point_of) {
+    for (int i = 0; i < s->nnode; i++) {
+        if (point_of[i] < 0) continue;
+        p->node[point_of[i]] = i;
+        for (int k = 0; k < 3; k++) p->from[point_of[i]][k] = s->x0[3 * (size_t)i + k];
+    }
+    int n = 0, point = p->nsurface;
+    for (int t = 0; t < s->ntri; t++) {
+        if (!takes_part(s, t)) continue;
+        for (int c = 0; c < 3; c++) p->tri[n][c] = point_of[s->tri[3 * (size_t)t + c]];
+        n++;
+    }
+    for (int c = 0; c < ncollider; c++) {
+        for (int t = 0; t < collider[c].ntri; t++, n++)
+            for (int k = 0; k < 3; k++) p->tri[n][k] = point + collider[c].tri[3 * (size_t)t + k];
+        for (int i = 0; i < collider[c].nvert; i++, point++)
+            for (int k = 0; k < 3; k++) p->from[point][k] = collider[c].x[3 * (size_t)i + k];
+    }
+    memcpy(p->to, p->from, (size_t)p->npoint * sizeof *p->to);
+}
+
+// --- sorting, once ------------------------------------------------------------------------------------------------
+
+typedef struct Place {
+    double x[3];
+    int point;
+} Place;
+
+static int by_place(const void *a, const void *b) {
+    const Place *p = a, *q = b;
+    for (int k = 0; k < 3; k++)
+        if (p->x[k] != q->x[k]) return p->x[k] < q->x[k] ? -1 : 1;
+    return p->point < q->point ? -1 : p->point > q->point;
+}
+
+// Points of the surface at one place at rest are one: formats split vertices at seams.
+static FaCode weld(FaPairs *p, FaError *err) {
+    Place *place = FA_NEW(p->nsurface, Place);
+    if (!place) return FA_FAIL_MEMORY(err);
+    for (int i = 0; i < p->nsurface; i++) {
+        memcpy(place[i].x, p->from[i], sizeof place[i].x);
+        place[i].point = i;
+    }
+    qsort(place, (size_t)p->nsurface, sizeof *place, by_place);
+    for (int i = 0; i < p->npoint; i++) p->weld[i] = i;
+    for (int i = 1; i < p->nsurface; i++) {
+        const double *a = place[i - 1].x, *b = place[i].x;
+        if (a[0] == b[0] && a[1] == b[1] && a[2] == b[2]) p->weld[place[i].point] = p->weld[place[i - 1].point];
+    }
+    fa_free(place);
+    return FA_OK;
+}
+
+typedef struct Side {
+    int lo, hi, at; // points, 3 triangle + corner
+} Side;
+
+static int by_ends(const void *a, const void *b) {
+    const Side *p = a, *q = b;
+    if (p->lo != q->lo) return p->lo < q->lo ? -1 : 1;
+    if (p->hi != q->hi) return p->hi < q->hi ? -1 : 1;
+    return p->at < q->at ? -1 : p->at > q->at;
+}
+
+// Edges in the order of their points, so the surface's come first; the first triangle of each owns it.
+static FaCode link_edges(FaPairs *p, FaError *err) {
+    Side *side = FA_NEW(3 * (size_t)p->ntri, Side);
+    if (!side) return FA_FAIL_MEMORY(err);
+    for (int i = 0; i < 3 * p->ntri; i++) {
+        int a = p->tri[i / 3][i % 3], b = p->tri[i / 3][(i + 1) % 3];
+        side[i] = (Side){FA_MIN(a, b), FA_MAX(a, b), i};
+    }
+    qsort(side, 3 * (size_t)p->ntri, sizeof *side, by_ends);
+    double length = 0;
+    for (int i = 0; i < 3 * p->ntri; i++) {
+        const Side *s = &side[i];
+        if (i == 0 || s->lo != side[i - 1].lo || s->hi != side[i - 1].hi) {
+            p->edge[p->nedge][0] = s->lo;
+            p->edge[p->nedge++][1] = s->hi;
+            FaOwned *owned = &p->owned[s->at / 3];
+            owned->edge[owned->nedge++] = p->nedge - 1;
+            if (s->lo < p->nsurface) {
+                const double *a = p->from[s->lo], *b = p->from[s->hi];
+                double d[3] = {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+                length += sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+                p->nsurface_edge++;
+            }
+        }
+        p->tri_edge[s->at / 3][s->at % 3] = p->nedge - 1;
+    }
+    p->edge_length = p->nsurface_edge ? length / p->nsurface_edge : 0;
+    fa_free(side);
+    return FA_OK;
+}
+
+static void own_corners(FaPairs *p, int *owner) {
+    for (int i = 0; i < p->npoint; i++) owner[i] = -1;
+    for (int t = 0; t < p->ntri; t++)
+        for (int c = 0; c < 3; c++) {
+            if (owner[p->tri[t][c]] >= 0) continue;
+            owner[p->tri[t][c]] = t;
+            p->owned[t].point[p->owned[t].npoint++] = p->tri[t][c];
+        }
+}
+
+static void link_neighbours(FaPairs *p) {
+    for (int e = 0; e < p->nsurface_edge; e++)
+        for (int k = 0; k < 2; k++) p->around_start[p->edge[e][k] + 1]++;
+    for (int i = 0; i < p->nsurface; i++) p->around_start[i + 1] += p->around_start[i];
+    for (int e = 0; e < p->nsurface_edge; e++) // starts move up by the lists' lengths, and back below
+        for (int k = 0; k < 2; k++) p->around[p->around_start[p->edge[e][k]]++] = p->edge[e][1 - k];
+    for (int i = p->nsurface; i > 0; i--) p->around_start[i] = p->around_start[i - 1];
+    p->around_start[0] = 0;
+}
+
+static FaCode build_trees(FaPairs *p, FaError *err) {
+    FaBox *box = p->tri_box;
+    for (int t = 0; t < p->ntri; t++)
+        for (int k = 0; k < 3; k++) {
+            const double a = p->from[p->tri[t][0]][k], b = p->from[p->tri[t][1]][k], c = p->from[p->tri[t][2]][k];
+            box[t].lo[k] = (float)fmin(a, fmin(b, c));
+            box[t].hi[k] = (float)fmax(a, fmax(b, c));
+        }
+    FA_TRY(fai_box_tree_build(p->nsurface_tri, box, &p->tree[0], err));
+    FA_TRY(fai_box_tree_build(p->ntri - p->nsurface_tri, box + p->nsurface_tri, &p->tree[1], err));
+    for (int i = 0; i < p->tree[1].nprim; i++) p->tree[1].prim[i] += p->nsurface_tri;
+    p->leaf = FA_NEW(p->nsurface_tri, int);
+    if (!p->leaf) return FA_FAIL_MEMORY(err);
+    for (int n = 0; n < p->tree[0].nnode; n++)
+        if (p->tree[0].node[n].count > 0) p->leaf[p->nleaf++] = n;
+    // children come after their parent, and the second child is last in the order
+    p->node_end = FA_NEW(p->tree[0].nnode, int);
+    if (!p->node_end) return FA_FAIL_MEMORY(err);
+    for (int n = p->tree[0].nnode - 1; n >= 0; n--) {
+        const FaBoxNode *node = &p->tree[0].node[n];
+        p->node_end[n] = node->count > 0 ? node->first + node->count : p->node_end[node->first + 1];
+    }
+    p->nchunk = fai_chunks(p->nleaf, FA_PAIRS_LEAVES);
+    p->hit = FA_NEW((size_t)p->nchunk * FA_PAIRS_HITS, FaPairHit);
+    p->list = FA_NEW((size_t)p->nchunk * FA_PAIRS_LISTED, FaPairId);
+    p->nlist = FA_NEW(p->nchunk, int);
+    p->nhit = FA_NEW(p->nchunk, int);
+    p->nover = FA_NEW(p->nchunk, int);
+    p->ntest = FA_NEW(p->nchunk, int);
+    return p->hit && p->list && p->nlist && p->nhit && p->nover && p->ntest ? FA_OK : FA_FAIL_MEMORY(err);
+}
+
+// --- what is left out ---------------------------------------------------------------------------------------------
+
+static FaCode leave_out(FaPairs *p, uint64_t key, FaError *err) {
+    if (fai_keys_put(&p->left_out, key, 0)) return FA_OK;
+    FaKeys more;
+    if (!fai_keys_new(&more, p->left_out.size)) {
+        fai_keys_free(&more);
+        return FA_FAIL_MEMORY(err);
+    }
+    for (int i = 0; i < p->left_out.size; i++)
+        if (p->left_out.key[i]) fai_keys_put(&more, p->left_out.key[i], 0);
+    fai_keys_put(&more, key, 0);
+    fai_keys_free(&p->left_out);
+    p->left_out = more;
+    return FA_OK;
+}
+
+// All pairs of primitives across two triangles.
+static FaCode leave_out_triangles(FaPairs *p, int i, int j, FaError *err) {
+    for (int c = 0; c < 3; c++) {
+        FA_TRY(leave_out(p, fai_pair_key(FA_PAIR_VERTEX_TRIANGLE, p->tri[i][c], j), err));
+        FA_TRY(leave_out(p, fai_pair_key(FA_PAIR_VERTEX_TRIANGLE, p->tri[j][c], i), err));
+        for (int d = 0; d < 3; d++) {
+            int e = p->tri_edge[i][c], f = p->tri_edge[j][d];
+            FA_TRY(leave_out(p, fai_pair_key(FA_PAIR_EDGE_EDGE, FA_MIN(e, f), FA_MAX(e, f)), err));
+        }
+    }
+    return FA_OK;
+}
+
+static FaCode find_crossed(FaPairs *p, FaError *err) {
+    float *x = FA_NEW(3 * (size_t)p->npoint, float);
+    int(*pair)[2] = NULL, count = 0;
+    if (!x) return FA_FAIL_MEMORY(err);
+    for (int i = 0; i < 3 * p->npoint; i++) x[i] = (float)p->from[i / 3][i % 3];
+    FaMesh mesh = {.nvert = p->npoint, .ntri = p->ntri, .x = x, .tri = (int *)p->tri, .weld = p->weld};
+    FaCode code = fai_self_intersections(&mesh, NULL, NULL, NULL, 0, &count, err);
+    if (code >= 0 && count > 0) {
+        pair = fai_alloc_array((size_t)count, sizeof *pair);
+        code = pair ? fai_self_intersections(&mesh, NULL, NULL, pair, count, &count, err) : FA_FAIL_MEMORY(err);
+    }
+    for (int i = 0; i < count && code >= 0; i++) {
+        if (pair[i][0] >= p->nsurface_tri) continue; // colliders may cross each other
+        p->crossed++;
+        code = leave_out_triangles(p, pair[i][0], pair[i][1], err);
+    }
+    fa_free(pair);
+    fa_free(x);
+    return code < 0 ? code : FA_OK;
+}
+
+// Chunks have room for so many hits; what is left out already is not found again.
+static FaCode find_touching(FaPairs *p, FaError *err) {
+    memset(p->dirty, 1, (size_t)p->nsurface_tri);
+    fai_pairs_refit(p, TOUCHING);
+    for (int over = 1; over > 0;) {
+        fai_pairs_search(p, &(FaPairSearch){.gap = TOUCHING, .keep = 1}, &over);
+        for (int c = 0; c < p->nchunk; c++)
+            for (int i = 0; i < p->nhit[c]; i++) {
+                FA_TRY(leave_out(p, fai_hit_key(fai_pairs_hit(p, c, i)), err));
+                p->touching++;
+            }
+    }
+    return FA_OK;
+}
+
+// --- all of it ----------------------------------------------------------------------------------------------------
+
+static bool allocate(FaPairs *p) {
+    size_t points = (size_t)p->npoint, tris = (size_t)p->ntri;
+    return (p->node = FA_NEW(p->nsurface, int)) && (p->weld = FA_NEW(points, int)) &&
+           (p->from = fai_alloc_array(points, sizeof *p->from)) && (p->to = fai_alloc_array(points, sizeof *p->to)) &&
+           (p->tri = fai_alloc_array(tris, sizeof *p->tri)) &&
+           (p->tri_edge = fai_alloc_array(tris, sizeof *p->tri_edge)) && (p->owned = FA_NEW(tris, FaOwned)) &&
+           (p->dirty = FA_NEW(tris, unsigned char)) && (p->moved = FA_NEW(points, unsigned char)) &&
+           (p->wide_box = FA_NEW(points + 1, FaBox)) && (p->edge = fai_alloc_array(3 * tris, sizeof *p->edge)) &&
+           (p->point_box = FA_NEW(points + 1, FaBox)) && (p->edge_box = FA_NEW(3 * tris + 1, FaBox)) &&
+           (p->tri_box = FA_NEW(tris + 1, FaBox)) && (p->around_start = FA_NEW(p->nsurface + 1, int)) &&
+           (p->around = FA_NEW(6 * tris, int)) && fai_keys_new(&p->left_out, 64);
+}
+
+FaCode fai_pairs_new(const FaContactSurface *s, int ncollider, const FaCollider *collider, FaPairs *p, FaError *err) {
+    *p = (FaPairs){0};
+    FA_TRY(check_mesh(s->nnode, s->ntri, s->x0, s->tri, "surface", err));
+    int *point_of = FA_NEW(s->nnode, int);
+    FaCode code = point_of ? count(s, ncollider, collider, p, point_of, err) : FA_FAIL_MEMORY(err);
+    if (code >= 0 && !allocate(p)) code = FA_FAIL_MEMORY(err);
+    if (code >= 0) fill(s, ncollider, collider, p, point_of);
+    fa_free(point_of);
+    FA_TRY(code);
+    FA_TRY(weld(p, err));
+    FA_TRY(link_edges(p, err));
+    int *owner = FA_NEW(p->npoint, int);
+    if (!owner) return FA_FAIL_MEMORY(err);
+    own_corners(p, owner);
+    fa_free(owner);
+    link_neighbours(p);
+    FA_TRY(build_trees(p, err));
+    FA_TRY(find_crossed(p, err));
+    return find_touching(p, err);
+}
+
+void fai_pairs_free(FaPairs *p) {
+    void *all[] = {p->moved,        p->wide_box, p->list,  p->nlist,    p->node, p->weld,      p->from,     p->to,
+                   p->tri,          p->tri_edge, p->owned, p->dirty,    p->edge, p->point_box, p->edge_box, p->tri_box,
+                   p->around_start, p->around,   p->leaf,  p->node_end, p->hit,  p->nhit,      p->nover,    p->ntest};
+    for (int i = 0; i < FA_COUNT(all); i++) fa_free(all[i]);
+    fai_keys_free(&p->left_out);
+    fai_box_tree_free(&p->tree[0]);
+    fai_box_tree_free(&p->tree[1]);
+    *p = (FaPairs){0};
+}
