@@ -84,13 +84,13 @@ static FaCode write_out(Choice *c, FaBakeReport *bake, FaError *err) {
              common.seed);
     if (c->npick) return fa_candidates_save(c->candidates, c->pick, c->npick, common.output, err);
     FaCode rc = make_clip(c, &clip, err);
-    BlendFrames frames = {.rig = c->rig,
+    OutFrames frames = {.rig = c->rig, .verb = "blend",
                           .seq = fa_candidates_sequence(c->candidates),
                           .clip = clip,
                           .name = "candidates",
                           .generator = generator,
                           .sheet = true};
-    if (rc >= 0) rc = blend_save(&frames, common.output, bake, err);
+    if (rc >= 0) rc = out_save(&frames, common.output, bake, err);
     fa_clip_free(clip);
     return rc;
 }
@@ -119,7 +119,7 @@ int blend_choose(const char *rig_path) {
     double begin = cli_seconds();
     int code = EXIT_OK;
     if (!blend_oscillator(&c.o)) return EXIT_USAGE;
-    FaCode rc = blend_load_rig(rig_path, &c.rig, &err);
+    FaCode rc = load_rig(rig_path, &c.rig, &err);
     if (rc >= 0 && !(parse_targets(&c) && parse_numbers("time", blend.time, c.time, &c.ntime) && parse_picks(&c)))
         code = EXIT_USAGE;
     FaCandidateOptions opt = {.target = c.target,
@@ -152,7 +152,7 @@ static FaCode estimate(FaRig **rig, FaClip **clip, FaSequence **captured, const 
                        FaEstimate *e, FaError *err) {
     FaClipOptions copt = load_clip_options();
     FaRigOptions cache = {.unit = (FaUnit)common.unit};
-    FaCode rc = blend_load_rig(rig_path, rig, err);
+    FaCode rc = load_rig(rig_path, rig, err);
     if (rc >= 0 && clip_path) rc = fa_clip_load(clip_path, &copt, clip, err);
     if (rc >= 0) rc = fa_sequence_open(blend.estimate, &cache, captured, err);
     FaEstimateOptions opt = {.per_vertex = blend.per_vertex, .progress = cli_progress};

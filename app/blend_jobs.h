@@ -2,16 +2,15 @@
 #ifndef FASCIA_BLEND_JOBS_H
 #define FASCIA_BLEND_JOBS_H
 
-#include "load.h"
+#include "simulate.h"
 
 #include "fascia/analytic.h"
 
 typedef struct BlendOptions {
     const char *weights, *time, *targets, *pick, *estimate;
     const char *preset, *mass, *damping, *stiffness, *frequency, *ratio, *head, *gravity, *maps, *sculpt;
-    int slider, explore, random, limit, max_targets;
-    double bake_error;
-    bool raw, per_vertex, world, check;
+    int slider, explore, random, limit;
+    bool raw, per_vertex;
 } BlendOptions;
 extern BlendOptions blend;
 
@@ -21,24 +20,10 @@ int blend_still(const char *rig_path);
 int blend_choose(const char *rig_path);
 int blend_estimate(const char *rig_path, const char *clip_path);
 
-// Shared: the rig; a shape by name; the oscillator of a still; text of a number list.
-bool blend_has_ext(const char *path, const char *ext);
-FaCode blend_load_rig(const char *path, FaRig **rig, FaError *err);
+// Shared: a shape by name; the oscillator of a still; text of a number list.
 int blend_shape(const FaRig *rig, const char *name, size_t n);  // -1, and a message, if there is none
 bool blend_number(const char *text, size_t n, double *v);
 bool blend_oscillator(FaOscillator *o);                         // false, and a message, if it is wrong
 FaParams *blend_params(FaError *err);                           // of the method; NULL on failure
-bool blend_is_picture(const char *path);
-
-// Write frames in the format of the path: caches, glb, pictures, pages. `before` (nullable) is shown beside it in pages.
-typedef struct BlendFrames {
-    const FaRig *rig;
-    FaSequence *seq, *before;
-    const FaClip *clip;      // goes with the frames; nullable
-    const char *name;        // of the track: "analytic"
-    const char *generator;
-    bool sheet;              // a picture shows all frames, not one
-} BlendFrames;
-FaCode blend_save(const BlendFrames *frames, const char *path, FaBakeReport *bake, FaError *err);
 
 #endif

@@ -79,19 +79,19 @@ static FaCode write_out(const Still *s, FaBakeReport *bake, FaError *err) {
     const char *path = common.output;
     char generator[200];
     snprintf(generator, sizeof generator, "fascia %s blend --weights %.120s", fa_version(), blend.weights);
-    if (blend_has_ext(path, "csv") || blend_has_ext(path, "json")) return fa_clip_save(s->clip, path, err);
+    if (path_has_ext(path, "csv") || path_has_ext(path, "json")) return fa_clip_save(s->clip, path, err);
     FaSequence *seq = NULL;
     FaCode rc = fa_sequence_of_clip(s->rig, s->clip, &seq, err);
-    if (rc >= 0 && blend_has_ext(path, "obj") && !strchr(path, '#') && s->clip->nframe == 1)
+    if (rc >= 0 && path_has_ext(path, "obj") && !strchr(path, '#') && s->clip->nframe == 1)
         rc = save_obj(s, seq, err);
     else if (rc >= 0) {
-        BlendFrames frames = {.rig = s->rig,
+        OutFrames frames = {.rig = s->rig, .verb = "blend",
                               .seq = seq,
                               .clip = s->clip,
                               .name = "still",
                               .generator = generator,
                               .sheet = s->clip->nframe > 1};
-        rc = blend_save(&frames, path, bake, err);
+        rc = out_save(&frames, path, bake, err);
     }
     fa_sequence_close(seq);
     return rc;
@@ -128,7 +128,7 @@ int blend_still(const char *rig_path) {
     double begin = cli_seconds();
     int code = EXIT_OK;
     if (!blend_oscillator(&s.o)) return EXIT_USAGE;
-    FaCode rc = blend_load_rig(rig_path, &s.rig, &err);
+    FaCode rc = load_rig(rig_path, &s.rig, &err);
     if (rc >= 0 && !parse_weights(&s)) code = EXIT_USAGE;
     if (rc >= 0 && code == EXIT_OK) rc = make_clip(&s, &err);
     if (rc >= 0 && code == EXIT_OK && common.output && !common.dry_run) rc = write_out(&s, &bake, &err);

@@ -201,6 +201,47 @@ static int set_option(const Option *o, const char *value) {
     }
 }
 
+// --- options that are parameters of a method -----------------------------------------------------------------------
+
+FaParams *cli_params;
+
+// "sticky_length" is --sticky-length.
+static const FaParamInfo *find_param(const Command *cmd, const char *name, size_t n) {
+    for (const FaParamInfo *p = cmd->method ? fa_method_params(cmd->method) : NULL; p && p->name; p++) {
+        size_t i = 0;
+        while (i < n && p->name[i] && (p->name[i] == name[i] || (p->name[i] == '_' && name[i] == '-'))) i++;
+        if (i == n && !p->name[i]) return p;
+    }
+    return NULL;
+}
+
+static int set_param(const FaParamInfo *p, const char *arg, const char *value, const char *next, int *used) {
+    FaError err = {0};
+    if (!value && p->type == FA_PARAM_FLAG && (!next || (strcmp(next, "on") && strcmp(next, "off"))))
+        value = "on";
+    else if (!value) {
+        if (!next) return cli_usage("%s needs a value", arg);
+        value = next;
+        (*used)++;
+    }
+    return fa_params_set(cli_params, p->name, value, &err) < 0 ? cli_fail(&err) : EXIT_OK;
+}
+
+static void print_params(const FaParamInfo *p) {
+    for (; p->name; p++) {
+        char left[64], name[48], was[64] = "";
+        snprintf(name, sizeof name, "%s", p->name);
+        for (char *c = name; *c; c++)
+            if (*c == '_') *c = '-';
+        const char *arg = p->type == FA_PARAM_FLAG ? "on|off" : p->choices ? p->choices : p->type == FA_PARAM_TEXT ? "FILE" : *p->unit ? p->unit : "N";
+        snprintf(left, sizeof left, "    --%s %s", name, arg);
+        if (p->type == FA_PARAM_FLAG) snprintf(was, sizeof was, " (%s)", p->value != 0 ? "on" : "off");
+        else if (p->type == FA_PARAM_CHOICE) snprintf(was, sizeof was, " (%.*s)", (int)strcspn(p->choices, "|"), p->choices);
+        else if (p->type != FA_PARAM_TEXT && p->value == p->value) snprintf(was, sizeof was, " (%g)", p->value);
+        printf(strlen(left) > 29 ? "  %s\n  %-29s %s%s\n" : "  %.0s%-29s %s%s\n", left, strlen(left) > 29 ? "" : left, p->help, was);
+    }
+}
+
 // One argument that starts with a dash; *used grows when the value is the next argument.
 static int parse_option(const Command *cmd, const char *arg, const char *next, int *used) {
     const Option *o = NULL;
@@ -215,6 +256,11 @@ static int parse_option(const Command *cmd, const char *arg, const char *next, i
             if (t->letter == arg[1]) o = t;
         for (const Option *t = cmd->options; t && t->name; t++)
             if (t->letter == arg[1]) o = t;
+    }
+    if (!o && arg[1] == '-') {
+        size_t n = strcspn(arg + 2, "=");
+        const FaParamInfo *p = find_param(cmd, arg + 2, n);
+        if (p) return set_param(p, arg, arg[2 + n] == '=' ? arg + 3 + n : NULL, next, used);
     }
     if (!o) return unknown_option(cmd, arg);
     if (o->kind == OPT_FLAG) return value ? cli_usage("--%s takes no value", o->name) : set_option(o, NULL);
@@ -242,6 +288,10 @@ static void print_help(const Command *cmd) {
     if (cmd->options && cmd->options->name) {
         printf("\nOptions:\n");
         print_options(cmd->options);
+    }
+    if (cmd->method) {
+        printf("\nThe method '%s':\n", cmd->method);
+        print_params(fa_method_params(cmd->method));
     }
     printf("\nOptions of every verb:\n");
     print_options(common_options);
@@ -271,15 +321,22 @@ static int run_command(const Command *cmd, int argc, char **argv) {
     if (!args) return EXIT_FAILED;
     int n = 0, rc = EXIT_OK;
     bool only_files = false;
+    FaError err = {0};
+    if (cmd->method && fa_params_new(cmd->method, &cli_params, &err) < 0) rc = cli_fail(&err);
     for (int i = 0; i < argc && rc == EXIT_OK; i++) {
         if (!only_files && !strcmp(argv[i], "--")) only_files = true;
         else if (!only_files && (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))) {
             print_help(cmd);
-            free(args);
-            return EXIT_OK;
+            argc = 0;
+            n = -1;
         } else if (!only_files && argv[i][0] == '-' && argv[i][1]) {
             rc = parse_option(cmd, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &i);
         } else args[n++] = argv[i];
+    }
+    if (n < 0) {  // help was asked for
+        free(args);
+        fa_params_free(cli_params);
+        return EXIT_OK;
     }
     if (rc == EXIT_OK && (n < cmd->min_args || n > cmd->max_args))
         rc = cli_usage("usage: fascia %s (fascia %s --help says more)", cmd->usage, cmd->name);
@@ -291,6 +348,7 @@ static int run_command(const Command *cmd, int argc, char **argv) {
         if (fflush(stdout) != 0 || ferror(stdout)) rc = rc == EXIT_OK ? EXIT_FILE : rc;
     }
     free(args);
+    fa_params_free(cli_params);
     return rc;
 }
 

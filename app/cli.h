@@ -39,11 +39,14 @@ typedef struct Command {
     const char *examples;  // lines of "fascia ..."
     const char *notes;     // further paragraphs, nullable
     const Option *options; // ends with a NULL name
+    const char *method;    // nullable: its parameters are options too, gathered in cli_params
     int min_args, max_args;
     int (*run)(int argc, const char **argv);
 } Command;
 
-extern const Command cmd_info, cmd_convert, cmd_compare, cmd_bench, cmd_blend, cmd_demo, cmd_head, cmd_render;
+extern const Command cmd_info, cmd_build, cmd_convert, cmd_compare, cmd_bench, cmd_blend, cmd_demo, cmd_drive, cmd_head, cmd_render;
+
+extern FaParams *cli_params;  // of the verb's method, as given; owned by the framework
 
 int cli_main(const Command *const *commands, int argc, char **argv);
 

@@ -28,10 +28,7 @@ static const Option options[] = {
     {"gravity", 0, OPT_TEXT, &blend.gravity, "S", 0, 0, "how much of gravity the shapes hold already, 0..1 (1)"},
     {"maps", 0, OPT_TEXT, &blend.maps, "FILE", 0, 0, "mass, damping, stiffness, gain per shape, region or vertex (JSON)"},
     {"sculpt", 0, OPT_TEXT, &blend.sculpt, "NAME=F,...", 0, 0, "forces: constant:SIZE, linear:SIZE or sine:SIZE:HZ[:DEGREES]"},
-    {"world", 0, OPT_FLAG, &blend.world, NULL, 0, 0, "point caches in world space: the head's motion applied"},
-    {"bake-error", 0, OPT_NUM, &blend.bake_error, "MM", 1e-6, 1000, "largest error of motion baked into a .glb (0.05)"},
-    {"max-targets", 0, OPT_INT, &blend.max_targets, "N", 1, 2000, "at most this many morph targets added to a .glb (512)"},
-    {"check", 0, OPT_FLAG, &blend.check, NULL, 0, 0, "count intersecting triangles too (slower)"},
+    OUT_OPTIONS,
     LOAD_OPTIONS,
     {0}};
 

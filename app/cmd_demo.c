@@ -21,10 +21,10 @@ typedef struct Demo {
     FaHead *head;
     FaRig *rig;
     FaClip *clip;
-    FaMethod *method;
+    FaMethod *method, *flesh;
     FaRun *run;
-    FaSequence *linear, *truth;
-    FaCompare compare, lag;
+    FaSequence *linear, *truth, *pressed;
+    FaCompare compare, lag, flesh_lag;
     char path[4096];
 } Demo;
 
@@ -102,6 +102,31 @@ static FaCode play_analytic(Demo *d, FaError *err) {
     return rc;
 }
 
+// Flesh by simulation: volume, inertia, lips that press and stick. Written once, read back by the page.
+static FaCode play_projective(Demo *d, FaError *err) {
+    FaBakeReport report = {0};
+    FaRun *run = NULL;
+    FaSinkOptions opt = {.rig = d->rig, .clip = d->clip, .fps = d->clip->fps, .generator = "fascia " FA_VERSION_TEXT " demo", .progress = cli_progress};
+    FaCode rc = fa_method_open("projective", d->rig, NULL, &d->flesh, err);
+    if (rc >= 0) rc = fa_run_new(d->flesh, d->clip, &run, err);
+    if (rc >= 0) rc = fa_sequence_save(fa_run_sequence(run), in_dir(d, "projective.pc2"), &opt, NULL, err);
+    cli_progress_end();
+    if (rc >= 0) {
+        FaRunStats stats = fa_run_stats(run);
+        cli_say("  %-14s flesh on bone, simulated: %.1f ms per frame", "projective.pc2", 1e3 * stats.seconds / (stats.frames ? stats.frames : 1));
+    }
+    fa_run_free(run);
+    if (rc >= 0) rc = fa_sequence_open(in_dir(d, "projective.pc2"), NULL, &d->pressed, err);
+    if (rc >= 0) rc = fa_sequence_save(d->pressed, in_dir(d, "projective.glb"), &opt, &report, err);
+    cli_progress_end();
+    FaCompareOptions compare = {.rig = d->rig, .intersections = true, .progress = cli_progress};
+    if (rc >= 0) rc = fa_compare(d->linear, d->pressed, &compare, &d->flesh_lag, err);
+    cli_progress_end();
+    if (rc >= 0) cli_say("  %-14s baked, %d morph targets; triangles that cross: %d with linear blending, %d with flesh", "projective.glb", report.targets,
+                         d->flesh_lag.intersections_a, d->flesh_lag.intersections_b);
+    return rc;
+}
+
 static FaCode draw(Demo *d, FaError *err) {
     FaRenderJob job = fa_render_job();
     job.look.width = job.look.height = 768;
@@ -122,13 +147,15 @@ static FaCode draw(Demo *d, FaError *err) {
 static FaCode write_page(Demo *d, FaError *err) {
     static const char max_mm[] = "distance to linear, max mm", mean_mm[] = "distance to linear, mean mm";
     FaPageNumbers truth[] = {{max_mm, d->compare.frame_max_mm}, {mean_mm, d->compare.frame_mean_mm}};
+    FaPageNumbers flesh[] = {{max_mm, d->flesh_lag.frame_max_mm}, {mean_mm, d->flesh_lag.frame_mean_mm}};
     FaPageNumbers lag[] = {{max_mm, d->lag.frame_max_mm}, {mean_mm, d->lag.frame_mean_mm}};
     FaPageTrack tracks[] = {{.name = "linear", .note = "blendshapes as they are", .seq = d->linear, .clip = d->clip},
                             {.name = "analytic", .note = "inertia, damping", .seq = fa_run_sequence(d->run), .clip = d->clip, .numbers = lag, .nnumbers = 2},
+                            {.name = "projective", .note = "volume, inertia, contact, sticky lips", .seq = d->pressed, .clip = d->clip, .numbers = flesh, .nnumbers = 2},
                             {.name = "truth", .note = "nonlinear", .seq = d->truth, .clip = d->clip, .numbers = truth, .nnumbers = 2}};
-    FaPageOptions opt = {.title = "fascia: one head, one clip", .facts = "fascia demo\nLinear blendshapes, the analytic method, and what real skin does.",
+    FaPageOptions opt = {.title = "fascia: one head, one clip", .facts = "fascia demo\nLinear blendshapes, the analytic method, flesh by projective dynamics, and what real skin does.",
                          .progress = cli_progress};
-    FaCode rc = fa_page_save(in_dir(d, "demo.html"), d->rig, tracks, 3, &opt, err);
+    FaCode rc = fa_page_save(in_dir(d, "demo.html"), d->rig, tracks, 4, &opt, err);
     cli_progress_end();
     if (rc >= 0) cli_say("  %-14s open this one: play, compare, heat map, sliders", "demo.html");
     return rc;
@@ -144,13 +171,17 @@ static int run(int argc, const char **argv) {
     if (rc >= 0) rc = write_report(&d, &err);
     if (rc >= 0) rc = bake(&d, &err);
     if (rc >= 0) rc = play_analytic(&d, &err);
+    if (rc >= 0) rc = play_projective(&d, &err);
     if (rc >= 0) rc = draw(&d, &err);
     if (rc >= 0) rc = write_page(&d, &err);
     int code = rc < 0 ? cli_fail(&err) : EXIT_OK;
     fa_compare_free(&d.compare);
     fa_compare_free(&d.lag);
+    fa_compare_free(&d.flesh_lag);
     fa_run_free(d.run);
     fa_method_close(d.method);
+    fa_method_close(d.flesh);
+    fa_sequence_close(d.pressed);
     fa_sequence_close(d.linear);
     fa_sequence_close(d.truth);
     fa_clip_free(d.clip);

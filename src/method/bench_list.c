@@ -9,6 +9,8 @@ static const struct {
 } benches[] = {
     {"blend", fai_bench_blend},
     {"analytic", fai_bench_analytic},
+    {"svd", fai_bench_svd},
+    {"projective", fai_bench_projective},
 };
 
 const char *const *fa_bench_names(void) {

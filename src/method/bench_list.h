@@ -4,6 +4,6 @@
 
 #include "rig/bench.h"
 
-FaBenchFn fai_bench_analytic;
+FaBenchFn fai_bench_svd, fai_bench_analytic, fai_bench_projective;
 
 #endif

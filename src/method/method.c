@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const FaMethodOps *const methods[] = {&fai_method_linear, &fai_method_analytic};
+static const FaMethodOps *const methods[] = {&fai_method_linear, &fai_method_analytic, &fai_method_projective};
 
 static const FaMethodOps *find(const char *name) {
     for (int i = 0; i < FA_COUNT(methods); i++)

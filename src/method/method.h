@@ -37,7 +37,7 @@ struct FaMethod {
     double time;   // of the last input
 };
 
-extern const FaMethodOps fai_method_linear, fai_method_analytic;
+extern const FaMethodOps fai_method_linear, fai_method_analytic, fai_method_projective;
 
 FaCode fai_method_new(const FaMethodOps *ops, const FaRig *rig, const FaParams *params, const void *extra, FaMethod **method,
                       FaError *err);

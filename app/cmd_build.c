@@ -1,0 +1,150 @@
+// fascia build: a rig becomes a physical face.
+#include "fascia/face.h"
+#include "load.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int layers;
+static double thickness, lip_thickness, margin, density;
+static const char *bones, *paint, *pictures, *picture;
+static bool no_bones, whole;
+
+static const Option options[] = {
+    {"layers", 0, OPT_INT, &layers, "N", 1, 16, "prism layers through the thickness (1)"},
+    {"thickness", 0, OPT_NUM, &thickness, "MM", 0.1, 40,
+     "the same everywhere (by the bones, else 5 mm forehead to 15 mm cheeks)"},
+    {"lip-thickness", 0, OPT_NUM, &lip_thickness, "MM", 0.1, 40, "in the folds of the lips (1.5)"},
+    {"bone", 0, OPT_TEXT, &bones, "FILE[,FILE...]", 0, 0,
+     "further bones in the rig's frame and unit: skull, jaw, teeth_upper, ... by name"},
+    {"no-bones", 0, OPT_FLAG, &no_bones, NULL, 0, 0, "ignore the bones, teeth and eyes in the rig's own file"},
+    {"whole", 0, OPT_FLAG, &whole, NULL, 0, 0, "simulate all of the skin, not only what the shapes move"},
+    {"margin", 0, OPT_NUM, &margin, "MM", 0.001, 10000, "around what the shapes move (25)"},
+    {"density", 0, OPT_NUM, &density, "KG/M3", 1, 100000, "of flesh (1100)"},
+    {"paint", 0, OPT_TEXT, &paint, "FILE", 0, 0, "JSON that overrides thickness, attachment and regions per vertex"},
+    {"pictures", 0, OPT_TEXT, &pictures, "DIR", 0, 0, "cut.png, thickness.png, regions.png, attachment.png"},
+    {"picture", 0, OPT_TEXT, &picture, "OUT.png", 0, 0, "only the cut-away"},
+    LOAD_OPTIONS,
+    {0}};
+
+// --bone A,B,C: the names, cut in place. Returns how many; free *text and *list.
+static int split_bones(char **text, const char ***list) {
+    *text = NULL;
+    *list = NULL;
+    if (!bones) return 0;
+    int n = 1;
+    for (const char *p = bones; *p; p++) n += *p == ',';
+    *text = strdup(bones);
+    *list = calloc((size_t)n, sizeof **list);
+    if (!*text || !*list) return -1;
+    char *p = *text;
+    for (int i = 0; i < n; i++) {
+        (*list)[i] = p;
+        if ((p = strchr(p, ','))) *p++ = 0;
+    }
+    return n;
+}
+
+static FaCode draw_pictures(const FaFace *face, const FaRig *rig, FaError *err) {
+    if (picture) {
+        FaCode rc = fa_face_picture(face, rig, FA_FACE_CUT, 0, picture, err);
+        if (rc < 0) return rc;
+    }
+    for (int i = 0; pictures && i < FA_FACE_PICTURES; i++) {
+        char path[1024];
+        if (mkdir(pictures, 0777) != 0 && errno != EEXIST) {
+            *err = (FaError){.code = FA_E_FILE};
+            snprintf(err->path, sizeof err->path, "%s", pictures);
+            snprintf(err->what, sizeof err->what, "the folder cannot be made: %s", strerror(errno));
+            return FA_E_FILE;
+        }
+        snprintf(path, sizeof path, "%s/%s.png", pictures, fa_face_picture_name((FaFacePicture)i));
+        FaCode rc = fa_face_picture(face, rig, (FaFacePicture)i, 0, path, err);
+        if (rc < 0) return rc;
+        cli_progress(NULL, "pictures", (i + 1.0) / FA_FACE_PICTURES);
+    }
+    cli_progress_end();
+    return FA_OK;
+}
+
+static FaCode report(const FaFace *face, double seconds, FaError *err) {
+    char *text;
+    if (common.json) {
+        FaCode rc = fa_face_report(face, &text, err);
+        if (rc < 0) return rc;
+        printf("{\"output\":");
+        if (common.output)
+            cli_json_string(common.output);
+        else
+            printf("null");
+        printf(",\"seconds\":%.6f,%s\n", seconds, text + 1);
+        fa_free(text);
+        return FA_OK;
+    }
+    FaCode rc = fa_face_summary(face, &text, err);
+    if (rc < 0) return rc;
+    cli_say("%s", text);
+    fa_free(text);
+    return FA_OK;
+}
+
+static int run(int argc, const char **argv) {
+    (void)argc;
+    FaError err = {0};
+    FaRig *rig = NULL;
+    FaFace *face = NULL;
+    char *text;
+    const char **list;
+    if (!common.output && !common.dry_run) return cli_usage("where to? fascia build %s -o out.face", argv[0]);
+    int n = split_bones(&text, &list), code = EXIT_OK;
+    if (n < 0) return cli_usage("out of memory");
+    const FaFaceOptions how = {.layers = layers,
+                               .thickness = 1e-3 * thickness,
+                               .lip_thickness = 1e-3 * lip_thickness,
+                               .density = density,
+                               .paint = paint,
+                               .bone = list,
+                               .nbone = n,
+                               .no_bones = no_bones,
+                               .whole = whole,
+                               .margin = 1e-3 * margin};
+    FaRigOptions load = load_rig_options();
+    double t0 = cli_seconds(), seconds = 0;
+    FaCode rc = fa_rig_load(argv[0], &load, &rig, &err);
+    if (rc >= 0) rc = fa_face_build(rig, &how, &face, &err);
+    seconds = cli_seconds() - t0;
+    if (rc >= 0 && !common.dry_run) rc = fa_face_save(face, common.output, &err);
+    if (rc >= 0 && !common.dry_run) rc = draw_pictures(face, rig, &err);
+    if (rc >= 0) rc = report(face, seconds, &err);
+    if (rc < 0)
+        code = cli_fail(&err);
+    else if (!common.dry_run)
+        cli_say("wrote %s in %.2f s", common.output, seconds);
+    fa_face_free(face);
+    fa_rig_free(rig);
+    free(text);
+    free(list);
+    return code;
+}
+
+const Command cmd_build = {
+    .name = "build",
+    .line = "a physical face from a rig: flesh, bones, jaw, regions",
+    .usage = "build RIG -o OUT.face [options]",
+    .examples =
+        "  fascia build head.glb -o head.face                          bones of the same file, or none\n"
+        "  fascia build head.glb -o head.face --pictures look/         with a cut-away and maps to judge it by\n"
+        "  fascia build rig.fbx -o rig.face --bone skull.obj,jaw.obj   bones from other files\n"
+        "  fascia build rig.glb -o rig.face --layers 2 --thickness 8   two layers, 8 mm everywhere\n"
+        "  fascia build squid.glb -o squid.face --paint squid.json     what is held and what hangs free, by hand\n"
+        "  fascia build head.glb --dry-run --json                      the quality report alone\n",
+    .notes = "The face holds the layer of flesh below the skin (tets), masses, what skull and jaw hold, the jaw's "
+             "motion as the\n"
+             "shapes have it, regions and bones. docs/face.md has the equations and the report's fields.\n",
+    .options = options,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};
