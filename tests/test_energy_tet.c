@@ -471,12 +471,15 @@ static void volumes_agree_with_the_closest(void **state) {
     Body b = body_of_volumes(N);
     FaTets *t;
     CHECK_OK(fai_tets_new(&b.e, &t, &err), &err);
-    for (int posed = 0; posed < 2; posed++) {
+    for (int pass = 0; pass < 4; pass++) {
+        bool posed = pass % 2, far = pass >= 2;
         double worst = 0, worst_energy = 0;
         for (int i = 0; i < N; i++) {
             uint64_t at = 64 * (uint64_t)i + (uint64_t)posed;
             double ratio = i % 3 == 0 ? ends[i / 3 % 14] : i % 3 == 1 ? 1 + 0.1 * unit(at + 9) : 0.1 + 1.9 * fai_random_unit(6, at);
+            if (far) ratio = 2 + 7 * fai_random_unit(6, at);
             double s[3], u[9], v[9], f[9], rest[9], d = posed ? 0.3 + 1.5 * fai_random_unit(7, at) : 1;
+            if (posed && i % 11 == 5) d = i % 2 ? 0.045 : 0.055;  // about the least volume
             shape_values(at, i % 5, i % 7 == 0 ? 0.8 : 0.3, s);
             for (int k = 0; k < 3; k++) s[k] *= cbrt(ratio * d);
             random_rotation(at + 20, u);
@@ -485,11 +488,15 @@ static void volumes_agree_with_the_closest(void **state) {
             set_gradient(&b, i, f);
             shape_values(at + 40, 3, 0.2, s);
             for (int k = 0; k < 3; k++) s[k] *= cbrt(d);
+            if (i % 11 == 6) s[1] *= -1;  // a rest turned inside out
             compose(v, s, v, rest);
             for (int k = 0; k < 9; k++) b.rest[k * b.frame.tet_stride + i] = (float)rest[k];
         }
         double want = reference(&b, posed), e = evaluate(&b, t, posed, NULL, 0, 0, b.g), size = 0;
-        for (int i = 0; i < N; i++) {
+        // beyond twice the volume the closest one may be either of two: as far, but elsewhere
+        for (int i = 0; i < N && !far; i++) {
+            bool off_here = posed && (i % 11 == 6 || (i % 11 == 5 && i % 2));
+            for (int k = 0; off_here && k < 16; k++) assert_true(b.g[16 * i + k] == 0);
             double f[9], s[3], u[9], v[9], off = 0, length = 0;
             for (int k = 0; k < 9; k++) f[k] = (double)b.u[16 * i + 4 * (k % 3 + 1) + k / 3] + (k % 4 == 0);
             fai_m3_svd(f, u, s, v);
@@ -504,8 +511,43 @@ static void volumes_agree_with_the_closest(void **state) {
             worst = fmax(worst, off / stiff);
         }
         worst_energy = fabs(e / want - 1);
-        print_message("posed %d: F - P off by %.2g of %.2g, energy by %.2g\n", posed, worst, size, worst_energy);
-        assert_true(size > 0.1 && worst_energy < 2e-6);
+        print_message("posed %d far %d: F - P off by %.2g of %.2g, energy by %.2g\n", posed, far, worst, size, worst_energy);
+        assert_true((far || size > 0.1) && worst_energy < 2e-6);
+    }
+    fai_tets_free(t);
+    fai_arena_free(b.arena);
+}
+
+// F - R F_g for all sizes of strain, so that the rotation's iteration ends after any number of its steps.
+static void rotations_agree_with_double(void **state) {
+    (void)state;
+    FaError err = {0};
+    enum { N = 4000 };
+    Body b = body_of_volumes(N);
+    FaTets *t;
+    for (int i = 0; i < N; i++) {
+        uint64_t at = 64 * (uint64_t)i;
+        double s[3], u[9], v[9], f[9], spread = exp(-7 * fai_random_unit(8, at));
+        b.e.tet_strain[i] = 1, b.e.tet_volume[i] = 0;
+        shape_values(at, i % 5, spread, s);
+        for (int k = 0; k < 3; k++) s[k] *= exp(0.5 * spread * unit(at + 3));
+        random_rotation(at + 20, u);
+        random_rotation(at + 30, v);
+        compose(u, s, i % 2 ? u : v, f);
+        set_gradient(&b, i, f);
+        shape_values(at + 40, 3, 0.2, s);
+        compose(v, s, v, f);
+        for (int k = 0; k < 9; k++) b.rest[k * b.frame.tet_stride + i] = (float)f[k];
+    }
+    CHECK_OK(fai_tets_new(&b.e, &t, &err), &err);
+    for (int posed = 0; posed < 2; posed++) {
+        double want = reference(&b, posed), e = evaluate(&b, t, posed, NULL, 0, 0, b.g), worst = 0;
+        for (int i = 0; i < N; i++)
+            for (int k = 3; k < 12; k++)
+                worst = fmax(worst, fabs((double)b.g[16 * i + k / 3 * 4 + k % 3] - b.want[12 * i + k]));
+        print_message("posed %d: F - R F_g off by %.2g, energy by %.2g\n", posed, worst, fabs(e / want - 1));
+        assert_true(worst < 1.5e-6);
+        CHECK_NEAR(e / want, 1, 1e-6);
     }
     fai_tets_free(t);
     fai_arena_free(b.arena);
@@ -621,6 +663,7 @@ int main(void) {
         cmocka_unit_test(memo_is_near_the_exact_energy),    cmocka_unit_test(whatever_happens_is_finite),
         cmocka_unit_test(posed_rest_is_where_energies_vanish), cmocka_unit_test(bad_bodies_are_refused),
         cmocka_unit_test(volumes_agree_with_the_closest),   cmocka_unit_test(posed_volume_rests_to_the_bit),
+        cmocka_unit_test(rotations_agree_with_double),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

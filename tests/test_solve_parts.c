@@ -1,6 +1,7 @@
 // The parts of the solvers, each against something plain: field arithmetic, L-BFGS, Gauss-Seidel, folded rows.
 #include "test_solve_slab.h"
 
+#include "energy/push_pull.h"
 #include "solve/field.h"
 #include "solve/gauss_seidel.h"
 #include "solve/lbfgs.h"
@@ -35,9 +36,12 @@ static void fields(void **state) {
             fai_field_dots(&plain, count, v, b, dot2);
             assert_memory_equal(dot, dot2, sizeof *dot * (size_t)count);
             for (int k = 0; k < count; k++) {
-                double want = 0;
-                for (int i = 0; i < 4 * n; i++) want += (double)v[k][i] * (double)b[i];
-                CHECK_NEAR(dot[k], want, 1e-7 * n + 1e-15);
+                double want = 0, size = 0;
+                for (int i = 0; i < 4 * n; i++) {
+                    want += (double)v[k][i] * (double)b[i];
+                    size += fabs((double)v[k][i] * (double)b[i]);
+                }
+                CHECK_NEAR(dot[k], want, 3e-7 * size + 1e-15);
                 coef[k] = noise(40, k);
             }
             fai_field_sum(&f, 0.5, b, count, coef, v, out);
@@ -49,6 +53,13 @@ static void fields(void **state) {
                 CHECK_NEAR(out[i], want, 2e-6);
             }
             for (size_t i = 4 * (size_t)n; i < f.n; i++) assert_true(out[i] == 0);
+            double with, with2;
+            float *to = fai_field_new(&f, a);
+            fai_field_sum_more(&plain, 0.5, b, count, coef, v, out2, &(FaFieldMore){v[0], &with, v[1], to});
+            assert_memory_equal(out, out2, f.n * 4);
+            fai_field_dots(&f, 1, v, out, &with2);
+            CHECK_NEAR(with, with2, 1e-6 * n);
+            for (int i = 0; i < 4 * n; i++) assert_true(to[i] == v[1][i] + out[i]);
             memcpy(out2, b, f.n * 4);
             fai_field_sum(&f, 0.5, out2, count, coef, v, out2);  // in place
             assert_memory_equal(out, out2, f.n * 4);
@@ -212,6 +223,62 @@ static void sweeps(void **state) {
     slab_free(s);
 }
 
+// A step with the rows that act at its end: what was assumed of them holds there, and the step is the dense solution for them.
+static void folded_step(void **state) {
+    (void)state;
+    Slab *s = slab_new(10, 9, 2, 1, false, 1, 40, true);
+    FaArena *a = fai_arena_new(0);
+    FaError err = {0};
+    FaFieldShape f;
+    FaCsr m;
+    FaChol *chol;
+    FaFold *fold;
+    int n = s->e.nnode, changed = 0;
+    FaCholOptions co = {.single = true, .nzone = s->nzone, .zone = s->zone};
+    CHECK_OK(fai_field_shape(a, n, &f, &err), &err);
+    CHECK_OK(fai_elastic_matrix(&s->e, 3600, &m, &err), &err);
+    CHECK_OK(fai_chol_analyze(&m, &co, &chol, &err), &err);
+    CHECK_OK(fai_chol_factor(chol, &m, &err), &err);
+    CHECK_OK(fai_fold_new(n, s->nzone, s->zone, s->nrow, &fold, &err), &err);
+    float *b = random_field(&f, a, n, 3), *x = fai_field_new(&f, a), *u = fai_field_new(&f, a),
+          *zb = FA_PUSH(a, 4 * s->nzone, float), *zx = FA_PUSH(a, 4 * s->nzone, float);
+    unsigned char begins[64], ends[64];
+    double *want = FA_NEW(3 * n, double);
+    fai_chol_solve_f(chol, b, x);
+    float most = 0;
+    for (int i = 0; i < 4 * n; i++) most = fmaxf(most, fabsf(x[i]));
+    for (int r = 0; r < s->nrow; r++) {  // about half of them act to begin with, some of each kind near enough to change
+        FaRow *row = &s->row[r];
+        if (row->kind == FA_ROW_PUSH) row->gap += (float)(fai_row_slack(row, u) - 0.05 * noise(9, r) * (double)most);
+        begins[r] = row->kind == FA_ROW_PULL || fai_row_slack(row, u) < 0;
+    }
+    assert_int_equal(fai_fold_rows(fold, s->nrow, s->row, fai_chol_zone_inverse(chol)), 0);
+    fai_chol_forward_f(chol, b, zb);
+    assert_int_equal(fai_fold_step(fold, chol, s->row, u, begins, 30, zb, zx), 0);
+    fai_chol_backward_f(chol, zx, x);
+    for (int i = 0; i < 4 * n; i++) x[i] = -x[i];
+    for (int i = 0; i < 3 * n; i++) want[i] = (double)b[4 * (i / 3) + i % 3];
+    for (int r = 0; r < s->nrow; r++) {
+        const FaRow *row = &s->row[r];
+        ends[r] = row->kind == FA_ROW_PULL || fai_row_slack(row, x) < 0;
+        changed += begins[r] != ends[r];
+        double force = ((double)ends[r] - begins[r]) * (double)row->stiffness * fai_row_slack(row, u);
+        for (int j = 0; j < 4; j++)
+            for (int k = 0; k < 3 && row->node[j] >= 0; k++)
+                want[3 * row->node[j] + k] += force * (double)row->weight[j] * (double)row->normal[k];
+    }
+    assert_true(changed > 1);
+    double *dense = dense_matrix(s, 3600, ends);
+    dense_solve(3 * n, dense, want);
+    for (int i = 0; i < 3 * n; i++) CHECK_NEAR(-x[4 * (i / 3) + i % 3] / most, want[i] / (double)most, 2e-5);
+    fa_free(dense), fa_free(want);
+    fai_fold_free(fold);
+    fai_chol_free(chol);
+    fai_csr_free(&m);
+    fai_arena_free(a);
+    slab_free(s);
+}
+
 // Folded rows against the dense solution, for several sets of acting rows; rows outside are counted.
 static void folded(void **state) {
     (void)state;
@@ -266,6 +333,6 @@ static void folded(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(fields), cmocka_unit_test(lbfgs), cmocka_unit_test(sweeps),
-                                       cmocka_unit_test(folded)};
+                                       cmocka_unit_test(folded), cmocka_unit_test(folded_step)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

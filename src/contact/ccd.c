@@ -296,43 +296,6 @@ static void set_normal(FaPairKind kind, const double p[4][3], const double p0[4]
     }
 }
 
-// Not normalised: projections are compared with the limit times the direction's length. Inlined for each kind, so that
-// the loops over corners unroll.
-static inline __attribute__((always_inline)) bool apart_along(const Path *path, const double n[3]) {
-    double least = HUGE_VAL, most = -HUGE_VAL;
-    for (int i = 0; i < path->n; i++) {
-        double e0 = dot(n, path->d0[i]), e1 = dot(n, path->d1[i]);
-        least = least_of(least, least_of(e0, e1));
-        most = -least_of(-most, least_of(-e0, -e1));
-    }
-    double limit = path->limit * sqrt(dot(n, n)) * (1 + 1e-14) + UNDERFLOW;
-    return (least > limit) | (most < -limit);
-}
-
-// Between the middles, and across the flat at t = 0.
-static inline __attribute__((always_inline)) bool apart(FaPairKind kind, const double p0[4][3], const double p1[4][3],
-                                                        double limit) {
-    Path path;
-    set_path(kind, p0, p1, &path);
-    path.limit = limit;
-    double n[3], u[3], v[3];
-    for (int k = 0; k < 3; k++) {
-        n[k] = 0;
-        for (int i = 0; i < path.n; i++) n[k] += path.d0[i][k] + path.d1[i][k];
-    }
-    if (apart_along(&path, n)) return true;
-    sub(kind == FA_PAIR_VERTEX_TRIANGLE ? p0[2] : p0[1], kind == FA_PAIR_VERTEX_TRIANGLE ? p0[1] : p0[0], u);
-    sub(p0[3], kind == FA_PAIR_VERTEX_TRIANGLE ? p0[1] : p0[2], v);
-    cross(u, v, n);
-    return apart_along(&path, n);
-}
-
-bool fai_ccd_apart(FaPairKind kind, const double p0[4][3], const double p1[4][3], double min_gap, double size) {
-    double limit = min_gap * (1 + 1e-14) + ROUNDING * size + UNDERFLOW;
-    return kind == FA_PAIR_VERTEX_TRIANGLE ? apart(FA_PAIR_VERTEX_TRIANGLE, p0, p1, limit)
-                                           : apart(FA_PAIR_EDGE_EDGE, p0, p1, limit);
-}
-
 bool fai_ccd_pair(FaPairKind kind, const double p0[4][3], const double p1[4][3], double min_gap, double keep,
                   FaImpact *impact) {
     double size = largest(p0, p1);

@@ -31,9 +31,12 @@ bool fai_ccd_edge_edge(const double p0[4][3], const double p1[4][3], double min_
 bool fai_ccd_pair(FaPairKind kind, const double p0[4][3], const double p1[4][3], double min_gap, double keep,
                   FaImpact *impact);
 
-// Are they apart all the way in an obvious direction? True is certain and quick, false says nothing. size: no coordinate
-// is larger; all finite.
-bool fai_ccd_apart(FaPairKind kind, const double p0[4][3], const double p1[4][3], double min_gap, double size);
+// Are pairs apart all the way in an obvious direction? Bit l: pair l is, for certain; not set says nothing. from, to:
+// positions, of which a fourth number behind the last is read too; point: as in p above. size: no coordinate is larger;
+// all finite. simd: with AVX2; the result is the same.
+enum { FA_CCD_LANES = 4 };
+unsigned fai_ccd_apart_many(bool simd, FaPairKind kind, const double (*from)[3], const double (*to)[3],
+                            const int point[FA_CCD_LANES][4], double min_gap, double size);
 
 // The distance now, and (as in an impact) where and in which direction; `inside`, nullable: the closest points lie within
 // the triangle, or within both edges, not on their ends. The normal is a unit vector also where the distance is 0.

@@ -158,7 +158,6 @@ static void move_colliders(FaContact *c, const FaPose *pose) {
 
 void fai_contact_begin(FaContact *c, double h, const float *x_from, const FaPose *pose) {
     c->h = h;
-    c->pairs.listed = false;
     c->stats.broken = c->stats.made = c->stats.dropped = c->stats.found = 0;
     clear_rows(c);
     fai_contact_load_points(c, x_from, c->pairs.from, c->rest);
@@ -260,7 +259,6 @@ int fai_contact_collect(FaContact *c, const float *x_from, const float *x_to) {
     FaPairs *p = &c->pairs;
     fai_contact_load_points(c, x_from, p->from, c->rest);
     fai_contact_load_points(c, x_to, p->to, p->from);
-    memset(p->dirty, 1, (size_t)p->nsurface_tri);
     fai_pairs_refit(p, 0.5 * c->reach);
     int over;
     fai_pairs_search(p,
@@ -270,7 +268,7 @@ int fai_contact_collect(FaContact *c, const float *x_from, const float *x_to) {
                      &over);
     c->stats.candidates = 0;
     for (int k = 0; k < p->nchunk; k++) c->stats.candidates += p->ntest[k];
-    int fresh = sort_out(c), found = 0;
+    int fresh = sort_out(c), found = 0, met = 0;
     sort_fresh(c, c->fresh, fresh);
     c->stats.dropped += over;
     for (int i = 0; i < fresh; i++) {
@@ -285,10 +283,11 @@ int fai_contact_collect(FaContact *c, const float *x_from, const float *x_to) {
         write_push(c, h, &c->row[c->nrow]);
         fai_keys_put(&c->row_of, fai_hit_key(h), c->nrow++);
         found++;
+        met += !h->near;
     }
     c->stats.rows = c->nrow;
     c->stats.found = found;
-    return found;
+    return met;
 }
 
 const FaRow *fai_contact_rows(const FaContact *c, int *nrow) {

@@ -4,7 +4,7 @@
 //     fai_contact_begin(c, x_from, colliders...)           sticky bonds break or stay; rows are cleared
 //     do {  fai_contact_collect(c, x_from, x_to)           continuous tests along the path add response rows (they stay)
 //           solve with fai_contact_rows(c)                 -> x_to
-//     } while (new rows were found, a few times)
+//     } while (new rows meet on the way, a few times)
 //     fai_contact_limit(c, x_from, x_to)                   what still would cross is stopped short of its impact
 //     fai_contact_end(c, x_to, v)                          friction; new bonds where lips touched
 // Positions are floats, nnode x 3, exactly those that the frame will output: the guarantee holds for the file.
@@ -69,7 +69,7 @@ void fai_contact_reset(FaContact *c, const float *x);  // no bonds, no rows
 // h: s, of this step. pose: of each collider at the end of the step (head frame); vertices move linearly in between. NULL: as
 // given to fai_contact_new. In the first step after a reset colliders stand still.
 void fai_contact_begin(FaContact *c, double h, const float *x_from, const FaPose *pose);
-int fai_contact_collect(FaContact *c, const float *x_from, const float *x_to);  // how many rows are new
+int fai_contact_collect(FaContact *c, const float *x_from, const float *x_to);  // how many new rows meet on the way (others are near)
 const FaRow *fai_contact_rows(const FaContact *c, int *nrow);
 int fai_contact_limit(FaContact *c, const float *x_from, float *x_to);          // how many nodes were stopped short
 void fai_contact_end(FaContact *c, const float *x_to, float *v);                // v: m/s, nnode x 4, changed where things touch

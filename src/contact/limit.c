@@ -198,21 +198,16 @@ static void round_to_floats(FaContact *c) {
             }
 }
 
-// Triangles with a point that moved or met; all, where hits were lost.
-static void mark_dirty(FaContact *c, bool all) {
+// Points that moved or met; all, where hits were lost.
+static void mark_moved(FaContact *c, bool all) {
     FaPairs *p = &c->pairs;
-    for (int i = 0; i < p->nsurface; i++) p->moved[i] = c->mark[i] & IN_HIT;
-    for (int t = 0; t < p->nsurface_tri; t++) {
-        const int *v = p->tri[t];
-        p->dirty[t] = all || (c->mark[v[0]] | c->mark[v[1]] | c->mark[v[2]]) & IN_HIT;
-    }
+    for (int i = 0; i < p->nsurface; i++) p->moved[i] = all || c->mark[i] & IN_HIT;
 }
 
 static void start(FaContact *c, const float *x_from, const float *x_to) {
     FaPairs *p = &c->pairs;
     fai_contact_load_points(c, x_from, p->from, c->rest);
     fai_contact_load_points(c, x_to, p->to, p->from);
-    memset(p->dirty, 1, (size_t)p->nsurface_tri);
     memset(c->mark, 0, (size_t)p->nsurface);
     for (int i = 0; i < p->nsurface; i++) c->island[i] = i;
     fai_keys_clear(&c->shove_of);
@@ -242,7 +237,7 @@ int fai_contact_limit(FaContact *c, const float *x_from, float *x_to) {
     for (int round = 1; round <= FREEZE_ROUNDS + 2; round++) {
         int over;
         fai_pairs_refit(p, 0.5 * LIMIT_GAP);
-        fai_pairs_search(p, &(FaPairSearch){.gap = LIMIT_GAP, .keep = FA_CONTACT_KEEP}, &over);
+        fai_pairs_search(p, &(FaPairSearch){.gap = LIMIT_GAP, .keep = FA_CONTACT_KEEP, .only_moved = round > 1}, &over);
         c->stats.rounds = round;
         if (sift(c, round <= SHOVE_ROUNDS) + over == 0) break;
         if (round <= SHOVE_ROUNDS) {
@@ -254,7 +249,7 @@ int fai_contact_limit(FaContact *c, const float *x_from, float *x_to) {
             freeze(c, round >= FREEZE_ROUNDS);
         }
         round_to_floats(c);
-        mark_dirty(c, over > 0);
+        mark_moved(c, over > 0);
     }
     c->stats.limited = finish(c, x_to);
     return c->stats.limited;

@@ -2,21 +2,9 @@
 
 #include "base/task.h"
 
-#include <float.h>
-#include <math.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
-
-void fai_pair_points(const FaPairs *p, FaPairKind kind, int a, int b, int point[4]) {
-    if (kind == FA_PAIR_VERTEX_TRIANGLE) {
-        point[0] = a;
-        memcpy(point + 1, p->tri[b], sizeof *p->tri);
-    } else {
-        memcpy(point, p->edge[a], sizeof *p->edge);
-        memcpy(point + 2, p->edge[b], sizeof *p->edge);
-    }
-}
 
 void fai_pair_weights(FaPairKind kind, const double bary[4], double weight[4]) {
     if (kind == FA_PAIR_VERTEX_TRIANGLE) {
@@ -27,109 +15,12 @@ void fai_pair_weights(FaPairKind kind, const double bary[4], double weight[4]) {
     }
 }
 
-#define WIDER 0.05 // edge lengths: what a point may stray in a frame before the list of pairs no longer holds
-
-// --- boxes --------------------------------------------------------------------------------------------------------
-
-// Rounded outwards.
-static void point_box(const double a[3], const double b[3], double pad, FaBox *box) {
-    for (int k = 0; k < 3; k++) {
-        float lo = (float)((a[k] < b[k] ? a[k] : b[k]) - pad), hi = (float)((a[k] < b[k] ? b[k] : a[k]) + pad);
-        box->lo[k] = lo - fabsf(lo) * 2.4e-7f - FLT_MIN;
-        box->hi[k] = hi + fabsf(hi) * 2.4e-7f + FLT_MIN;
-    }
-}
-
-static inline void join(const FaBox *a, const FaBox *b, FaBox *out) {
-    for (int k = 0; k < 3; k++) {
-        out->lo[k] = a->lo[k] < b->lo[k] ? a->lo[k] : b->lo[k];
-        out->hi[k] = a->hi[k] > b->hi[k] ? a->hi[k] : b->hi[k];
-    }
-}
-
-// Children come after their parent: from the last to the first.
-static void refit_tree(FaBoxTree *tree, const FaBox *box) {
-    for (int n = tree->nnode - 1; n >= 0; n--) {
-        FaBoxNode *node = &tree->node[n];
-        FaBox all;
-        if (node->count > 0) {
-            all = box[tree->prim[node->first]];
-            for (int i = 1; i < node->count; i++) join(&all, &box[tree->prim[node->first + i]], &all);
-        } else {
-            const FaBoxNode *l = &tree->node[node->first], *r = l + 1;
-            for (int k = 0; k < 3; k++) {
-                all.lo[k] = l->lo[k] < r->lo[k] ? l->lo[k] : r->lo[k];
-                all.hi[k] = l->hi[k] > r->hi[k] ? l->hi[k] : r->hi[k];
-            }
-        }
-        memcpy(node->lo, all.lo, sizeof node->lo);
-        memcpy(node->hi, all.hi, sizeof node->hi);
-    }
-}
-
-static inline bool is_within(const FaBox *a, const FaBox *b) {
-    return (a->lo[0] >= b->lo[0]) & (a->lo[1] >= b->lo[1]) & (a->lo[2] >= b->lo[2]) & (a->hi[0] <= b->hi[0]) &
-           (a->hi[1] <= b->hi[1]) & (a->hi[2] <= b->hi[2]);
-}
-
-void fai_pairs_refit(FaPairs *p, double pad) {
-    bool inside = p->listed;
-    for (int i = 0; i < p->npoint; i++) {
-        point_box(p->from[i], p->to[i], pad, &p->point_box[i]);
-        inside = inside && is_within(&p->point_box[i], &p->wide_box[i]);
-    }
-    p->use_list = p->listed = inside;
-    float wider = (float)(WIDER * p->edge_length);
-    for (int i = 0; i < p->npoint && !inside; i++)
-        for (int k = 0; k < 3; k++) {
-            p->wide_box[i].lo[k] = p->point_box[i].lo[k] - wider;
-            p->wide_box[i].hi[k] = p->point_box[i].hi[k] + wider;
-        }
-    for (int e = 0; e < p->nedge; e++)
-        join(&p->point_box[p->edge[e][0]], &p->point_box[p->edge[e][1]], &p->edge_box[e]);
-    for (int t = 0; t < p->ntri; t++) {
-        join(&p->point_box[p->tri[t][0]], &p->point_box[p->tri[t][1]], &p->tri_box[t]);
-        join(&p->tri_box[t], &p->point_box[p->tri[t][2]], &p->tri_box[t]);
-    }
-    if (inside) return;
-    refit_tree(&p->tree[0], p->tri_box);
-    refit_tree(&p->tree[1], p->tri_box);
-    p->size = 0;
-    for (int t = 0; t < 2; t++)
-        for (int k = 0; k < 3 && p->tree[t].nnode > 0; k++) {
-            const FaBoxNode *root = &p->tree[t].node[0];
-            p->size = fmax(p->size, fmax(fabs((double)root->lo[k]), fabs((double)root->hi[k])));
-        }
-    p->size += (double)wider;
-}
-
 // --- two primitives -----------------------------------------------------------------------------------------------
 
 typedef struct Search {
     FaPairs *p;
     const FaPairSearch *how;
-    float slack; // m: for the list, boxes that are this far apart meet
 } Search;
-
-// All six comparisons at once: half of these boxes meet, so branches would be guessed wrong. Reads a fourth float
-// behind each bound, which boxes and nodes have (one box more than needed is allocated).
-// slack: how far apart they may be.
-static inline bool bounds_meet(const float *alo, const float *ahi, const float *blo, const float *bhi, float slack) {
-#ifdef __SSE2__
-    __m128 more = _mm_set1_ps(slack);
-    __m128 below = _mm_cmple_ps(_mm_loadu_ps(alo), _mm_add_ps(_mm_loadu_ps(bhi), more));
-    __m128 above = _mm_cmple_ps(_mm_loadu_ps(blo), _mm_add_ps(_mm_loadu_ps(ahi), more));
-    return (_mm_movemask_ps(_mm_and_ps(below, above)) & 7) == 7;
-#else
-    for (int k = 0; k < 3; k++)
-        if (!(alo[k] <= bhi[k] + slack && blo[k] <= ahi[k] + slack)) return false;
-    return true;
-#endif
-}
-
-static inline bool boxes_meet(const FaBox *a, const FaBox *b, float slack) {
-    return bounds_meet(a->lo, a->hi, b->lo, b->hi, slack);
-}
 
 // Do the points' boxes at the end, those of each side, come within reach?
 static bool ends_near(FaPairKind kind, double p[4][3], double reach) {
@@ -226,153 +117,136 @@ static void test_near(const Search *s, int chunk, FaPairKind kind, int a, int b,
     keep_hit(p, chunk, &hit);
 }
 
-static void test_points(const Search *s, int chunk, FaPairKind kind, int a, int b, const int point[4]) {
-    FaPairs *p = s->p;
+// --- many primitives ----------------------------------------------------------------------------------------------
+
+// Pairs of a kind whose boxes meet, gathered without a branch and then tested some at once.
+enum { BATCH = 16 * FA_CCD_LANES };
+typedef struct Batch {
+    const Search *s;
+    int chunk, n;
+    FaPairKind kind;
+    FaPairId id[BATCH];
+    int point[BATCH][4];
+} Batch;
+
+static void test_one(const Batch *t, int at) {
+    FaPairs *p = t->s->p;
     double p0[4][3], p1[4][3];
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < 3; k++) {
-            p0[i][k] = p->from[point[i]][k];
-            p1[i][k] = p->to[point[i]][k];
+            p0[i][k] = p->from[t->point[at][i]][k];
+            p1[i][k] = p->to[t->point[at][i]][k];
         }
-    p->ntest[chunk]++;
-    double reach = s->how->reach[kind], gap = reach > s->how->gap ? reach : s->how->gap;
-    if (!fai_ccd_apart(kind, (const double(*)[3])p0, (const double(*)[3])p1, gap, p->size))
-        test_near(s, chunk, kind, a, b, point, p0, p1);
+    test_near(t->s, t->chunk, t->kind, t->id[at].a, t->id[at].b, t->point[at], p0, p1);
 }
 
-static bool primitives_meet(const FaPairs *p, FaPairKind kind, int a, int b) {
-    return kind == FA_PAIR_VERTEX_TRIANGLE ? boxes_meet(&p->point_box[a], &p->tri_box[b], 0)
-                                           : boxes_meet(&p->edge_box[a], &p->edge_box[b], 0);
-}
-
-// A pair from the tree: onto the list, and tested.
-static void test_pair(const Search *s, int chunk, FaPairKind kind, int a, int b) {
-    FaPairs *p = s->p;
-    int point[4], split = kind == FA_PAIR_VERTEX_TRIANGLE ? 1 : 2;
-    fai_pair_points(p, kind, a, b, point);
-    for (int i = 0; i < split; i++)
-        for (int j = split; j < 4; j++)
-            if (p->weld[point[i]] == p->weld[point[j]]) return;
-    if (p->nlist[chunk] < FA_PAIRS_LISTED)
-        p->list[(size_t)chunk * FA_PAIRS_LISTED + (size_t)p->nlist[chunk]] = (FaPairId){(int)kind, a, b};
-    p->nlist[chunk]++;
-    if (primitives_meet(p, kind, a, b)) test_points(s, chunk, kind, a, b, point);
-}
-
-// All pairs of a chunk's list, or those with a point that moved.
-static void test_list(const Search *s, int chunk) {
-    FaPairs *p = s->p;
-    for (int i = 0; i < p->nlist[chunk]; i++) {
-        FaPairId id = p->list[(size_t)chunk * FA_PAIRS_LISTED + (size_t)i];
-        int point[4];
-        if (!primitives_meet(p, (FaPairKind)id.kind, id.a, id.b)) continue;
-        fai_pair_points(p, (FaPairKind)id.kind, id.a, id.b, point);
-        if (p->all_dirty || p->moved[point[0]] | p->moved[point[1]] | p->moved[point[2]] | p->moved[point[3]])
-            test_points(s, chunk, (FaPairKind)id.kind, id.a, id.b, point);
+static void flush(Batch *t) {
+    FaPairs *p = t->s->p;
+    const FaPairSearch *how = t->s->how;
+    double reach = how->reach[t->kind], gap = reach > how->gap ? reach : how->gap;
+    for (int i = t->n; i % FA_CCD_LANES; i++) memcpy(t->point[i], t->point[0], sizeof t->point[0]);
+    for (int i = 0; i < t->n; i += FA_CCD_LANES) {
+        unsigned apart = fai_ccd_apart_many(p->simd, t->kind, (const double(*)[3])p->from, (const double(*)[3])p->to,
+                                            (const int(*)[4])t->point + i, gap, p->size);
+        for (int l = 0; l < FA_CCD_LANES && i + l < t->n && apart != (1u << FA_CCD_LANES) - 1; l++)
+            if (!(apart >> l & 1)) test_one(t, i + l);
     }
+    p->ntest[t->chunk] += t->n;
+    t->n = 0;
 }
 
-// --- triangles and trees ------------------------------------------------------------------------------------------
-
-// Everything that belongs to triangles i and j, across.
-static void test_triangles(const Search *s, int chunk, int i, int j) {
-    FaPairs *p = s->p;
-    const FaOwned *mine = &p->owned[i], *its = &p->owned[j];
-    for (int c = 0; c < mine->npoint; c++)
-        if (boxes_meet(&p->point_box[mine->point[c]], &p->tri_box[j], s->slack))
-            test_pair(s, chunk, FA_PAIR_VERTEX_TRIANGLE, mine->point[c], j);
-    for (int c = 0; c < its->npoint; c++)
-        if (boxes_meet(&p->point_box[its->point[c]], &p->tri_box[i], s->slack))
-            test_pair(s, chunk, FA_PAIR_VERTEX_TRIANGLE, its->point[c], i);
-    for (int c = 0; c < mine->nedge; c++)
-        for (int d = 0; d < its->nedge; d++) {
-            int e = mine->edge[c], f = its->edge[d];
-            if (boxes_meet(&p->edge_box[e], &p->edge_box[f], s->slack))
-                test_pair(s, chunk, FA_PAIR_EDGE_EDGE, FA_MIN(e, f), FA_MAX(e, f));
-        }
-}
-
-// A leaf of the surface against its own tree. Of two dirty triangles the one that is first in the tree's order finds
-// the other.
-static void search_self(const Search *s, int chunk, const FaBoxNode *leaf) {
-    FaPairs *p = s->p;
-    const FaBoxTree *tree = &p->tree[0];
-    int stack[FA_BOX_TREE_STACK], top = 0;
-    stack[top++] = 0;
-    while (top > 0) {
-        int n = stack[--top];
-        const FaBoxNode *node = &tree->node[n];
-        if (p->all_dirty && p->node_end[n] <= leaf->first) continue;
-        if (!bounds_meet(leaf->lo, leaf->hi, node->lo, node->hi, s->slack)) continue;
-        if (node->count == 0) {
-            stack[top++] = node->first + 1;
-            stack[top++] = node->first;
-            continue;
-        }
-        for (int a = leaf->first; a < leaf->first + leaf->count; a++) {
-            int i = tree->prim[a];
-            if (!p->dirty[i]) continue;
-            for (int b = node->first; b < node->first + node->count; b++) {
-                int j = tree->prim[b];
-                if (!boxes_meet(&p->tri_box[i], &p->tri_box[j], s->slack) || (b <= a && p->dirty[j])) continue;
-                test_triangles(s, chunk, i, j);
+// Do the swept boxes of both sides meet? All comparisons at once: half of them do, so branches would be guessed wrong.
+static inline __attribute__((always_inline)) bool spans_meet(FaPairKind kind, const FaSpan *box, const int v[4]) {
+#ifdef __SSE2__
+    __m128 lo[4], hi[4];
+    for (int i = 0; i < 4; i++) {
+        lo[i] = _mm_loadu_ps(box[v[i]].lo);
+        hi[i] = _mm_loadu_ps(box[v[i]].hi);
+    }
+    __m128 blo = _mm_min_ps(lo[2], lo[3]), bhi = _mm_max_ps(hi[2], hi[3]);
+    if (kind == FA_PAIR_VERTEX_TRIANGLE) {
+        blo = _mm_min_ps(blo, lo[1]);
+        bhi = _mm_max_ps(bhi, hi[1]);
+    } else {
+        lo[0] = _mm_min_ps(lo[0], lo[1]);
+        hi[0] = _mm_max_ps(hi[0], hi[1]);
+    }
+    return _mm_movemask_ps(_mm_and_ps(_mm_cmple_ps(lo[0], bhi), _mm_cmple_ps(blo, hi[0]))) == 15;
+#else
+    bool meet = true;
+    for (int k = 0; k < 3; k++) {
+        float alo = box[v[0]].lo[k], ahi = box[v[0]].hi[k], blo = box[v[3]].lo[k], bhi = box[v[3]].hi[k];
+        for (int i = 1; i < 3; i++) {
+            float lo = box[v[i]].lo[k], hi = box[v[i]].hi[k];
+            if (kind == FA_PAIR_EDGE_EDGE && i == 1) {
+                alo = lo < alo ? lo : alo;
+                ahi = hi > ahi ? hi : ahi;
+            } else {
+                blo = lo < blo ? lo : blo;
+                bhi = hi > bhi ? hi : bhi;
             }
         }
+        meet = meet && alo <= bhi && blo <= ahi;
     }
+    return meet;
+#endif
 }
 
-static void search_colliders(const Search *s, int chunk, const FaBoxNode *leaf) {
-    FaPairs *p = s->p;
-    const FaBoxTree *tree = &p->tree[1];
-    int stack[FA_BOX_TREE_STACK], top = 0;
-    if (tree->nnode > 0) stack[top++] = 0;
-    while (top > 0) {
-        const FaBoxNode *node = &tree->node[stack[--top]];
-        if (!bounds_meet(leaf->lo, leaf->hi, node->lo, node->hi, s->slack)) continue;
-        if (node->count == 0) {
-            stack[top++] = node->first + 1;
-            stack[top++] = node->first;
-            continue;
-        }
-        for (int a = leaf->first; a < leaf->first + leaf->count; a++) {
-            int i = p->tree[0].prim[a];
-            for (int b = node->first; b < node->first + node->count; b++)
-                if (p->dirty[i] && boxes_meet(&p->tri_box[i], &p->tri_box[tree->prim[b]], s->slack))
-                    test_triangles(s, chunk, i, tree->prim[b]);
-        }
-    }
+// What is read does not depend on how many there are so far: pairs overlap in the processor.
+static inline __attribute__((always_inline)) void feed(Batch *t, FaPairKind kind, FaPairId id) {
+    const FaPairs *p = t->s->p;
+    int v[4];
+    fai_pair_points(p, kind, id.a, id.b, v);
+    bool take = spans_meet(kind, p->point_box, v);
+    if (t->s->how->only_moved) take = take & !!(p->moved[v[0]] | p->moved[v[1]] | p->moved[v[2]] | p->moved[v[3]]);
+    t->id[t->n] = id;
+    for (int i = 0; i < 4; i++) t->point[t->n][i] = v[i];
+    t->n += take;
+    if (t->n == BATCH) flush(t);
 }
 
-static void search_leaves(void *ctx, int begin, int end, int chunk) {
+// Of a list that was filled from the back, from the back. Inlined for each kind.
+static inline __attribute__((always_inline)) void feed_list(Batch *t, FaPairKind kind, const FaPairId *id, int n) {
+    t->kind = kind;
+    for (int i = 0; i < n; i++) feed(t, kind, id[kind == FA_PAIR_VERTEX_TRIANGLE ? i : n - 1 - i]);
+}
+
+static void feed_walked(void *ctx, FaPairKind kind, int a, int b) {
+    Batch *t = ctx;
+    if (kind == t->kind) feed(t, kind, (FaPairId){a, b});
+}
+
+// First all of one kind, then of the other, in the order of the walk: the same whether they are listed or not.
+static void search_chunk(void *ctx, int begin, int end, int chunk) {
     const Search *s = ctx;
     FaPairs *p = s->p;
     p->nhit[chunk] = p->nover[chunk] = p->ntest[chunk] = 0;
-    if (p->use_list) {
-        test_list(s, chunk);
+    if (!p->listed) fai_pairs_list(p, begin, end, chunk);
+    Batch t;
+    t.s = s;
+    t.chunk = chunk;
+    t.n = 0;
+    if (p->nlist[2 * chunk] >= 0) {
+        feed_list(&t, FA_PAIR_VERTEX_TRIANGLE, fai_pairs_listed(p, chunk, FA_PAIR_VERTEX_TRIANGLE),
+                  p->nlist[2 * chunk]);
+        flush(&t);
+        feed_list(&t, FA_PAIR_EDGE_EDGE, fai_pairs_listed(p, chunk, FA_PAIR_EDGE_EDGE), p->nlist[2 * chunk + 1]);
+        flush(&t);
         return;
     }
-    p->nlist[chunk] = 0;
-    for (int l = begin; l < end; l++) {
-        const FaBoxNode *leaf = &p->tree[0].node[p->leaf[l]];
-        bool any = false;
-        for (int i = leaf->first; i < leaf->first + leaf->count; i++) any = any || p->dirty[p->tree[0].prim[i]];
-        if (!any) continue;
-        search_self(s, chunk, leaf);
-        search_colliders(s, chunk, leaf);
+    for (int kind = 0; kind < 2; kind++) {
+        t.kind = (FaPairKind)kind;
+        fai_pairs_walk(p, begin, end, chunk, feed_walked, &t);
+        flush(&t);
     }
 }
 
 int fai_pairs_search(FaPairs *p, const FaPairSearch *search, int *over) {
-    Search s = {p, search, 0};
+    Search s = {p, search};
     int kept = 0, lost = 0;
-    p->all_dirty = true;
-    for (int t = 0; t < p->nsurface_tri && p->all_dirty; t++) p->all_dirty = p->dirty[t];
-    // twice what a point may stray, and what rounding may add
-    if (p->all_dirty && !p->use_list) s.slack = (float)(2.001 * WIDER * p->edge_length + 2e-6 * p->size);
-    fai_parallel(p->nleaf, FA_PAIRS_LEAVES, search_leaves, &s);
-    if (!p->use_list) p->listed = p->all_dirty;
+    fai_parallel(p->nleaf, FA_PAIRS_LEAVES, search_chunk, &s);
+    p->listed = true;
     for (int c = 0; c < p->nchunk; c++) {
-        p->listed = p->listed && p->nlist[c] <= FA_PAIRS_LISTED;
         kept += p->nhit[c];
         lost += p->nover[c];
     }

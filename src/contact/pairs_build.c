@@ -2,6 +2,7 @@
 #include "contact/pairs.h"
 
 #include "base/task.h"
+#include "math/svd_kernels.h"
 #include "mesh/intersect.h"
 
 #include <math.h>
@@ -173,15 +174,18 @@ static void link_neighbours(FaPairs *p) {
 }
 
 static FaCode build_trees(FaPairs *p, FaError *err) {
-    FaBox *box = p->tri_box;
+    FaBox *box = FA_NEW(p->ntri, FaBox);
+    if (!box) return FA_FAIL_MEMORY(err);
     for (int t = 0; t < p->ntri; t++)
         for (int k = 0; k < 3; k++) {
             const double a = p->from[p->tri[t][0]][k], b = p->from[p->tri[t][1]][k], c = p->from[p->tri[t][2]][k];
             box[t].lo[k] = (float)fmin(a, fmin(b, c));
             box[t].hi[k] = (float)fmax(a, fmax(b, c));
         }
-    FA_TRY(fai_box_tree_build(p->nsurface_tri, box, &p->tree[0], err));
-    FA_TRY(fai_box_tree_build(p->ntri - p->nsurface_tri, box + p->nsurface_tri, &p->tree[1], err));
+    FaCode code = fai_box_tree_build(p->nsurface_tri, box, &p->tree[0], err);
+    if (code >= 0) code = fai_box_tree_build(p->ntri - p->nsurface_tri, box + p->nsurface_tri, &p->tree[1], err);
+    fa_free(box);
+    FA_TRY(code);
     for (int i = 0; i < p->tree[1].nprim; i++) p->tree[1].prim[i] += p->nsurface_tri;
     p->leaf = FA_NEW(p->nsurface_tri, int);
     if (!p->leaf) return FA_FAIL_MEMORY(err);
@@ -197,11 +201,99 @@ static FaCode build_trees(FaPairs *p, FaError *err) {
     p->nchunk = fai_chunks(p->nleaf, FA_PAIRS_LEAVES);
     p->hit = FA_NEW((size_t)p->nchunk * FA_PAIRS_HITS, FaPairHit);
     p->list = FA_NEW((size_t)p->nchunk * FA_PAIRS_LISTED, FaPairId);
-    p->nlist = FA_NEW(p->nchunk, int);
+    p->nlist = FA_NEW(2 * (size_t)p->nchunk, int);
     p->nhit = FA_NEW(p->nchunk, int);
     p->nover = FA_NEW(p->nchunk, int);
     p->ntest = FA_NEW(p->nchunk, int);
     return p->hit && p->list && p->nlist && p->nhit && p->nover && p->ntest ? FA_OK : FA_FAIL_MEMORY(err);
+}
+
+// --- triangles that share a corner ---------------------------------------------------------------------------------
+
+// Triangles around each place: start (npoint + 1), tri (3 ntri).
+typedef struct Corners {
+    int *start, *tri;
+    int *chunk; // of each place in tree 0's order                     (nsurface_tri)
+    int *place; // of each triangle in tree 0's order                  (nsurface_tri)
+    int *seen;  // last triangle that met this one                     (nsurface_tri)
+} Corners;
+
+static bool share_point(const FaPairs *p, FaPairKind kind, int a, int b) {
+    int point[4], split = kind == FA_PAIR_VERTEX_TRIANGLE ? 1 : 2;
+    fai_pair_points(p, kind, a, b, point);
+    for (int i = 0; i < split; i++)
+        for (int j = split; j < 4; j++)
+            if (p->weld[point[i]] == p->weld[point[j]]) return true;
+    return false;
+}
+
+// Into close if it is there; n: how many of each chunk and kind so far.
+static void add_close(FaPairs *p, int slot, int a, int b, int *n) {
+    if (share_point(p, (FaPairKind)(slot & 1), a, b)) return;
+    if (p->close) p->close[p->close_start[slot] + n[slot]] = (FaPairId){a, b};
+    n[slot]++;
+}
+
+static void add_across(FaPairs *p, int chunk, int i, int j, int *n) {
+    const FaOwned *mine = &p->owned[i], *its = &p->owned[j];
+    for (int c = 0; c < mine->npoint; c++) add_close(p, 2 * chunk, mine->point[c], j, n);
+    for (int c = 0; c < its->npoint; c++) add_close(p, 2 * chunk, its->point[c], i, n);
+    for (int c = 0; c < mine->nedge; c++)
+        for (int d = 0; d < its->nedge; d++)
+            add_close(p, 2 * chunk + 1, FA_MIN(mine->edge[c], its->edge[d]), FA_MAX(mine->edge[c], its->edge[d]), n);
+}
+
+static void find_close(FaPairs *p, Corners *c, int *n) {
+    for (int t = 0; t < p->nsurface_tri; t++) c->seen[t] = -1;
+    for (int at = 0; at < p->nsurface_tri; at++) {
+        int i = p->tree[0].prim[at];
+        for (int k = 0; k < 3; k++)
+            for (int m = c->start[p->corner[i][k]]; m < c->start[p->corner[i][k] + 1]; m++) {
+                int j = c->tri[m];
+                if (c->place[j] <= at || c->seen[j] == i) continue;
+                c->seen[j] = i;
+                add_across(p, c->chunk[at], i, j, n);
+            }
+    }
+}
+
+static void fill_corners(FaPairs *p, Corners *c) {
+    for (int t = 0; t < p->nsurface_tri; t++)
+        for (int k = 0; k < 3; k++) c->start[p->corner[t][k] + 1]++;
+    for (int i = 0; i < p->nsurface; i++) c->start[i + 1] += c->start[i];
+    for (int t = 0; t < p->nsurface_tri; t++) // starts move up by the lists' lengths, and back below
+        for (int k = 0; k < 3; k++) c->tri[c->start[p->corner[t][k]]++] = t;
+    for (int i = p->nsurface; i > 0; i--) c->start[i] = c->start[i - 1];
+    c->start[0] = 0;
+    for (int l = 0; l < p->nleaf; l++) {
+        const FaBoxNode *leaf = &p->tree[0].node[p->leaf[l]];
+        for (int at = leaf->first; at < leaf->first + leaf->count; at++) c->chunk[at] = l / FA_PAIRS_LEAVES;
+    }
+    for (int at = 0; at < p->nsurface_tri; at++) c->place[p->tree[0].prim[at]] = at;
+}
+
+// Counted, then listed.
+static FaCode list_close(FaPairs *p, FaError *err) {
+    size_t tris = (size_t)p->nsurface_tri, slots = 2 * (size_t)p->nchunk;
+    int *n = FA_NEW(slots, int);
+    Corners c = {FA_NEW(p->nsurface + 1, int), FA_NEW(3 * tris, int), FA_NEW(tris, int), FA_NEW(tris, int),
+                 FA_NEW(tris, int)};
+    p->close_start = FA_NEW(slots + 1, int);
+    bool made = n && c.start && c.tri && c.chunk && c.place && c.seen && p->close_start;
+    if (made) {
+        fill_corners(p, &c);
+        find_close(p, &c, n);
+        for (size_t s = 0; s < slots; s++) p->close_start[s + 1] = p->close_start[s] + n[s];
+        p->close = FA_NEW(p->close_start[slots], FaPairId);
+        made = p->close;
+    }
+    if (made) {
+        memset(n, 0, slots * sizeof *n);
+        find_close(p, &c, n);
+    }
+    int *all[] = {n, c.start, c.tri, c.chunk, c.place, c.seen};
+    for (int i = 0; i < FA_COUNT(all); i++) fa_free(all[i]);
+    return made ? FA_OK : FA_FAIL_MEMORY(err);
 }
 
 // --- what is left out ---------------------------------------------------------------------------------------------
@@ -257,7 +349,6 @@ static FaCode find_crossed(FaPairs *p, FaError *err) {
 
 // Chunks have room for so many hits; what is left out already is not found again.
 static FaCode find_touching(FaPairs *p, FaError *err) {
-    memset(p->dirty, 1, (size_t)p->nsurface_tri);
     fai_pairs_refit(p, TOUCHING);
     for (int over = 1; over > 0;) {
         fai_pairs_search(p, &(FaPairSearch){.gap = TOUCHING, .keep = 1}, &over);
@@ -275,14 +366,17 @@ static FaCode find_touching(FaPairs *p, FaError *err) {
 static bool allocate(FaPairs *p) {
     size_t points = (size_t)p->npoint, tris = (size_t)p->ntri;
     return (p->node = FA_NEW(p->nsurface, int)) && (p->weld = FA_NEW(points, int)) &&
-           (p->from = fai_alloc_array(points, sizeof *p->from)) && (p->to = fai_alloc_array(points, sizeof *p->to)) &&
-           (p->tri = fai_alloc_array(tris, sizeof *p->tri)) &&
+           (p->from = fai_alloc_array(points + 1, sizeof *p->from)) &&
+           (p->to = fai_alloc_array(points + 1, sizeof *p->to)) && (p->tri = fai_alloc_array(tris, sizeof *p->tri)) &&
            (p->tri_edge = fai_alloc_array(tris, sizeof *p->tri_edge)) && (p->owned = FA_NEW(tris, FaOwned)) &&
-           (p->dirty = FA_NEW(tris, unsigned char)) && (p->moved = FA_NEW(points, unsigned char)) &&
-           (p->wide_box = FA_NEW(points + 1, FaBox)) && (p->edge = fai_alloc_array(3 * tris, sizeof *p->edge)) &&
-           (p->point_box = FA_NEW(points + 1, FaBox)) && (p->edge_box = FA_NEW(3 * tris + 1, FaBox)) &&
-           (p->tri_box = FA_NEW(tris + 1, FaBox)) && (p->around_start = FA_NEW(p->nsurface + 1, int)) &&
-           (p->around = FA_NEW(6 * tris, int)) && fai_keys_new(&p->left_out, 64);
+           (p->corner = fai_alloc_array(tris, sizeof *p->corner)) && (p->moved = FA_NEW(points, unsigned char)) &&
+           (p->wide_box = FA_NEW(points, FaSpan)) && (p->edge = fai_alloc_array(3 * tris, sizeof *p->edge)) &&
+           (p->point_box = FA_NEW(points, FaSpan)) && (p->edge_box = FA_NEW(3 * tris, FaSpan)) &&
+           (p->tri_box = FA_NEW(tris, FaSpan)) && (p->place_box = FA_NEW(tris, FaSpan)) &&
+           (p->fit_inside = FA_NEW(points / FA_PAIRS_POINTS + 1, bool)) &&
+           (p->fit_size = FA_NEW(points / FA_PAIRS_POINTS + 1, float)) &&
+           (p->around_start = FA_NEW(p->nsurface + 1, int)) && (p->around = FA_NEW(6 * tris, int)) &&
+           fai_keys_new(&p->left_out, 64);
 }
 
 FaCode fai_pairs_new(const FaContactSurface *s, int ncollider, const FaCollider *collider, FaPairs *p, FaError *err) {
@@ -295,6 +389,8 @@ FaCode fai_pairs_new(const FaContactSurface *s, int ncollider, const FaCollider 
     fa_free(point_of);
     FA_TRY(code);
     FA_TRY(weld(p, err));
+    for (int t = 0; t < p->ntri; t++)
+        for (int k = 0; k < 3; k++) p->corner[t][k] = p->weld[p->tri[t][k]];
     FA_TRY(link_edges(p, err));
     int *owner = FA_NEW(p->npoint, int);
     if (!owner) return FA_FAIL_MEMORY(err);
@@ -302,14 +398,18 @@ FaCode fai_pairs_new(const FaContactSurface *s, int ncollider, const FaCollider 
     fa_free(owner);
     link_neighbours(p);
     FA_TRY(build_trees(p, err));
+    FA_TRY(list_close(p, err));
+    p->simd = fai_simd_wanted();
     FA_TRY(find_crossed(p, err));
     return find_touching(p, err);
 }
 
 void fai_pairs_free(FaPairs *p) {
-    void *all[] = {p->moved,        p->wide_box, p->list,  p->nlist,    p->node, p->weld,      p->from,     p->to,
-                   p->tri,          p->tri_edge, p->owned, p->dirty,    p->edge, p->point_box, p->edge_box, p->tri_box,
-                   p->around_start, p->around,   p->leaf,  p->node_end, p->hit,  p->nhit,      p->nover,    p->ntest};
+    void *all[] = {p->moved,     p->fit_inside, p->fit_size, p->close,        p->close_start, p->place_box,
+                   p->wide_box,  p->list,       p->nlist,    p->node,         p->weld,        p->from,
+                   p->to,        p->tri,        p->tri_edge, p->owned,        p->corner,      p->edge,
+                   p->point_box, p->edge_box,   p->tri_box,  p->around_start, p->around,      p->leaf,
+                   p->node_end,  p->hit,        p->nhit,     p->nover,        p->ntest};
     for (int i = 0; i < FA_COUNT(all); i++) fa_free(all[i]);
     fai_keys_free(&p->left_out);
     fai_box_tree_free(&p->tree[0]);

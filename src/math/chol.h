@@ -51,7 +51,6 @@ void fai_chol_solve_d(FaChol *chol, const double *b, double *x); // of a double 
 // order of options->zone. Forward and backward belong together: in between, chol holds the state of the inner unknowns.
 void fai_chol_forward_f(FaChol *chol, const float *b, float *zone);  // zone = b_z - A_zi A_ii^-1 b_i
 void fai_chol_zone_f(FaChol *chol, const float *b, float *x);        // x = S^-1 b, S: Schur complement; may be the same
-void fai_chol_zone_some_f(FaChol *chol, const float *b, int count, const int *which, float *x); // x at some places
 void fai_chol_backward_f(FaChol *chol, const float *zone, float *x); // x whole (n x 4), given x at the zone
 // S^-1, which is the zone's block of A^-1: symmetric, dense, row-major; made with the factor (in double, stored as
 // float), valid until the next factorisation                                                    (nzone x nzone)

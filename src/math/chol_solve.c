@@ -337,7 +337,6 @@ typedef struct Zone {
     float *x;
     int n;
     bool avx2;
-    const int *which; // rows; NULL: all
 } Zone;
 
 enum { ZONE_ROWS = 64 };
@@ -396,44 +395,6 @@ static void zone_rows(void *ctx, int begin, int end, int chunk) {
     for (int i = begin; i < end; i++) zone_row_ref(z, i);
 }
 
-// The same bits for a row alone.
-#ifdef FA_CHOL_AVX2
-AVX2 static INLINE void zone_four_wide(const Zone *z, const int *which) {
-    size_t n = (size_t)z->n;
-    const float *l[4];
-    __m256 s[4];
-    UNROLL for (int r = 0; r < 4; r++) l[r] = z->inverse + (size_t)which[r] * n, s[r] = _mm256_setzero_ps();
-    for (size_t j = 0; j + 1 < n; j += 2) {
-        __m256 y = _mm256_loadu_ps(z->pairs + 4 * j);
-        UNROLL for (int r = 0; r < 4; r++) s[r] = _mm256_fmadd_ps(spread(l[r] + j), y, s[r]);
-    }
-    UNROLL for (int r = 0; r < 4; r++) {
-        __m128 even = even_of(s[r]);
-        if (n % 2)
-            even = _mm_fmadd_ps(_mm_broadcast_ss(l[r] + n - 1), even_of(_mm256_loadu_ps(z->pairs + 4 * (n - 1))), even);
-        _mm_storeu_ps(z->x + 4 * (size_t)which[r], _mm_add_ps(even, odd_of(s[r])));
-    }
-}
-
-AVX2 static void zone_some_avx2(const Zone *z, int begin, int end) {
-    int i = begin;
-    for (; i + 4 <= end; i += 4) zone_four_wide(z, z->which + i);
-    for (; i < end; i++) zone_rows_wide(z, z->which[i], 1);
-}
-#endif
-
-static void zone_some(void *ctx, int begin, int end, int chunk) {
-    (void)chunk;
-    const Zone *z = ctx;
-#ifdef FA_CHOL_AVX2
-    if (z->avx2) {
-        zone_some_avx2(z, begin, end);
-        return;
-    }
-#endif
-    for (int i = begin; i < end; i++) zone_row_ref(z, z->which[i]);
-}
-
 // --- calls --------------------------------------------------------------------------------------------------------
 
 static Solve_f solve_of_f(FaChol *c, const float *b, float *x) {
@@ -457,24 +418,14 @@ void fai_chol_forward_f(FaChol *c, const float *b, float *zone) {
     if (zone != x) memcpy(zone, x, 4 * (size_t)p->nzone * sizeof *x);
 }
 
-// The right-hand side as the kernels want it.
-static Zone zone_of(FaChol *c, const float *b, const int *which, float *x) {
+void fai_chol_zone_f(FaChol *c, const float *b, float *x) {
     FA_ASSERT(c->ready && c->single && c->plan->nzone);
     int n = c->plan->nzone;
     for (int j = 0; j < n; j++)
         for (int q = 0; q < 4; q++)
             c->pairs[8 * (size_t)(j / 2) + (size_t)(2 * q + j % 2)] = b[4 * (size_t)j + (size_t)q];
-    return (Zone){c->inverse, c->pairs, x, n, c->avx2, which};
-}
-
-void fai_chol_zone_f(FaChol *c, const float *b, float *x) {
-    Zone z = zone_of(c, b, NULL, x);
-    fai_parallel(z.n, ZONE_ROWS, zone_rows, &z);
-}
-
-void fai_chol_zone_some_f(FaChol *c, const float *b, int count, const int *which, float *x) {
-    Zone z = zone_of(c, b, which, x);
-    fai_parallel(count, ZONE_ROWS, zone_some, &z);
+    Zone z = {c->inverse, c->pairs, x, n, c->avx2};
+    fai_parallel(n, ZONE_ROWS, zone_rows, &z);
 }
 
 void fai_chol_backward_f(FaChol *c, const float *zone, float *x) {

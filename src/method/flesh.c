@@ -12,6 +12,7 @@
 #include <math.h>
 
 static const double TYPICAL_THICKNESS = 0.006;  // m: where `goal` holds as given
+static const double LID_FIRMNESS = 9;           // lids follow so much more firmly
 static const double RIM_HZ = 60;                // the cut edge and the neck: held to the rig
 static const double SLIDE = 0.8;                // share of its skin's motion that deep flesh makes on its bone: fascia glides
 static const double EDGE_LENGTH = 0.004;        // m: blendforces-notes, k_e = K_s l^2 and k_b = K_s l^4
@@ -25,9 +26,10 @@ static double column_mass(const FaFace *f, int i) {
     return m;
 }
 
+// Lids are muscle and cartilage of a millimetre on an eyeball: they do not swing, and where they lag they cross.
 static double goal_hz(const FaFace *f, int i, double goal) {
-    double t = fmax((double)f->thickness[i], 1e-4);
-    return goal * fmin(fmax(TYPICAL_THICKNESS / t, 0.4), 1.5);
+    double t = fmax((double)f->thickness[i], 1e-4), lid = (double)f->region[FA_REGION_EYELIDS][i];
+    return goal * fmin(fmax(TYPICAL_THICKNESS / t, 0.4), 1.5) * (1 + LID_FIRMNESS * lid);
 }
 
 // --- the body -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-// Arithmetic on fields: one quadruple of floats per node, all in one array. Sums are made in double, chunk by chunk in order.
+// Arithmetic on fields: one quadruple of floats per node, all in one array. Products are summed
+// in double, runs of 16 numbers in float (relative to the sum of their sizes some 1e-7 is lost), chunk by chunk in order.
 #ifndef FAI_FIELD_H
 #define FAI_FIELD_H
 

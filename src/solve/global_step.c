@@ -1,6 +1,6 @@
 // A direction from a gradient. d = -H g with H the inverse of (nearly) A, corrected by the history where there is one.
 //
-// QUICK  H0: prefactored A; forward to the zone, contact rows there by Woodbury, backward. Of the PUSH rows those that act.
+// QUICK  H0: prefactored A; forward to the zone, contact rows there by Woodbury, backward. Of the PUSH rows those that will act.
 // GS     H0: Gauss-Seidel sweeps on A with all rows (thesis 001 alg. 2)
 // PD     H0: the inverse of A with all rows, no history: d is the step of eq. 3.14
 #include "energy/kernel.h"
@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-enum { MOST_SWEEPS = 4096, MOST_CG = 400 };
+enum { MOST_SWEEPS = 4096, MOST_CG = 400, ROUNDS = 2 };
 static const double CG_TOLERANCE = 1e-7;  // of the residual's norm
 
 int fai_global_rows(FaProjective *p) {
@@ -56,13 +56,24 @@ static void solve_exactly(FaProjective *p, const float *b, float *x) {
     }
 }
 
+// Also leaves u + d in u_next, where the line search begins.
 static void direction_quick(FaProjective *p, double *slope) {
     const float *q = p->g;
-    if (p->fold) fai_fold_active(p->fold, p->active);
+    FaFieldMore more = {p->g, slope, p->u, p->u_next};
     if (p->history.count) fai_lbfgs_forward(&p->history, p->g, p->q), q = p->q;
-    apply_factor(p, q, p->r);
-    fai_lbfgs_backward(&p->history, p->r, p->d, &(FaFieldMore){p->g, slope, p->u, p->u_next});
-    p->stepped = true;
+    if (!p->fold || !p->in->nrow) {
+        fai_chol_solve_f(p->chol, q, p->r);
+        fai_lbfgs_backward(&p->history, p->r, p->d, &more);
+        return;
+    }
+    fai_chol_forward_f(p->chol, q, p->zone_b);
+    // with the rows that act at the end of the step; where guessing those led uphill, with those that act now
+    for (int rounds = ROUNDS; rounds > 0; rounds = rounds > 1 ? 1 : 0) {
+        fai_fold_step(p->fold, p->chol, p->in->row, p->u, p->active, rounds, p->zone_b, p->zone_x);
+        fai_chol_backward_f(p->chol, p->zone_x, p->r);
+        fai_lbfgs_backward(&p->history, p->r, p->d, &more);
+        if (*slope < 0) return;
+    }
 }
 
 static void direction_pd(FaProjective *p, double *slope) {
@@ -93,7 +104,6 @@ static void direction_gs(FaProjective *p, double *slope) {
 }
 
 void fai_global_direction(FaProjective *p, double *slope) {
-    p->stepped = false;
     if (p->options.kind == FA_SOLVE_GS) {
         // where nothing pulls no number of sweeps finds a descent
         *slope = -fai_field_dot(&p->shape, p->g, p->g);

@@ -15,6 +15,7 @@
 
 #include "contact/rows.h"
 #include "energy/elastic.h"
+#include "solve/touch_zone.h"
 
 typedef enum FaSolveKind { FA_SOLVE_QUICK, FA_SOLVE_GS, FA_SOLVE_PD } FaSolveKind;
 typedef enum FaSvdKind { FA_SVD_EXACT, FA_SVD_TAYLOR } FaSvdKind;
@@ -25,7 +26,7 @@ typedef struct FaProjectiveOptions {
     double inertia;    // 1/s2: the usual one (1/h^2 for implicit Euler); QUICK factors A with it once
     int max_rows;      // contact rows at most per solve: memory is set aside for them
     int nzone;         // nodes that may be in rows (QUICK); rows elsewhere are handled by L-BFGS alone, and slower
-    const int *zone;   // (nzone)
+    const int *zone;   // (nzone); see touch_zone.h
     float tau0, tau1;  // of the memoised SVD; 0: the defaults
     int gs_sweeps;     // GS: sweeps to begin with; 0: 2, as the thesis
     bool gs_fixed;     // GS: never more sweeps than that unless the direction does not descend (the comparison of figure 6.2)

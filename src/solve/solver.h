@@ -50,7 +50,6 @@ struct FaProjective {
     float *u, *g;            // where we are, gradient there
     float *u_next, *g_next;  // where we try
     float *d, *q, *r;        // direction; scratch of its making
-    bool stepped;            // u_next is u + d already
     float *cg[3];            // PD: scratch of conjugate gradients
     unsigned char *active;   // rows that act at u                                           (max_rows)
     unsigned char *active_next;

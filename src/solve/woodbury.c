@@ -2,6 +2,7 @@
 
 #include "base/task.h"
 #include "energy/kernel.h"
+#include "energy/push_pull.h"
 
 #include <math.h>
 
@@ -24,6 +25,8 @@ typedef struct ZoneRow {
     float weight[4];
     float normal[3];
     float soft;  // 1 / stiffness
+    float slack; // m, where the step begins
+    bool begins, ends;  // acts where the step begins, where it ends
 } ZoneRow;
 
 // A lower triangle L by rows, and the inverses of its 8 x 8 blocks on the diagonal by columns.
@@ -53,6 +56,10 @@ struct FaFold {
     float *column;         // S^-1 w of a row, one per task
     FaV4 *pull_t, *push_t; // right-hand sides, then multipliers                          (room each)
     float *mu;             // along the normals                                           (room)
+    FaV4 *force;           // right-hand side of a trial                                  (nzone)
+    float *split;          // a right-hand side by coordinates                            (3 x zone8)
+    size_t zone8;          // nzone rounded up to 8
+    unsigned char *ends;   // as fai_fold_active wants them                               (max_rows)
 };
 
 // --- dense kernels ------------------------------------------------------------------------------------------------
@@ -195,6 +202,7 @@ FaCode fai_fold_new(int nnode, int nzone, const int *zone, int max_rows, FaFold 
     f->room = (int)room;
     f->stride = f->t.stride = f->b.stride = stride;
     f->nzone = nzone;
+    f->zone8 = ((size_t)nzone + 7) / 8 * 8;
     f->wide = fai_wide_wanted();
     const struct {
         void **to;
@@ -215,7 +223,10 @@ FaCode fai_fold_new(int nnode, int nzone, const int *zone, int max_rows, FaFold 
                 {(void **)&f->column, (stride / TASK + 1) * (size_t)nzone, sizeof(float)},
                 {(void **)&f->pull_t, stride, sizeof(FaV4)},
                 {(void **)&f->push_t, stride, sizeof(FaV4)},
-                {(void **)&f->mu, stride, sizeof(float)}};
+                {(void **)&f->mu, stride, sizeof(float)},
+                {(void **)&f->force, (size_t)nzone, sizeof(FaV4)},
+                {(void **)&f->split, 3 * f->zone8, sizeof(float)},
+                {(void **)&f->ends, (size_t)max_rows, 1}};
     bool ok = f->arena != NULL;
     for (int i = 0; ok && i < FA_COUNT(part); i++)
         ok = (*part[i].to = fai_arena_push(f->arena, part[i].count, part[i].size)) != NULL;
@@ -495,6 +506,40 @@ FAI_BODY void upper_one(const Lower *l, int n, float *x) {
     }
 }
 
+// x = S^-1 b at the slots that rows need, three coordinates: b is read split by coordinate, eight nodes at a time.
+typedef struct AtRows {
+    const FaFold *f;
+    FaV4 *x;
+} AtRows;
+
+FAI_BODY void at_rows(const AtRows *c, int begin, int end) {
+    const FaFold *f = c->f;
+    size_t n = (size_t)f->nzone, whole = n / LANES * LANES;
+    const float *b = f->split, *b1 = b + f->zone8, *b2 = b1 + f->zone8;
+    for (int i = begin; i < end; i++) {
+        const float *row = f->inverse + n * (size_t)f->need[i];
+        V8 s[3] = {{0}}, r;
+        size_t k = 0;
+        for (; k < whole; k += LANES) {
+            memcpy(&r, row + k, sizeof r);
+            s[0] += r * *(const V8 *)(b + k);
+            s[1] += r * *(const V8 *)(b1 + k);
+            s[2] += r * *(const V8 *)(b2 + k);
+        }
+        FaV4 sum = {sum8(&s[0]), sum8(&s[1]), sum8(&s[2]), 0};
+        for (; k < n; k++) sum += row[k] * (FaV4){b[k], b1[k], b2[k], 0};
+        c->x[f->need[i]] = sum;
+    }
+}
+TWICE(at_rows, AtRows)
+
+static void zone_at_rows(FaFold *f, const FaV4 *b, FaV4 *x) {
+    for (int i = 0; i < f->nzone; i++)
+        for (size_t k = 0; k < 3; k++) f->split[k * f->zone8 + (size_t)i] = b[i][k];
+    AtRows c = {f, x};
+    fai_parallel(f->nneed, 32, f->wide ? at_rows_wide : at_rows_ref, &c);
+}
+
 // Multipliers of all rows, given x at the zone without them. With T = L L', m_i = L^-1 G_i:
 //     z = L^-1 (pull rows at x);  B mu = n . (push rows at x - m z);  z -= m' n mu;  lambda of the pull rows = L^-T z
 FAI_BODY void multipliers(FaFold *f, const FaV4 *x) {
@@ -529,10 +574,48 @@ static void take(const ZoneRow *z, FaV4 lambda, FaV4 *b) {
 
 void fai_fold_solve(FaFold *f, FaChol *chol, float *b, float *x) {
     if (!fai_fold_empty(f)) {
-        fai_chol_zone_some_f(chol, b, f->nneed, f->need, x);
+        zone_at_rows(f, (const FaV4 *)b, (FaV4 *)x);
         (f->wide ? multipliers_wide : multipliers_ref)(f, (const FaV4 *)x);
         for (int i = 0; i < f->npull; i++) take(&f->pull[i], f->pull_t[i], (FaV4 *)b);
         for (int i = 0; i < f->nact; i++) take(&f->push[f->act[i]], f->push_t[i], (FaV4 *)b);
     }
     fai_chol_zone_f(chol, b, x);
+}
+
+// The model's forces: a row that ends acting pulls with its whole spring from the begin on, one that ends free does not act at all.
+static void begin_trial(FaFold *f, const float *b) {
+    memcpy(f->force, b, (size_t)f->nzone * sizeof *f->force);
+    for (int i = 0; i < f->npush; i++) {
+        const ZoneRow *z = &f->push[i];
+        f->ends[z->row] = z->ends;
+        if (z->begins == z->ends) continue;
+        float force = (z->ends ? -z->slack : z->slack) / z->soft;
+        take(z, force * (FaV4){z->normal[0], z->normal[1], z->normal[2], 0}, f->force);
+    }
+}
+
+int fai_fold_step(FaFold *f, FaChol *chol, const FaRow *row, const float *u, const unsigned char *active, int rounds,
+                  const float *b, float *x) {
+    for (int i = 0; i < f->npush; i++) {
+        ZoneRow *z = &f->push[i];
+        z->slack = (float)fai_row_slack(&row[z->row], u);
+        z->begins = active[z->row] != 0;
+        z->ends = z->begins;
+    }
+    for (int changes = 0;;) {
+        begin_trial(f, b);
+        fai_fold_active(f, f->ends);
+        fai_fold_solve(f, chol, (float *)f->force, x);
+        if (--rounds <= 0) return changes;
+        changes = 0;
+        for (int i = 0; i < f->npush; i++) {
+            ZoneRow *z = &f->push[i];
+            FaV4 at = at_row(z, (const FaV4 *)x);
+            float moved = (z->normal[0] * at[0] + z->normal[1] * at[1]) + z->normal[2] * at[2];
+            bool ends = z->slack - moved < 0;
+            changes += ends != z->ends;
+            z->ends = ends;
+        }
+        if (changes == 0) return 0;
+    }
 }

@@ -22,6 +22,11 @@ int fai_fold_rows(FaFold *f, int nrow, const FaRow *row, const float *inverse);
 // Which rows act (nrow); NULL: all. Of very many only the first 512 PUSH rows are folded in.
 void fai_fold_active(FaFold *f, const unsigned char *active);
 bool fai_fold_empty(const FaFold *f);  // no row acts
+// Both of them for a step from u to u - x, with the PUSH rows that act at its end rather than at its begin: a row that is free now
+// but in the way pushes in time, one that comes free does not hold back. Found by trial: `rounds` at most, each with the rows that
+// the one before ends with, the first with `active` (nrow): those whose forces are in b. Returns how many rows changed in the last.
+int fai_fold_step(FaFold *f, FaChol *chol, const FaRow *row, const float *u, const unsigned char *active, int rounds,
+                  const float *b, float *x);
 // x at the zone, given b at the zone (both nzone x 4; b is changed).
 void fai_fold_solve(FaFold *f, FaChol *chol, float *b, float *x);
 
