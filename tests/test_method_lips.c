@@ -104,9 +104,9 @@ static void stress(const char *name, int level, float push) {
             CHECK_OK(fa_head_clip(name, &clip, &err), &err);
             CHECK_OK(fa_clip_resample(clip, fps, &at, &err), &err);
             fa_clip_free(clip);
-            if (!full && at->nframe > 300) {  // a part that closes the mouth; the rest with FASCIA_FULL=1
-                int from = !strcmp(name, "rom") ? at->nframe / 3 : 0;
-                CHECK_OK(fa_clip_slice(at, from, from + 299, &clip, &err), &err);
+            int from = !strcmp(name, "rom") ? at->nframe / 3 : 0, count = (int)(10 * fps);
+            if (!full && at->nframe > count) {  // ten seconds that close the mouth; the rest with FASCIA_FULL=1
+                CHECK_OK(fa_clip_slice(at, from, from + count - 1, &clip, &err), &err);
                 fa_clip_free(at);
                 at = clip;
             }
