@@ -228,8 +228,7 @@ FaCode fai_projective_solve(FaProjective *p, const FaProjectiveInput *in, float 
         SWAP(unsigned char *, p->active, p->active_next);
         p->energy = step.energy;
         if (r->iterations++ < HALVINGS) {
-            p->tau0 *= 0.5f;
-            p->tau1 *= 0.5f;
+            if (!p->options.tau_fixed) p->tau0 *= 0.5f, p->tau1 *= 0.5f;
         }
         log_energy(r, logged += step.fall, fai_seconds() - start);
     }

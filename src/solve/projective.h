@@ -28,6 +28,7 @@ typedef struct FaProjectiveOptions {
     int nzone;         // nodes that may be in rows (QUICK); rows elsewhere are handled by L-BFGS alone, and slower
     const int *zone;   // (nzone); see touch_zone.h
     float tau0, tau1;  // of the memoised SVD; 0: the defaults
+    bool tau_fixed;    // do not halve them after each iteration (the comparison of section 6.3.4)
     int gs_sweeps;     // GS: sweeps to begin with; 0: 2, as the thesis
     bool gs_fixed;     // GS: never more sweeps than that unless the direction does not descend (the comparison of figure 6.2)
     int refactor;      // QUICK: make a new factor beside the frames when inertia has been off by a fifth for so many solves; 0:
