@@ -41,7 +41,7 @@
     X(FLAG, sticky, 1, 0, 1, "", NULL, "lips stick where they touched and part gradually")                             \
     X(NUMBER, sticky_stiffness, 0.3, 0, 1e5, "N/m/mm2", NULL, "of lips that stick, per area; 1 tears, 2 hardly parts") \
     X(NUMBER, sticky_length, 2, 0.05, 50, "mm", NULL, "a bond of this length breaks with 10 % per 1/60 s")             \
-    X(FLAG, teeth, 1, 0, 1, "", NULL, "lips slide on the teeth, where the face has them")                              \
+    X(FLAG, teeth, 1, 0, 1, "", NULL, "flesh slides on teeth and other bones given, where the face has them")          \
     X(INT, seed, 0, 0, 2147483647, "", NULL, "of the bonds' breaking")
 
 enum {
@@ -126,12 +126,14 @@ static FaCode choose_zone(Projective *p, const unsigned char *touch, FaError *er
     return fai_touch_zone(&surface, MOST, p->zone, &p->options.nzone, err);
 }
 
-static int add_colliders(Projective *p, FaCollider *collider) {
+// Teeth, and what the user gave beside skull and jaw; eyeballs where the whole face may touch.
+static int add_colliders(Projective *p, bool eyes, FaCollider *collider) {
     const FaFace *f = p->face;
     int n = 0;
     for (int b = 0; b < f->nbone && n < MAX_COLLIDERS; b++) {
         const FaBone *bone = &f->bone[b];
-        if (bone->kind != FA_BONE_TEETH_UPPER && bone->kind != FA_BONE_TEETH_LOWER) continue;
+        bool teeth = bone->kind == FA_BONE_TEETH_UPPER || bone->kind == FA_BONE_TEETH_LOWER;
+        if (!teeth && bone->kind != FA_BONE_OTHER && !(eyes && bone->kind == FA_BONE_EYE)) continue;
         collider[n] = (FaCollider){bone->nvert, bone->ntri, bone->x, bone->tri};
         p->collider_jaw[n++] = bone->with_jaw;
     }
@@ -177,7 +179,7 @@ static FaCode open_contact(Projective *p, const FaParams *params, FaError *err) 
         return FA_OK;
     }
     FaCollider collider[MAX_COLLIDERS];
-    p->ncollider = fai_params_at(params, P_teeth) != 0 ? add_colliders(p, collider) : 0;
+    p->ncollider = fai_params_at(params, P_teeth) != 0 ? add_colliders(p, what == 1, collider) : 0;
     bool sticky = fai_params_at(params, P_sticky) != 0;
     double area = touch_area(f, touch);
     FaContactOptions o = {.stiffness = area * fai_params_at(params, P_contact_stiffness),
