@@ -338,7 +338,7 @@ static int right_side(FaShapeSolver *s, double smooth) {
     size_t n = (size_t)s->nshape;
     int held = 0;
     memset(s->f, 0, n * sizeof *s->f);
-    memset(s->hi, 0, n * sizeof *s->hi); // visible size of each shape, for now
+    memset(s->hi, 0, n * sizeof *s->hi); // first the visible size of each shape
     for (int i = 0; i < s->npoint; i++) {
         double r[3];
         if (s->a[i] == 0) continue;
