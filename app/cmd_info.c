@@ -1,5 +1,5 @@
 // fascia info: the rig doctor.
-#include "load.h"
+#include "simulate.h"
 
 static bool deep = false, all_shapes = false;
 
@@ -57,8 +57,22 @@ static int info_cache(const char *path) {
     return code;
 }
 
+static int info_face(const char *path) {
+    FaError err = {0};
+    FaFace *face;
+    char *text = NULL;
+    if (fa_face_load(path, &face, &err) < 0) return cli_fail(&err);
+    FaCode rc = common.json ? fa_face_report(face, &text, &err) : fa_face_summary(face, &text, &err);
+    if (rc >= 0) fputs(text, stdout);
+    if (rc >= 0 && common.json) putchar('\n');
+    fa_free(text);
+    fa_face_free(face);
+    return rc < 0 ? cli_fail(&err) : EXIT_OK;
+}
+
 static int run(int argc, const char **argv) {
     (void)argc;
+    if (path_has_ext(argv[0], "face")) return info_face(argv[0]);
     switch (fa_file_kind(argv[0])) {
     case FA_KIND_CLIP: return info_clip(argv[0]);
     case FA_KIND_CACHE: return info_cache(argv[0]);
@@ -73,6 +87,7 @@ const Command cmd_info = {
     .examples = "  fascia info head.glb                   a rig: counts, unit, axes, shapes, defects\n"
                 "  fascia info shapes/ --unit cm          a folder of OBJ files: neutral and one file per shape\n"
                 "  fascia info take.csv                   a Live Link take: frames, rate, dropped frames, ranges\n"
+                "  fascia info head.face                  a physical face: nodes, quality, thickness, regions, jaw\n"
                 "  fascia info head.glb --deep --json     for programs, with crossing triangles counted\n",
     .options = options,
     .min_args = 1,

@@ -47,6 +47,10 @@ static void face_then_clip(void **state) {
     assert_int_equal(RUN("build", rig, "-o", face, "--json"), 0);
     SAID("\"quality\"");
     SAID("\"inverted\":0");
+    assert_int_equal(RUN("info", face), 0);
+    SAID("none inverted");
+    assert_int_equal(RUN("info", face, "--json"), 0);
+    SAID("\"regions\"");
     assert_int_equal(RUN("drive", rig, "--face", face, "-o", kept, "--check", "--json"), 0);
     SAID("\"frames\":91");
     SAID("\"intersections\":0");
