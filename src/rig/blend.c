@@ -257,7 +257,7 @@ static bool place_tile(const Build *bu, int t) {
     return room;
 }
 
-// Order one tile and note which shapes move its blocks; start[] receives counts for now.
+// Order one tile and note which shapes move its blocks; start[] receives counts, which become starts later.
 static void plan_tile(void *ctx, int begin, int end, int chunk) {
     (void)end, (void)chunk;
     Build *bu = ctx;
