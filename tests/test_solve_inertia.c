@@ -122,8 +122,8 @@ static void one_scheme(FaScheme scheme, double damping) {
         pose[2] = head_at((step + 1) * H);
         FaInertia in = {
             .scheme = scheme, .nnode = n, .x0 = s->e.x0, .h = H, .h_before = H, .pose = pose[2], .damping = damping};
-        in.now = (FaInertiaLevel){pose[0], u[0], w[0]};
-        in.before = (FaInertiaLevel){pose[1], u[1], w[1]};
+        in.now = (FaInertiaLevel){.pose = pose[0], .u = u[0], .w = w[0]};
+        in.before = (FaInertiaLevel){.pose = pose[1], .u = u[1], .w = w[1]};
         fai_relative_gravity(&pose[2], GRAVITY, UP0, 1, in.accel);
         FaProjectiveInput pi = {.y = y, .inertia = fai_inertial_prediction(&in, y), .iterations = 60};
         memcpy(u[2], u[0], 16 * (size_t)n);
@@ -185,7 +185,7 @@ static void fictitious(void **state) {
         turn_back(&m.pose, m.v, world);
         float u[4] = {0}, wf[4] = {0}, y[4];
         for (int k = 0; k < 3; k++) w[k] = world[k] + swing[k] + v[k], wf[k] = (float)w[k];
-        FaInertia in = {.scheme = FA_SCHEME_EULER, .nnode = 1, .x0 = x0, .h = h, .now = {m.pose, u, wf}};
+        FaInertia in = {.scheme = FA_SCHEME_EULER, .nnode = 1, .x0 = x0, .h = h, .now = {.pose = m.pose, .u = u, .w = wf}};
         FaMotion next;
         fai_pose_curve_eval(curve, t + h, &next);
         in.pose = next.pose;
@@ -230,8 +230,8 @@ static void steps(void **state) {
                         .h_before = h_before,
                         .pose = still,
                         .accel = {2, 0, 0}};
-        in.now = (FaInertiaLevel){still, u[0], w[0]};
-        in.before = (FaInertiaLevel){still, u[1], w[1]};
+        in.now = (FaInertiaLevel){.pose = still, .u = u[0], .w = w[0]};
+        in.before = (FaInertiaLevel){.pose = still, .u = u[1], .w = w[1]};
         fai_inertial_prediction(&in, y);
         memcpy(u[2], y, sizeof y);
         fai_inertial_velocity(&in, u[2], w[2], NULL);
@@ -252,7 +252,7 @@ static void steps(void **state) {
                         .pose = still,
                         .damping = 30,
                         .goal_velocity = goal};
-        in.now = (FaInertiaLevel){still, u[0], w[0]};
+        in.now = (FaInertiaLevel){.pose = still, .u = u[0], .w = w[0]};
         double inertia = fai_inertial_prediction(&in, y);
         CHECK_NEAR(inertia, (1 + 0.3) / 1e-4, 1e-6);
         fai_inertial_velocity(&in, y, w[2], v);

@@ -225,8 +225,8 @@ static void rest(void **state) {
         fai_relative_gravity(&pose, g, (double[3]){0}, 0, g0);
         for (int step = 0; step < 1000; step++) {
             in.pose = pose;
-            in.now = (FaInertiaLevel){pose, u[0], w[0]};
-            in.before = (FaInertiaLevel){pose, u[1], w[1]};
+            in.now = (FaInertiaLevel){.pose = pose, .u = u[0], .w = w[0]};
+            in.before = (FaInertiaLevel){.pose = pose, .u = u[1], .w = w[1]};
             fai_relative_gravity(&pose, g, g0, 1, in.accel);
             FaProjectiveInput pi = {
                 .y = y, .inertia = fai_inertial_prediction(&in, y), .nrow = s->nrow, .row = s->row, .iterations = 3};

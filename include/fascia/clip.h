@@ -56,6 +56,12 @@ FA_API FaCode fa_clip_slice(const FaClip *clip, int first, int last, FaClip **ou
 /// The clip at an even rate, sampled as fa_clip_sample does; the same length to within one frame.
 FA_API FaCode fa_clip_resample(const FaClip *clip, double fps, FaClip **out, FaError *err);
 
+/// The first frame held for `hold` frames, then the clip `passes` times over: time for flesh to settle, and loops without a seam.
+FA_API FaCode fa_clip_extend(const FaClip *clip, int hold, int passes, FaClip **out, FaError *err);
+/// The clip with the head's motion of another one (a BVH), from their beginnings; at a multiple of the clip's rate where the motion's is
+/// higher. A clip of one frame becomes as long as the motion; past the motion's end the head stays.
+FA_API FaCode fa_clip_with_head(const FaClip *clip, const FaClip *motion, FaClip **out, FaError *err);
+
 /// Weights (nchan) and head pose at any time, linear between frames (slerp for the head), held outside.
 /// weights and head are nullable.
 FA_API void fa_clip_sample(const FaClip *clip, double time, float *weights, FaPose *head);

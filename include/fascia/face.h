@@ -23,6 +23,7 @@ typedef struct FaFaceOptions {
     bool no_bones;          // ignore bones that the rig's file has
     bool whole;             // simulate all of the skin, not only what the shapes move and its surroundings
     double margin;          // m around what the shapes move; 0: 25 mm
+    int simulate_vertices;  // at most so many vertices of the skin, chosen among the rig's; the others follow. 0: all of them
 } FaFaceOptions;
 
 /// options NULL: defaults. *face is NULL on failure. Free with fa_face_free.
@@ -32,23 +33,108 @@ FA_API FaCode fa_face_save(const FaFace *face, const char *path, FaError *err); 
 FA_API FaCode fa_face_load(const char *path, FaFace **face, FaError *err);
 /// Does the face belong to this rig? FA_E_ARG with what differs if not.
 FA_API FaCode fa_face_fits(const FaFace *face, const FaRig *rig, FaError *err);
+/// The file of the rig it was built from: as it was opened, or, of a loaded face, beside that face's own file where it was saved
+/// beside it, else the whole path. "" if unknown. It may have moved since. Belongs to the face.
+FA_API const char *fa_face_rig_path(const FaFace *face);
+/// Stiffness of the flesh and what each shape adds to it, kept in the face. paint: a JSON file (docs/face.md); NULL: by how
+/// much each shape compresses the skin. Replaces what was there. The rig is the one the face was built from.
+FA_API FaCode fa_face_materials(FaFace *face, const FaRig *rig, const char *paint, FaError *err);
 FA_API const FaNotes *fa_face_notes(const FaFace *face);
+
+// --- blendvolumes: once per rig, after fa_face_build ----------------------------------------------------------------
+
+typedef struct FaVolumeOptions {
+    const char *partial;    // file that keeps what is done, so that a stopped run goes on; the caller removes it once the face
+                            // is saved. NULL: none
+    FaProgressFn *progress; // nullable
+    void *progress_user;
+} FaVolumeOptions;
+
+typedef struct FaVolumesReport {
+    int nshape;
+    int resumed;            // shapes taken from the partial file; unfolded, pushed and gap are of the others
+    int unfolded;           // tets that solves left folded and local moves put right
+    int inverted;           // tets that stay inverted
+    int pushed;             // inner nodes pushed out of teeth and bones
+    double gap;             // m: largest distance of the skin to a shape before it was put there
+    double least;           // smallest singular value of a tet against the neutral, over all shapes
+    const char *worst;      // the shape that has it, or NULL; of the rig
+    double mixed_least, mixed_clamped, mixed_inverted; // the same over random mixtures of shapes; shares of tets under 0.2, inverted
+    double seconds;
+} FaVolumesReport;
+
+/// The flesh of every shape, kept in the face: skin nodes as the shape has them, inner ones by static solves (docs/face.md). Minutes
+/// for dense faces; parallel over shapes, same bits for any number of threads and after a resume. options, report: nullable.
+/// FA_E_LIMIT, "cancelled": progress returned false.
+FA_API FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *options, FaVolumesReport *report, FaError *err);
+FA_API bool fa_face_has_volumes(const FaFace *face);
 /// Quality: nodes, tets, element quality, thickness, clamping, regions, jaw, bones. JSON text; free with fa_free.
 FA_API FaCode fa_face_report(const FaFace *face, char **json, FaError *err);
 /// The same for people, a few lines, notes included; free with fa_free.
 FA_API FaCode fa_face_summary(const FaFace *face, char **text, FaError *err);
 
 
+// --- equilibrium: once per rig, after fa_face_build -----------------------------------------------------------------
+
+typedef struct FaEquilibriumOptions {
+    double floor;          // least stiffness of edges and bending, relative to their usual one; 0: 0.15
+    double prior;          // how firmly stiffness stays what it was; 0: 0.001
+    int iterations;        // at most; 0: 10
+    bool literal;          // least forces as the thesis has it, not least displacements: faster, and the distances grow
+    bool no_distances;     // do not measure the distances: the report has only forces
+    FaProgressFn *progress; // nullable
+    void *progress_user;
+} FaEquilibriumOptions;
+
+/// One shape at full weight under its own unit force: how far from rest, with the usual stiffness, with edges and bending
+/// merely softened to the floor, and with the stiffness found.
+typedef struct FaEquilibriumShape {
+    const char *name;                        // of the rig
+    double size_mm;                          // mean motion of the nodes it moves
+    double before_mm, softened_mm, after_mm; // mean distance of those nodes to the model's rest
+    double force_before, force_after;        // |force left over| / |B_j|
+} FaEquilibriumShape;
+
+enum { FA_EQUILIBRIUM_LOG = 64 };
+typedef struct FaEquilibriumReport {
+    int nshape;                // those that move the skin
+    FaEquilibriumShape *shape; //                                                              (nshape)
+    int nnode, nterm;          // weights looked for
+    int held;                  // at a bound in the end
+    double share;              // of the way from plain softening to the weights found that the distances allowed: 1, 0.5 or 0
+    int iterations;
+    double energy[FA_EQUILIBRIUM_LOG + 1];   // before the first and after each iteration, m2
+    double before_mm, softened_mm, after_mm; // means over the shapes
+    double seconds, seconds_distances;       // of the optimisation; of the measuring
+} FaEquilibriumReport;
+
+/// Find a stiffness of the skin's springs under which the full shapes are equilibria of their unit blendforces (thesis 001
+/// section 4.3.2, docs/face.md), and keep it in the face. rig: the one it was built from. options NULL: defaults. report is
+/// nullable; free what it holds with fa_equilibrium_report_free.
+FA_API FaCode fa_face_equilibrium(FaFace *face, const FaRig *rig, const FaEquilibriumOptions *options, FaEquilibriumReport *report,
+                                  FaError *err);
+FA_API void fa_equilibrium_report_free(FaEquilibriumReport *report);  // empty is fine
+
+/// Parts of the face: how many there are, their names ("lip_upper", ...), and how far each vertex of the rig belongs to one, 0..1
+/// (nvert).
+FA_API int fa_face_regions(void);
+FA_API const char *fa_face_region_name(int region);
+FA_API void fa_face_region(const FaFace *face, int region, float *weight);
+
 typedef enum FaFacePicture {
     FA_FACE_CUT,         // cut open in the middle: skin, flesh, bones; whole, and the mouth closer with its tets
     FA_FACE_THICKNESS,   // heat map, mm
     FA_FACE_REGIONS,     // a sheet, one tile per region
     FA_FACE_ATTACHMENT,  // what skull and jaw hold, what is free
-    FA_FACE_PICTURES
+    FA_FACE_PICTURES,    // those that every face has
+    FA_FACE_MATERIALS = FA_FACE_PICTURES, // stiffness at weight 1 of the shapes that change it most; needs fa_face_materials
 } FaFacePicture;
 FA_API const char *fa_face_picture_name(FaFacePicture what);  // "cut", "thickness", "regions", "attachment"
 /// Draw a picture of a face built from this rig to a PNG. size: height of a tile in pixels; 0: 720.
 FA_API FaCode fa_face_picture(const FaFace *face, const FaRig *rig, FaFacePicture what, int size, const char *path, FaError *err);
+
+/// The cut of the flesh as one shape has it at weight 1 (needs blendvolumes).
+FA_API FaCode fa_face_volume_picture(const FaFace *face, const FaRig *rig, int shape, int size, const char *path, FaError *err);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,10 @@
 
 #include "fascia/analytic.h"
 #include "fascia/base.h"
+#include "fascia/camera.h"
 #include "fascia/clip.h"
+#include "fascia/drive.h"
+#include "fascia/enrich.h"
 #include "fascia/face.h"
 #include "fascia/head.h"
 #include "fascia/markers.h"
@@ -14,7 +17,9 @@
 #include "fascia/projective.h"
 #include "fascia/render.h"
 #include "fascia/report.h"
+#include "fascia/retarget.h"
 #include "fascia/rig.h"
 #include "fascia/sequence.h"
+#include "fascia/take.h"
 
 #endif

@@ -72,6 +72,8 @@ typedef struct FaInput {
     const FaMarkers *markers;  // nullable
     const struct FaPoseCurve *motion;  // the head's motion as a whole where it is known (fa_run sets it); nullable: then
                                        // accelerations are differences of the poses given so far
+    const float *target;       // the surface wanted in place of the rig's at these weights, m, head frame (nvert x 3): of
+                               // "projective"; weights still move the jaw; nullable
 } FaInput;
 
 /// What a step did.
@@ -122,6 +124,11 @@ typedef struct FaRunStats {
 
 /// Play a clip (NULL: the rig's own, or its rest as one frame) through a method. Method and clip must outlive the run.
 FA_API FaCode fa_run_new(FaMethod *method, const FaClip *clip, FaRun **run, FaError *err);
+/// The same with a surface for each frame (FaInput.target): as many frames as the clip has, of the rig's vertices. It is
+/// borrowed and must outlive the run, and is read forwards but after going back.
+FA_API FaCode fa_run_new_target(FaMethod *method, const FaClip *clip, FaSequence *target, FaRun **run, FaError *err);
+/// At another rate than the clip's: weights are sampled between its frames, the head's motion is still the clip's own. fps 0: its own.
+FA_API FaCode fa_run_new_fps(FaMethod *method, const FaClip *clip, double fps, FaRun **run, FaError *err);
 FA_API void fa_run_free(FaRun *run);  // and its sequence; NULL is fine
 /// The frames, made when read, in any order: going back restores a stored state and repeats from there, to the same bits.
 /// Borrowed from the run.

@@ -2,6 +2,7 @@
 #ifndef FASCIA_PAGE_H
 #define FASCIA_PAGE_H
 
+#include "fascia/markers.h"
 #include "fascia/sequence.h"
 
 #ifdef __cplusplus
@@ -22,6 +23,9 @@ typedef struct FaPageTrack {
     const FaClip *clip;          // the weights and head motion that go with them; nullable
     const FaPageNumbers *numbers;
     int nnumbers;
+    const FaMarkerTake *markers; // dots that go with the frames, in the rig's own frame; nullable. In step where there
+                                 // are as many frames, else by time
+    const FaMarkerMap *map;      // the surface points they belong to, coloured and joined by distance; nullable
 } FaPageTrack;
 
 /// A mesh that comes along, moved by its own shapes under each track's clip: eyes, teeth, tongue.

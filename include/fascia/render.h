@@ -9,6 +9,7 @@
 #ifndef FASCIA_RENDER_H
 #define FASCIA_RENDER_H
 
+#include "fascia/markers.h"
 #include "fascia/sequence.h"
 
 #ifdef __cplusplus
@@ -78,6 +79,16 @@ FA_API FaCode fa_renderer_pose(FaRenderer *r, const float *const *x, const float
 /// Point the camera so that the present pose fits. Later poses keep it. Without a call: options.view, at the first
 /// picture.
 FA_API FaCode fa_renderer_look(FaRenderer *r, const FaRenderView *view, FaError *err);
+/// A dot over a picture: a marker, and where it should be.
+typedef struct FaRenderDot {
+    float x[3];            // m, in the mesh's own frame; not finite: left out
+    float to[3];           // the end of a line from it; not finite: no line
+    unsigned char rgb[3];  // sRGB
+    const char *label;     // beside it; nullable; borrowed
+} FaRenderDot;
+/// Draw these dots over the pictures that follow, where the scene does not hide them (a dot up to 3 mm under the skin shows).
+/// radius in m, 0: chosen. Dots are copied; count 0: none.
+FA_API FaCode fa_renderer_dots(FaRenderer *r, const FaRenderDot *dots, int count, double radius, FaError *err);
 /// Draw into image (allocated here; free with fa_image_free).
 FA_API FaCode fa_renderer_draw(FaRenderer *r, FaImage *image, FaError *err);
 FA_API void fa_renderer_free(FaRenderer *r);
@@ -107,6 +118,9 @@ typedef struct FaRenderJob {
     bool heat;                 // heat map: distance from the neutral (without `against`)
     const FaRig *rig;          // the faces, when the sequence is a cache; nullable
     const FaClip *clip;        // what else moves (eyes, teeth, the head) when the sequence is a cache; nullable
+    const FaMarkerTake *dots;  // markers to draw, in the mesh's own frame; nullable. Frame by frame where there are as
+                               // many as in the sequence, else by time
+    const FaMarkerMap *dot_map;  // the surface points they belong to: a line to each; nullable
     bool alone;                // only the face's own mesh, not the others of its file
     const char *generator;     // recorded in the picture: program, parameters; nullable
     FaProgressFn *progress;    // nullable

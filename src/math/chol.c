@@ -24,7 +24,7 @@ static FaCode alloc_numbers(FaChol *c, FaError *err) {
     if (!c->arena) return FA_FAIL_MEMORY(err);
     bool ok = (c->dense = FA_PUSH(c->arena, p->ndense, double)) && (c->fail = FA_PUSH(c->arena, p->npart, int));
     if (c->single)
-        ok = ok && (c->panel_f = FA_PUSH(c->arena, p->npanel_inner, float)) &&
+        ok = ok && (c->panel_f = FA_PUSH(c->arena, p->npanel_inner + 8, float)) &&
              (c->vec_f = FA_PUSH(c->arena, 4 * p->nvec, float));
     else
         ok = ok && (c->panel_d = FA_PUSH(c->arena, p->npanel, double)) &&

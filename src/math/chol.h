@@ -46,6 +46,8 @@ FaCode fai_chol_factor(FaChol *chol, const FaCsr *a, FaError *err);
 // x = A^-1 b; n x 4; may be the same array. No allocation; scratch belongs to chol: one thread at a time per FaChol.
 void fai_chol_solve_f(FaChol *chol, const float *b, float *x);   // of a single factor
 void fai_chol_solve_d(FaChol *chol, const double *b, double *x); // of a double factor (either backend)
+// One right-hand side of n numbers instead of four (own backend, single, no zone); a quarter of the arithmetic. May be the same array.
+void fai_chol_solve1_f(FaChol *chol, const float *b, float *x);
 
 // The same in three parts, and the same bits (own backend, single, nzone > 0). A zone's arrays are nzone x 4, in the
 // order of options->zone. Forward and backward belong together: in between, chol holds the state of the inner unknowns.

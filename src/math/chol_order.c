@@ -8,6 +8,7 @@
 
 #ifdef FA_HAVE_METIS
 #include <metis.h>
+#include <pthread.h>
 #endif
 #ifdef FA_HAVE_AMD
 #include <amd.h>
@@ -29,7 +30,11 @@ static FaCode order_metis(int n, const int *start, const int *neighbor, int *ord
         METIS_SetDefaultOptions(options);
         options[METIS_OPTION_SEED] = 1;
         options[METIS_OPTION_NUMBERING] = 0;
+        // it draws from rand() of the whole process: two at a time would not give the same order twice
+        static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+        pthread_mutex_lock(&one_at_a_time);
         rc = METIS_NodeND(&count, xadj, adj, NULL, options, perm, inverse);
+        pthread_mutex_unlock(&one_at_a_time);
         for (int i = 0; i < n && rc == METIS_OK; i++) order[i] = (int)perm[i];
     }
     fa_free(xadj);

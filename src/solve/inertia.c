@@ -41,7 +41,13 @@ typedef struct Task {
     double accel[3];
     const float *u;
     float *y, *w, *v;
+    const double *ud;  // in double, n x 3
+    double *yd, *wd;
 } Task;
+
+static void load(const float *f, const double *d, int i, double x[3]) {
+    for (size_t k = 0; k < 3; k++) x[k] = d ? d[3 * (size_t)i + k] : (double)f[4 * (size_t)i + k];
+}
 
 // What a scheme makes of the past: of positions, less x0, and of velocities, in the axes of the end of the step; and of
 // displacements as if the head had not moved.
@@ -53,17 +59,16 @@ static void past(const Task *t, int i, double x[3], double w[3], double u[3]) {
     for (int level = 0; level < 2 && t->s.a[level] != 0; level++) {
         const FaInertiaLevel *l = level ? &in->before : &in->now;
         const Change *c = level ? &t->before : &t->now;
-        double at[3], turned[3], vel[3], swung[3];
-        for (int k = 0; k < 3; k++) {
-            at[k] = in->x0[3 * (size_t)i + (size_t)k] + (double)l->u[4 * (size_t)i + (size_t)k];
-            vel[k] = (double)l->w[4 * (size_t)i + (size_t)k];
-        }
+        double at[3], d[3], turned[3], vel[3], swung[3];
+        load(l->u, l->ud, i, d);
+        load(l->w, l->wd, i, vel);
+        fai_v3_add(in->x0 + 3 * (size_t)i, d, at);
         fai_m3_mulv(c->turn, at, turned);
         fai_m3_mulv(c->turn, vel, swung);
         for (int k = 0; k < 3; k++) {
-            double a = t->s.a[level], d = (double)l->u[4 * (size_t)i + (size_t)k];
-            u[k] += a * d;
-            x[k] += a * (d + (turned[k] + c->shift[k]));
+            double a = t->s.a[level];
+            u[k] += a * d[k];
+            x[k] += a * (d[k] + (turned[k] + c->shift[k]));
             w[k] += a * (vel[k] + swung[k]);
         }
     }
@@ -79,9 +84,11 @@ static void predict(void *ctx, int begin, int end, int chunk) {
         for (int k = 0; k < 3; k++) {
             double free = x[k] + eta * (w[k] + eta * t->accel[k]);
             double goal = t->in->goal_velocity ? (double)t->in->goal_velocity[4 * (size_t)i + (size_t)k] : 0;
-            t->y[4 * (size_t)i + (size_t)k] = (float)((free + c * (u[k] + eta * goal)) / (1 + c));
+            double y = (free + c * (u[k] + eta * goal)) / (1 + c);
+            if (t->yd) t->yd[3 * (size_t)i + (size_t)k] = y;
+            else t->y[4 * (size_t)i + (size_t)k] = (float)y;
         }
-        t->y[4 * (size_t)i + 3] = 0;
+        if (t->y) t->y[4 * (size_t)i + 3] = 0;
     }
 }
 
@@ -100,6 +107,13 @@ double fai_inertial_prediction(const FaInertia *in, float *y) {
     return (1 + in->damping * t.s.eta) / (t.s.eta * t.s.eta);
 }
 
+double fai_inertial_prediction_d(const FaInertia *in, double *y) {
+    Task t = make_task(in);
+    t.yd = y;
+    fai_parallel(in->nnode, CHUNK, predict, &t);
+    return (1 + in->damping * t.s.eta) / (t.s.eta * t.s.eta);
+}
+
 // (X - sum of a_k X_k) / eta
 static void velocity(void *ctx, int begin, int end, int chunk) {
     (void)chunk;
@@ -107,6 +121,7 @@ static void velocity(void *ctx, int begin, int end, int chunk) {
     for (int i = begin; i < end; i++) {
         double x[3], w[3], u[3];
         past(t, i, x, w, u);
+        for (size_t k = 0; k < 3 && t->wd; k++) t->wd[3 * (size_t)i + k] = (t->ud[3 * (size_t)i + k] - x[k]) / t->s.eta;
         for (int k = 0; k < 4; k++) {
             size_t at = 4 * (size_t)i + (size_t)k;
             if (t->w) t->w[at] = k < 3 ? (float)(((double)t->u[at] - x[k]) / t->s.eta) : 0;
@@ -123,6 +138,18 @@ void fai_inertial_velocity(const FaInertia *in, const float *u, float *w, float 
     fai_parallel(in->nnode, CHUNK, velocity, &t);
 }
 
+void fai_inertial_velocity_d(const FaInertia *in, const double *u, double *w) {
+    Task t = make_task(in);
+    t.ud = u;
+    t.wd = w;
+    fai_parallel(in->nnode, CHUNK, velocity, &t);
+}
+
+void fai_inertial_rate(const FaInertia *in, double rate[9]) {
+    Task t = make_task(in);
+    for (int k = 0; k < 9; k++) rate[k] = -(t.s.a[0] * t.now.turn[k] + t.s.a[1] * t.before.turn[k]) / t.s.eta;
+}
+
 void fai_relative_gravity(const FaPose *pose, const double g[3], const double g0[3], double share, double accel[3]) {
     double back[4], turned[3];
     fai_q_conj(pose->q, back);
@@ -130,15 +157,25 @@ void fai_relative_gravity(const FaPose *pose, const double g[3], const double g0
     for (int k = 0; k < 3; k++) accel[k] = turned[k] - share * g0[k];
 }
 
-void fai_inertial_start(const FaPose *pose, const double v[3], const double omega[3], int nnode, const double *x0,
-                        float *w) {
-    double back[4], origin[3];
+// The head's velocity at a place in it, in its axes.
+static void start_at(const FaPose *pose, const double v[3], const double omega[3], const double x[3], double w[3]) {
+    double back[4], origin[3], swing[3];
     fai_q_conj(pose->q, back);
     fai_q_rotate(back, v, origin);
+    fai_v3_cross(omega, x, swing);
+    fai_v3_add(origin, swing, w);
+}
+
+void fai_inertial_start(const FaPose *pose, const double v[3], const double omega[3], int nnode, const double *x0,
+                        float *w) {
     for (int i = 0; i < nnode; i++) {
-        double swing[3];
-        fai_v3_cross(omega, x0 + 3 * (size_t)i, swing);
-        for (int k = 0; k < 3; k++) w[4 * (size_t)i + (size_t)k] = (float)(origin[k] + swing[k]);
+        double at[3];
+        start_at(pose, v, omega, x0 + 3 * (size_t)i, at);
+        for (int k = 0; k < 3; k++) w[4 * (size_t)i + (size_t)k] = (float)at[k];
         w[4 * (size_t)i + 3] = 0;
     }
+}
+
+void fai_inertial_start_d(const FaPose *pose, const double v[3], const double omega[3], int nnode, const double *x0, double *w) {
+    for (int i = 0; i < nnode; i++) start_at(pose, v, omega, x0 + 3 * (size_t)i, w + 3 * (size_t)i);
 }

@@ -26,6 +26,7 @@ typedef struct FaInertiaLevel {
     FaPose pose;     // world from head at that time
     const float *u;  // displacements, head frame, m                                          (nnode x 4)
     const float *w;  // velocities in the world, in the axes of `pose`, m/s                    (nnode x 4)
+    const double *ud, *wd;  // the same in double, instead of u and w: for the _d functions    (nnode x 3)
 } FaInertiaLevel;
 
 typedef struct FaInertia {
@@ -48,7 +49,14 @@ double fai_inertial_prediction(const FaInertia *in, float *y);
 // Velocities that belong to u at the end of the step. w: in the world, in the axes of in->pose; v: relative to the head. Either
 // may be NULL; neither may be an array of `in`.
 void fai_inertial_velocity(const FaInertia *in, const float *u, float *w, float *v);
+// Both in double: the levels' ud and wd are read, y, u and w are n x 3. goal_velocity must be NULL.
+double fai_inertial_prediction_d(const FaInertia *in, double *y);
+void fai_inertial_velocity_d(const FaInertia *in, const double *u, double *w);
+// How velocities of points fixed in the head differ from place to place, as this step's scheme has it: w(x + dx) = w(x) + rate dx
+// (row-major, 1/s; the angular velocity's matrix but for the scheme's error; 0 to the bit where the head did not turn).
+void fai_inertial_rate(const FaInertia *in, double rate[9]);
 // A head that has been moving as it does now: w of nodes at rest in it. v: m/s of the origin, world; omega: head axes, rad/s.
 void fai_inertial_start(const FaPose *pose, const double v[3], const double omega[3], int nnode, const double *x0, float *w);
+void fai_inertial_start_d(const FaPose *pose, const double v[3], const double omega[3], int nnode, const double *x0, double *w);
 
 #endif
