@@ -45,6 +45,14 @@ static int setup(void **state) {
                         .axis = {1, 0, 0},
                         .open_angle = 0.4,
                         .residual = 1e-4};
+    // optimised stiffness and a rig's path
+    face->stiff_edges = 7;
+    face->stiff_anchor = FA_PUSH(face->arena, face->nskin, float);
+    face->stiff_bend = FA_PUSH(face->arena, face->nskin, float);
+    face->stiff_edge = FA_PUSH(face->arena, 7, float);
+    for (int i = 0; i < face->nskin; i++) face->stiff_anchor[i] = 1 + 0.01f * (float)i, face->stiff_bend[i] = 0.5f;
+    for (int i = 0; i < 7; i++) face->stiff_edge[i] = 0.25f * (float)(i + 1);
+    face->rig_path = "/somewhere/r\xc3\xaeg.glb";
     fai_note(&face->notes, "a-note", "vertex 3", "do this", "text with %s", "\xc3\xa4 quotes \"\"");
     CHECK_OK(fai_face_pack(face, &packed, &packed_size, &err), &err);
     return 0;
@@ -101,7 +109,7 @@ static void round_trip(void **state) {
     FaError err = {0};
     FaFace *f = NULL;
     const char *path = test_path("small.face");
-    CHECK_OK(fa_face_save(face, path, &err), &err);
+    CHECK_OK(fai_file_write(path, packed, packed_size, &err), &err);
     CHECK_OK(fa_face_load(path, &f, &err), &err);
     CHECK_OK(fa_face_fits(f, rig, &err), &err);
     unsigned char *again;
@@ -115,6 +123,11 @@ static void round_trip(void **state) {
     assert_memory_equal(f->mass, face->mass, 4 * (size_t)f->nnode);
     assert_memory_equal(f->to_skull, face->to_skull, 4 * (size_t)f->nskin);
     assert_memory_equal(f->thickness_asked, face->thickness_asked, 4 * (size_t)f->nskin);
+    assert_int_equal(f->stiff_edges, 7);
+    assert_memory_equal(f->stiff_anchor, face->stiff_anchor, 4 * (size_t)f->nskin);
+    assert_memory_equal(f->stiff_bend, face->stiff_bend, 4 * (size_t)f->nskin);
+    assert_memory_equal(f->stiff_edge, face->stiff_edge, 4 * 7);
+    assert_string_equal(fa_face_rig_path(f), face->rig_path);
     assert_memory_equal(f->rim, face->rim, (size_t)f->nskin);
     assert_memory_equal(f->ride_node, face->ride_node, 12 * (size_t)f->nvert);
     for (int r = 0; r < FA_REGIONS; r++) assert_memory_equal(f->region[r], face->region[r], 4 * (size_t)f->nskin);
@@ -134,14 +147,18 @@ static void round_trip(void **state) {
 
 static void any_cut_is_noticed(void **state) {
     (void)state;
-    for (size_t n = 0; n < packed_size; n += n < 600 ? 1 : 997) {
+    const size_t fine = chunk_at(packed, packed_size, "stif"), end = chunk_at(packed, packed_size, "rigp");
+    for (size_t n = 0; n < packed_size; n += n < 600 || n > FA_MAX(fine + 400, end) - 400 ? 1 : 997) {
         expect_failure(packed, n, FA_E_FORMAT, NULL);
         if (n < 40) continue;
         unsigned char *c = copy_of(0);
         seal(c, n); // also with a header that agrees
         FaError err = {0};
         FaFace *f;
-        assert_true(fai_face_unpack(c, n, &f, &err) < 0);
+        // whole without the last chunks, and without the zeros that fill up the one before
+        bool whole = (n <= fine && n + 8 > fine) || (n <= end && n + 8 > end) || n + 8 > packed_size;
+        if (fai_face_unpack(c, n, &f, &err) >= 0 && !whole) fail_msg("cut off at %zu of %zu", n, packed_size);
+        fa_face_free(f);
         free(c);
     }
 }
@@ -205,7 +222,9 @@ static void hostile_values(void **state) {
                {"MASS", 0, 0},           {"MASS", 0, 0xbf800000},  {"THIC", 0, 0x7fc00000},  {"SKUL", 0, 0x40000000},
                {"TJAW", 4, 0xbf800000},  {"RIDN", 0, 5},           {"RIDW", 0, 0x7fc00000},  {"RIM ", 0, 0x09090909},
                {"JAW ", 24, 0xffffffff}, {"JAW ", 4, 0x80000000},  {"BONE", 76, 0x01ffffff}, {"BONE", 80, 0x01ffffff},
-               {"REGN", 32, 0x7fc00000}};
+               {"REGN", 32, 0x7fc00000}, {"stif", 4, 0x01ffffff},  {"stif", 4, 8},           {"stif", 8, 0x7fc00000},
+               {"stif", 8, 0},           {"stif", 12, 0x7f800000}, {"rigp", 0, 0x7fffffff},  {"rigp", 0, 0},
+               {"rigp", 4, 0x0a0a0a0a},  {"rigp", 4, 0}};
     for (int i = 0; i < FA_COUNT(bad); i++) {
         unsigned char *c = copy_of(0);
         size_t at = chunk_at(c, packed_size, bad[i].tag) + 16 + bad[i].at;
@@ -271,9 +290,55 @@ static void files(void **state) {
     FaBytes bytes;
     err = (FaError){0};
     CHECK_OK(fai_file_read(path, 0, &bytes, &err), &err);
-    assert_int_equal(bytes.size, packed_size);
-    assert_memory_equal(bytes.data, packed, packed_size);
+    assert_true(bytes.size > 0 && bytes.size <= packed_size); // the path of a rig that is not there is left out
     fai_bytes_free(&bytes);
+}
+
+// Beside its rig a face remembers the bare name, so that both can move; elsewhere the whole path. Old files have neither.
+static void where_the_rig_is(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaFace *f;
+    const char *was = face->rig_path;
+    char rig_file[512], here[512], moved[512], folder[512];
+    snprintf(rig_file, sizeof rig_file, "%s", test_path("made.glb"));
+    snprintf(here, sizeof here, "%s", test_path("beside.face"));
+    snprintf(folder, sizeof folder, "%s", test_path("other"));
+    mkdir(folder, 0777);
+    snprintf(moved, sizeof moved, "%s/moved.face", folder);
+    face->rig_path = rig_file;
+    CHECK_OK(fa_face_save(face, here, &err), &err);
+    CHECK_OK(fa_face_load(here, &f, &err), &err);
+    assert_string_equal(fa_face_rig_path(f), rig_file);
+    fa_face_free(f);
+    assert_int_equal(rename(here, moved), 0);
+    CHECK_OK(fa_face_load(moved, &f, &err), &err);
+    snprintf(here, sizeof here, "%s/made.glb", folder);
+    assert_string_equal(fa_face_rig_path(f), here);
+    fa_face_free(f);
+    CHECK_OK(fa_face_save(face, moved, &err), &err); // another folder: the whole path
+    CHECK_OK(fa_face_load(moved, &f, &err), &err);
+    assert_true(fa_face_rig_path(f)[0] == '/' && strstr(fa_face_rig_path(f), "/made.glb"));
+    assert_null(strstr(fa_face_rig_path(f), "/other/"));
+    fa_face_free(f);
+    // neither chunk: a file of before
+    unsigned char *c = copy_of(0);
+    size_t at = chunk_at(c, packed_size, "stif");
+    seal(c, at);
+    CHECK_OK(fai_face_unpack(c, at, &f, &err), &err);
+    assert_string_equal(fa_face_rig_path(f), "");
+    assert_null(f->stiff_edge);
+    fa_face_free(f);
+    // stiffness of another version is passed over, with a note
+    memcpy(c, packed, packed_size);
+    c[at + 16] = 9;
+    seal(c, packed_size);
+    CHECK_OK(fai_face_unpack(c, packed_size, &f, &err), &err);
+    assert_null(f->stiff_edge);
+    assert_non_null(fai_note_find(&f->notes, "stiffness-version"));
+    fa_face_free(f);
+    free(c);
+    face->rig_path = was;
 }
 
 static void no_memory(void **state) {
@@ -303,6 +368,7 @@ int main(void) {
         cmocka_unit_test(round_trip),     cmocka_unit_test(any_cut_is_noticed), cmocka_unit_test(any_flip_is_noticed),
         cmocka_unit_test(newer_versions), cmocka_unit_test(hostile_values),     cmocka_unit_test(fits_its_rig_only),
         cmocka_unit_test(files),          cmocka_unit_test(no_memory),
+        cmocka_unit_test(where_the_rig_is),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,6 +1,7 @@
 // The face as data: what it was built from, whether it is sound, what it fits.
 #include "face/face.h"
 
+#include "face/columns.h"
 #include "face/tetra.h"
 #include "fascia/face.h"
 #include "mesh/mesh.h"
@@ -31,6 +32,9 @@ FaCode fa_face_fits(const FaFace *face, const FaRig *rig, FaError *err) {
     return FA_OK;
 }
 
+const char *fa_face_rig_path(const FaFace *face) { return face->rig_path ? face->rig_path : ""; }
+
+bool fa_face_has_volumes(const FaFace *face) { return face->volumes.nshape > 0; }
 const FaNotes *fa_face_notes(const FaFace *face) { return &face->notes; }
 
 void fa_face_free(FaFace *face) {
@@ -127,6 +131,26 @@ static FaCode check_maps(const FaFace *f, FaError *err) {
     return FA_OK;
 }
 
+static FaCode check_stiffness(const FaFace *f, FaError *err) {
+    if (!f->stiff_anchor && !f->stiff_bend && !f->stiff_edge) return FA_OK;
+    if (!f->stiff_anchor || !f->stiff_bend || !f->stiff_edge || f->stiff_edges < 1 || f->stiff_edges > (int64_t)3 * f->ntri)
+        return FA_FAIL(err, FA_E_FORMAT, "stiffness", "build the face again", "it is not whole, or %d edges are not of this skin",
+                       f->stiff_edges);
+    FA_TRY(check_range("stiffness of an anchor", f->stiff_anchor, (size_t)f->nskin, FA_STIFF_LEAST, FA_STIFF_MOST, err));
+    FA_TRY(check_range("stiffness of bending", f->stiff_bend, (size_t)f->nskin, FA_STIFF_LEAST, FA_STIFF_MOST, err));
+    return check_range("stiffness of an edge", f->stiff_edge, (size_t)f->stiff_edges, FA_STIFF_LEAST, FA_STIFF_MOST, err);
+}
+
+// What the shapes do to the flesh, where it is there.
+static FaCode check_flesh(const FaFace *f, FaError *err) {
+    FA_TRY(fai_columns_check(&f->volumes, "volumes", 3, f->nnode, 10, err));
+    FA_TRY(fai_columns_check(&f->materials, "materials", 2, f->ntet, 1e9f, err));
+    if (!f->mu0 != !f->lambda0 || (f->materials.nshape > 0 && !f->mu0))
+        return FA_FAIL(err, FA_E_FORMAT, "materials", "build the face again", "a part of them is missing");
+    if (f->mu0) FA_TRY(check_range("mu", f->mu0, (size_t)f->ntet, 1, 1e9f, err));
+    return f->lambda0 ? check_range("lambda", f->lambda0, (size_t)f->ntet, 0, 1e9f, err) : FA_OK;
+}
+
 FaCode fai_face_check(const FaFace *f, FaError *err) {
     if (f->nvert <= 0 || f->nskin < 3 || f->layers < 1 || f->layers > FA_FACE_LAYERS || f->ntri < 1 || f->ntet < 1 ||
         f->nskin > f->nvert || (int64_t)f->nnode != (int64_t)f->nskin * (f->layers + 1) ||
@@ -147,6 +171,8 @@ FaCode fai_face_check(const FaFace *f, FaError *err) {
             return FA_FAIL(err, FA_E_MESH, FA_PLACE("triangle %d", t), "build the face again", "it repeats a node");
     }
     FA_TRY(check_weights(f, err));
+    FA_TRY(check_stiffness(f, err));
+    FA_TRY(check_flesh(f, err));
     FA_TRY(check_jaw(&f->jaw, err));
     return check_bones(f, err);
 }

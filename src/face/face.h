@@ -27,6 +27,8 @@ extern const char *const fai_region_name[FA_REGIONS];  // "lip_upper", ...
 typedef enum FaBoneKind { FA_BONE_SKULL, FA_BONE_JAW, FA_BONE_TEETH_UPPER, FA_BONE_TEETH_LOWER, FA_BONE_EYE, FA_BONE_OTHER, FA_BONE_KINDS } FaBoneKind;
 extern const char *const fai_bone_kind_name[FA_BONE_KINDS];  // "skull", ...
 enum { FA_FACE_LAYERS = 16 };  // at most
+#define FA_STIFF_LEAST 1e-4f  // relative stiffness that a face may have
+#define FA_STIFF_MOST 1e4f
 
 typedef struct FaBone {
     char name[64];
@@ -51,10 +53,20 @@ typedef struct FaJaw {
     double residual;          // m, rms of the fit on the chin
 } FaJaw;
 
+// What each shape adds at weight 1 to numbers of nodes or of tets, sparse (columns.h).
+typedef struct FaColumns {
+    int nshape;          // of the rig; 0: there are none
+    int width;           // numbers per entry
+    int *first;          // entries of each shape, then how many there are                           (nshape + 1)
+    int *item;           // node or tet, increasing within a shape                                   (first[nshape])
+    float *value;        //                                                                          (first[nshape] x width)
+} FaColumns;
+
 typedef struct FaFace {
     // what it was built from
     uint64_t rig_hash;   // fai_face_rig_hash of the rig: neutral, topology, shapes' names
     int nvert;           // of the rig
+    const char *rig_path; // the rig's file as it can be opened from here; NULL or "": unknown
     // nodes
     int nskin, layers, nnode;  // nnode = nskin * (layers + 1)
     int *skin_vertex;    // rig vertex of each skin node (welded representative)                     (nskin)
@@ -74,9 +86,19 @@ typedef struct FaFace {
     // vertices of the rig that are not simulated but ride on the skin (lashes, brows): three skin nodes each, -1 = linear alone
     int *ride_node;      //                                                                          (nvert x 3)
     float *ride_weight;  //                                                                          (nvert x 3)
+    // stiffness of the surface model, each relative to what it would be: full shapes rest under unit force (method/equilibrium.h).
+    // All NULL: 1 everywhere
+    int stiff_edges;     // edges of the skin, in the order of fai_topology_build
+    float *stiff_anchor; //                                                                          (nskin)
+    float *stiff_bend;   //                                                                          (nskin)
+    float *stiff_edge;   //                                                                          (stiff_edges)
     FaJaw jaw;
     int nbone;
     FaBone *bone;        //                                                                          (nbone)
+    // how shapes change the flesh (paper 000, section 6); absent until they are made
+    FaColumns volumes;   // B_X: rest position of the nodes, m                                       (width 3, nodes)
+    float *mu0, *lambda0; // P_0, Pa; NULL: uniform                                                  (ntet)
+    FaColumns materials; // B_P: mu, lambda, Pa                                                      (width 2, tets)
     FaNotes notes;       // what was clamped, guessed, left out
     FaArena *arena;      // owns the arrays
 } FaFace;

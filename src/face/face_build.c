@@ -4,11 +4,13 @@
 //   bones      what lies below                          jaw        its rigid motion, who goes with it
 //   thickness  asked and allowed                        layer      the hypodermal surface, eq. 5.8-5.9
 //   repair     no tet without volume                    attach     what holds the deepest nodes
+//   coarse     fewer vertices, before all of these, where they are asked for
 //
 // Where no prism of positive volume exists below a triangle (skin folded onto itself), the triangle is left out, which
 // moves the patch's edge; then patch to repair are done again. Each round leaves out at least one, so it ends.
 #include "face/attach.h"
 #include "face/bones.h"
+#include "face/coarse.h"
 #include "face/face.h"
 #include "face/jaw.h"
 #include "face/layer.h"
@@ -38,6 +40,8 @@ typedef struct Build {
     unsigned char *banned;   // triangles of the rig                            (ntri)
     float *kept[FA_REGIONS]; // regions per rig vertex, found in the first round (nvert)
     bool regions_known;
+    FaCoarse coarse; // of the rig's patch, if fewer vertices are asked for than it has
+    int part;        // of the rig that is skin
     FaArena *scratch; // lives as long as the build
     // of the present round
     FaArena *round;
@@ -60,6 +64,7 @@ static FaCode check_options(const FaFaceOptions *o, FaError *err) {
     } range[] = {{"thickness", o->thickness, 0.04},
                  {"lip thickness", o->lip_thickness, 0.04},
                  {"margin", o->margin, 10},
+                 {"number of simulated vertices", o->simulate_vertices, 1e7},
                  {"density", o->density, 1e5}};
     for (int i = 0; i < FA_COUNT(range); i++)
         if (!(range[i].value >= 0 && range[i].value <= range[i].max))
@@ -139,9 +144,32 @@ static FaCode uncross(Build *b, FaError *err) {
     return FA_OK;
 }
 
+// The patch of this round, in vertices of the rig; triangles and what is banned are those of the coarse one, if any.
+static FaCode find_patch(Build *b, FaError *err) {
+    const FaPatchOptions how = {.whole = b->options.whole, .margin = b->options.margin, .banned = b->banned},
+                         all = {.whole = true, .banned = b->banned};
+    if (!b->coarse.rig) return fai_patch_find(b->rig, &b->topo, &how, b->round, &b->patch, err);
+    FA_TRY(fai_patch_find(b->coarse.rig, &b->coarse.topo, &all, b->round, &b->patch, err));
+    return fai_coarse_lift(&b->coarse, b->rig, b->part, b->round, &b->patch, err);
+}
+
+// Fewer vertices, if that is asked for. Regions are found on the full surface, which shows them best.
+static FaCode coarsen(Build *b, FaError *err) {
+    if (b->options.simulate_vertices == 0) return FA_OK;
+    if (!(b->round = fai_arena_new(0))) return FA_FAIL_MEMORY(err);
+    FA_TRY(find_patch(b, err));
+    if (b->patch.nskin <= b->options.simulate_vertices) return FA_OK;
+    FA_TRY(allocate_round(b, err));
+    FA_TRY(find_regions(b, err));
+    FA_TRY(fai_coarse_new(b->rig, &b->patch, (const float *const *)b->region, b->options.simulate_vertices, &b->coarse,
+                          err));
+    fai_note(&b->face->notes, "skin-decimated", NULL, NULL, "%d of %d vertices of the skin are simulated, the others follow",
+             b->coarse.rig->mesh.nvert, b->patch.nskin);
+    return FA_OK;
+}
+
 static FaCode one_round(Build *b, FaError *err) {
-    const FaPatchOptions how = {.whole = b->options.whole, .margin = b->options.margin, .banned = b->banned};
-    FA_TRY(fai_patch_find(b->rig, &b->topo, &how, b->round, &b->patch, err));
+    FA_TRY(find_patch(b, err));
     if (b->patch.nskin < 3)
         return FA_FAIL(err, FA_E_MESH, NULL, "check the mesh with fascia info",
                        "too little of the skin is left to simulate");
@@ -316,6 +344,7 @@ static FaCode finish(Build *b, FaError *err) {
     FA_TRY(fai_attach_find(&in, (const float *const *)f->region, f->to_skull, f->to_jaw, err));
     FA_TRY(fai_ride_find(b->rig, &b->topo, &b->skin, f->skin_vertex, p->part, f->node_of_vertex, f->ride_node,
                          f->ride_weight, &riders, err));
+    if (b->coarse.rig) FA_TRY(fai_coarse_ride(&b->coarse, b->rig, f, err));
     note_clamps(b, &f->notes);
     return fai_face_check(f, err);
 }
@@ -340,7 +369,10 @@ static FaCode build(Build *b, FaError *err) {
     FA_TRY(fai_bones_collect(rig, &b->topo, first.part, &b->options, f->arena, &f->nbone, &f->bone, &f->notes, err));
     f->rig_hash = fai_face_rig_hash(rig);
     f->nvert = rig->mesh.nvert;
+    if (rig->path && !(f->rig_path = fai_arena_strndup(f->arena, rig->path, strlen(rig->path)))) return FA_FAIL_MEMORY(err);
     f->layers = b->options.layers;
+    b->part = first.part;
+    FA_TRY(coarsen(b, err));
     FA_TRY(rounds(b, err));
     return finish(b, err);
 }
@@ -358,6 +390,7 @@ FaCode fa_face_build(const FaRig *rig, const FaFaceOptions *options, FaFace **fa
     fai_topology_free(&b.topo);
     fai_topology_free(&b.near);
     fai_paint_free(&b.paint);
+    fai_coarse_free(&b.coarse);
     fai_arena_free(b.scratch);
     fai_arena_free(b.round);
     if (rc < 0) {

@@ -5,9 +5,11 @@
 #include "fascia/face.h"
 
 #include <limits.h>
+#include <stdlib.h>
 
 static const unsigned char SIGNATURE[8] = {0x89, 'F', 'A', 'C', 'E', 0x0d, 0x0a, 0x1a};
 enum { HEADER = 32, CHUNK = 16 };
+enum { STIFF_VERSION = 1 };  // what relative stiffness is relative to; another one is passed over
 
 static uint32_t swap32(uint32_t v) {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -127,7 +129,28 @@ static void put_notes(Writer *w, const FaNotes *notes) {
     close_chunk(w);
 }
 
-static void put_face(Writer *w, const FaFace *f) {
+// No control characters: it will be shown to people.
+static bool sound_path(const char *s, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)s[i] < 32 || s[i] == 127) return false;
+    return n > 0 && n < PATH_MAX;
+}
+
+// Shapes, numbers per entry, entries; starts, items, values. Nothing for none.
+static void put_columns(Writer *w, const char *tag, const FaColumns *c) {
+    if (c->nshape == 0) return;
+    const size_t n = (size_t)c->first[c->nshape];
+    open_chunk(w, tag);
+    put_u32(w, (uint32_t)c->nshape);
+    put_u32(w, (uint32_t)c->width);
+    put_u32(w, (uint32_t)n);
+    put_array(w, c->first, (size_t)c->nshape + 1);
+    put_array(w, c->item, n);
+    put_array(w, c->value, n * (size_t)c->width);
+    close_chunk(w);
+}
+
+static void put_face(Writer *w, const FaFace *f, const char *rig) {
     const size_t n = (size_t)f->nskin, v = (size_t)f->nvert;
     open_chunk(w, "HEAD");
     put_u64(w, f->rig_hash);
@@ -159,10 +182,32 @@ static void put_face(Writer *w, const FaFace *f) {
     }
     put_jaw(w, &f->jaw);
     for (int i = 0; i < f->nbone; i++) put_bone(w, &f->bone[i]);
+    put_columns(w, "vols", &f->volumes);
+    put_columns(w, "mats", &f->materials);
+    if (f->mu0 && f->lambda0) {
+        open_chunk(w, "mat0");
+        put_array(w, f->mu0, (size_t)f->ntet);
+        put_array(w, f->lambda0, (size_t)f->ntet);
+        close_chunk(w);
+    }
     put_notes(w, &f->notes);
+    if (f->stiff_anchor) {
+        open_chunk(w, "stif");
+        put_u32(w, STIFF_VERSION);
+        put_u32(w, (uint32_t)f->stiff_edges);
+        put_array(w, f->stiff_anchor, n);
+        put_array(w, f->stiff_bend, n);
+        put_array(w, f->stiff_edge, (size_t)f->stiff_edges);
+        close_chunk(w);
+    }
+    if (rig && sound_path(rig, strlen(rig))) {
+        open_chunk(w, "rigp");
+        put_text(w, rig);
+        close_chunk(w);
+    }
 }
 
-FaCode fai_face_pack(const FaFace *face, unsigned char **data, size_t *size, FaError *err) {
+static FaCode pack(const FaFace *face, const char *rig, unsigned char **data, size_t *size, FaError *err) {
     Writer w = {0};
     *data = NULL;
     *size = 0;
@@ -171,7 +216,7 @@ FaCode fai_face_pack(const FaFace *face, unsigned char **data, size_t *size, FaE
     put_u32(&w, 0);
     put_u64(&w, 0);
     put_u64(&w, 0);
-    put_face(&w, face);
+    put_face(&w, face, rig);
     if (w.text.failed) {
         fai_text_free(&w.text);
         return FA_FAIL_MEMORY(err);
@@ -185,10 +230,42 @@ FaCode fai_face_pack(const FaFace *face, unsigned char **data, size_t *size, FaE
     return FA_OK;
 }
 
+FaCode fai_face_pack(const FaFace *face, unsigned char **data, size_t *size, FaError *err) {
+    return pack(face, face->rig_path, data, size, err);
+}
+
+// What the file says of its rig: the bare name where both lie in one folder, so that they can move together; else the
+// whole path. Empty where there is no such folder (any more).
+static FaCode rig_text(const FaFace *face, const char *path, char out[PATH_MAX], FaError *err) {
+    char folder[PATH_MAX], ours[PATH_MAX];
+    size_t n = face->rig_path ? strlen(face->rig_path) : 0;
+    out[0] = 0;
+    while (n > 1 && face->rig_path[n - 1] == '/') n--; // a folder of shapes
+    if (n == 0 || n >= PATH_MAX) return FA_OK;
+    char *rig = fai_strndup(face->rig_path, n), *dir = rig ? fai_path_dir(rig) : NULL, *own = fai_path_dir(path), *whole = NULL;
+    FaCode rc = rig && dir && own ? FA_OK : FA_FAIL_MEMORY(err);
+    const char *name = rig ? fai_path_base(rig) : "";
+    if (rc < 0) {
+    } else if (!strcmp(name, ".") || !strcmp(name, "..") || !name[0]) {
+        if (!realpath(rig, out)) out[0] = 0;
+    } else if (realpath(dir, folder)) {
+        bool beside = realpath(own, ours) && !strcmp(folder, ours);
+        if (!beside && !(whole = fai_path_join(folder, name))) rc = FA_FAIL_MEMORY(err);
+        if (rc >= 0 && (size_t)snprintf(out, PATH_MAX, "%s", beside ? name : whole) >= PATH_MAX) out[0] = 0;
+    }
+    fa_free(rig);
+    fa_free(dir);
+    fa_free(own);
+    fa_free(whole);
+    return rc;
+}
+
 FaCode fa_face_save(const FaFace *face, const char *path, FaError *err) {
     unsigned char *data;
     size_t size;
-    FA_TRY(fai_face_pack(face, &data, &size, err));
+    char rig[PATH_MAX];
+    FA_TRY(rig_text(face, path, rig, err));
+    FA_TRY(pack(face, rig, &data, &size, err));
     FaCode rc = fai_file_write(path, data, size, err);
     fa_free(data);
     return fai_fail_in(err, rc, path);
@@ -326,6 +403,47 @@ static FaCode read_notes(Reader *r, FaNotes *notes, FaError *err) {
     return FA_OK;
 }
 
+static FaCode read_rig_path(Reader *r, FaFace *f, FaError *err) {
+    uint32_t n = get_u32(r);
+    const char *at = (const char *)r->at;
+    if (r->short_read || (size_t)(r->end - r->at) < n) return r->short_read = true, FA_OK;
+    if (!sound_path(at, n))
+        return FA_FAIL(err, FA_E_FORMAT, "chunk rigp", "build the face again", "this is no path of a rig");
+    r->at += n;
+    return (f->rig_path = fai_arena_strndup(f->arena, at, n)) ? FA_OK : FA_FAIL_MEMORY(err);
+}
+
+static FaCode read_stiffness(Reader *r, FaFace *f, FaError *err) {
+    if (get_u32(r) != STIFF_VERSION) {
+        if (!r->short_read)
+            fai_note(&f->notes, "stiffness-version", "", "build the face again with --equilibrium",
+                     "its optimised stiffness is of another fascia and is not used");
+        r->at = r->end;
+        return FA_OK;
+    }
+    f->stiff_edges = get_count(r);
+    FA_TRY(get_array(r, f->arena, (size_t)f->nskin, &f->stiff_anchor, err));
+    if (!r->short_read) FA_TRY(get_array(r, f->arena, (size_t)f->nskin, &f->stiff_bend, err));
+    return r->short_read ? FA_OK : get_array(r, f->arena, (size_t)f->stiff_edges, &f->stiff_edge, err);
+}
+
+static FaCode read_columns(Reader *r, FaArena *arena, int width, FaColumns *c, FaError *err) {
+    c->nshape = get_count(r);
+    c->width = get_count(r);
+    int n = get_count(r);
+    if (c->width != width) r->short_read = true;
+    if (!r->short_read) FA_TRY(get_array(r, arena, (size_t)c->nshape + 1, &c->first, err));
+    if (!r->short_read) FA_TRY(get_array(r, arena, (size_t)n, &c->item, err));
+    if (!r->short_read) FA_TRY(get_array(r, arena, (size_t)n * (size_t)width, &c->value, err));
+    if (!r->short_read && c->first[c->nshape] != n) r->short_read = true;
+    return FA_OK;
+}
+
+static FaCode read_materials(Reader *r, FaFace *f, FaError *err) {
+    FA_TRY(get_array(r, f->arena, (size_t)f->ntet, &f->mu0, err));
+    return r->short_read ? FA_OK : get_array(r, f->arena, (size_t)f->ntet, &f->lambda0, err);
+}
+
 // The chunks that are arrays of four-byte values; sizes by HEAD.
 typedef struct Plain {
     const char *tag;
@@ -366,6 +484,16 @@ static FaCode read_chunk(Reader *r, const char tag[5], FaFace *f, int nbone, FaE
         return read_bone(r, f->arena, &f->bone[f->nbone++], err);
     } else if (!strcmp(tag, "note"))
         return read_notes(r, &f->notes, err);
+    else if (!strcmp(tag, "stif"))
+        return read_stiffness(r, f, err);
+    else if (!strcmp(tag, "vols"))
+        return read_columns(r, f->arena, 3, &f->volumes, err);
+    else if (!strcmp(tag, "mats"))
+        return read_columns(r, f->arena, 2, &f->materials, err);
+    else if (!strcmp(tag, "mat0"))
+        return read_materials(r, f, err);
+    else if (!strcmp(tag, "rigp"))
+        return read_rig_path(r, f, err);
     else if (tag[0] >= 'a' && tag[0] <= 'z')
         r->at = r->end;
     else
@@ -476,11 +604,25 @@ FaCode fai_face_unpack(const unsigned char *data, size_t size, FaFace **face, Fa
     return rc;
 }
 
+// A bare name is a file beside the face's own.
+static FaCode resolve_rig(FaFace *f, const char *path, FaError *err) {
+    if (!f->rig_path || f->rig_path[0] == '/') return FA_OK;
+    char *dir = fai_path_dir(path), *whole = dir ? fai_path_join(dir, f->rig_path) : NULL;
+    f->rig_path = whole ? fai_arena_strndup(f->arena, whole, strlen(whole)) : NULL;
+    fa_free(dir);
+    fa_free(whole);
+    return f->rig_path ? FA_OK : FA_FAIL_MEMORY(err);
+}
+
 FaCode fa_face_load(const char *path, FaFace **face, FaError *err) {
     FaBytes bytes;
     *face = NULL;
     FA_TRY(fai_file_read(path, 0, &bytes, err));
     FaCode rc = fai_face_unpack(bytes.data, bytes.size, face, err);
     fai_bytes_free(&bytes);
+    if (rc >= 0 && (rc = resolve_rig(*face, path, err)) < 0) {
+        fa_face_free(*face);
+        *face = NULL;
+    }
     return fai_fail_in(err, rc, path);
 }

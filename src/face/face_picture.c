@@ -1,4 +1,5 @@
 // Pictures of a face: cut open, and maps of thickness, regions and attachment.
+#include "face/columns.h"
 #include "face/face.h"
 #include "fascia/face.h"
 #include "fascia/render.h"
@@ -155,12 +156,13 @@ static FaCode add_passive(Scene *s, const Plane *plane, FaError *err) {
         lo[i % 3] = fminf(lo[i % 3], s->face->x0[i]);
         hi[i % 3] = fmaxf(hi[i % 3], s->face->x0[i]);
     }
+    const bool decimated = fai_note_find(&s->face->notes, "skin-decimated");
     float reach = 0.6f * fmaxf(hi[0] - lo[0], fmaxf(hi[1] - lo[1], hi[2] - lo[2]));
     for (int t = 0; t < m->ntri; t++) {
         bool simulated = true, far = false;
         for (int k = 0; k < 3; k++) {
             int v = m->tri[3 * (size_t)t + k];
-            simulated &= s->face->node_of_vertex[v] >= 0;
+            simulated &= s->face->node_of_vertex[v] >= 0 || (decimated && s->face->ride_node[3 * (size_t)v] >= 0);
             for (int j = 0; j < 3; j++)
                 far |= m->x[3 * (size_t)v + j] < lo[j] - reach || m->x[3 * (size_t)v + j] > hi[j] + reach;
         }
@@ -305,9 +307,77 @@ static FaCode picture_attachment(Scene *s, FaSheet *sheet, int size, FaError *er
     return picture_maps(s, sheet, size, "attachment of the deepest layer", 3, map, name, err);
 }
 
+// mu at weight 1 of a shape (-1: of none) on the skin: the mean of the tets at each skin node, kPa.
+static void stiffness_on_skin(const FaFace *f, int shape, double *mu, float *sum, float *count, float *out) {
+    const FaColumns *c = &f->materials;
+    for (int t = 0; t < f->ntet; t++) mu[t] = (double)f->mu0[t];
+    for (int e = shape < 0 ? 0 : c->first[shape]; shape >= 0 && e < c->first[shape + 1]; e++)
+        mu[c->item[e]] += (double)c->value[2 * (size_t)e];
+    for (int i = 0; i < f->nskin; i++) sum[i] = count[i] = 0;
+    for (size_t k = 0; k < 4 * (size_t)f->ntet; k++)
+        if (f->tet[k] < f->nskin) sum[f->tet[k]] += (float)(1e-3 * mu[k / 4]), count[f->tet[k]]++;
+    for (int i = 0; i < f->nskin; i++) out[i] = count[i] > 0 ? sum[i] / count[i] : 0;
+}
+
+// The base and the shapes that stiffen most, by the sum of what they add.
+static FaCode picture_materials(Scene *s, FaSheet *sheet, int size, FaError *err) {
+    enum { TILES = 12 };
+    const FaFace *f = s->face;
+    const FaColumns *c = &f->materials;
+    int order[TILES], n = 1;
+    double total[TILES] = {0}, most = 0;
+    order[0] = -1;
+    for (int i = 0; i < c->nshape; i++) {
+        double sum = 0;
+        for (int e = c->first[i]; e < c->first[i + 1]; e++) sum += fabs((double)c->value[2 * (size_t)e]);
+        int at = n;
+        while (at > 1 && sum > total[at - 1]) at--;
+        if (sum == 0 || at == TILES) continue;
+        for (int k = FA_MIN(n, TILES - 1); k > at; k--) order[k] = order[k - 1], total[k] = total[k - 1];
+        order[at] = i;
+        total[at] = sum;
+        n = FA_MIN(n + 1, TILES);
+    }
+    double *mu = FA_PUSH(s->arena, f->ntet, double);
+    float *work = FA_PUSH(s->arena, 3 * (size_t)f->nskin, float);
+    if (!mu || !work) return FA_FAIL_MEMORY(err);
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < n; k++) {
+            float *out = work + 2 * (size_t)f->nskin;
+            stiffness_on_skin(f, order[k], mu, work, work + f->nskin, out);
+            for (int i = 0; i < f->nskin; i++) most = fmax(most, (double)out[i]);
+            if (pass == 0) continue;
+            const char *name = order[k] < 0 ? "base" : s->rig->shape[order[k]].name;
+            FaRenderView view = view_of("three_quarter", 0);
+            if (k == 0) {
+                FA_TRY(fai_sheet_new(sheet, n, FA_MIN(n, 4), size, size, "stiffness of the flesh, mu at weight 1", true, err));
+                fai_sheet_legend(sheet, ceil(most / 5) * 5, "kPa");
+            }
+            FA_TRY(add_map(s, out, 1, err));
+            FA_TRY(draw_tile(s, &view, false, ceil(most / 5) * 5, sheet, k, name, err));
+        }
+    return FA_OK;
+}
+
 const char *fa_face_picture_name(FaFacePicture what) {
     static const char *const name[FA_FACE_PICTURES] = {"cut", "thickness", "regions", "attachment"};
+    if (what == FA_FACE_MATERIALS) return "materials";
     return what >= 0 && what < FA_FACE_PICTURES ? name[what] : "";
+}
+
+FaCode fa_face_volume_picture(const FaFace *face, const FaRig *rig, int shape, int size, const char *path, FaError *err) {
+    FA_TRY(fa_face_fits(face, rig, err));
+    if (shape < 0 || shape >= face->volumes.nshape)
+        return FA_FAIL(err, FA_E_ARG, NULL, "build the face with --volumes", "the face has no volume of shape %d", shape);
+    FaFace moved = *face;
+    const FaColumns *c = &face->volumes;
+    if (!(moved.x0 = FA_NEW(3 * (size_t)face->nnode, float))) return FA_FAIL_MEMORY(err);
+    fai_columns_dense(c, shape, face->nnode, moved.x0);
+    for (size_t i = 0; i < 3 * (size_t)face->nnode; i++) moved.x0[i] += face->x0[i];
+    moved.nbone = 0; // they are where the neutral has them
+    FaCode rc = fa_face_picture(&moved, rig, FA_FACE_CUT, size, path, err);
+    fa_free(moved.x0);
+    return rc;
 }
 
 FaCode fa_face_picture(const FaFace *face, const FaRig *rig, FaFacePicture what, int size, const char *path,
@@ -333,6 +403,10 @@ FaCode fa_face_picture(const FaFace *face, const FaRig *rig, FaFacePicture what,
         break;
     case FA_FACE_ATTACHMENT:
         rc = picture_attachment(&s, &sheet, size, err);
+        break;
+    case FA_FACE_MATERIALS:
+        rc = face->mu0 ? picture_materials(&s, &sheet, size, err)
+                       : FA_FAIL(err, FA_E_ARG, NULL, "build the face with --materials auto", "the face has no materials");
         break;
     default:
         rc = FA_FAIL(err, FA_E_ARG, NULL, NULL, "there is no such picture");

@@ -301,3 +301,22 @@ FaCode fa_face_summary(const FaFace *f, char **text, FaError *err) {
     *text = t.data;
     return FA_OK;
 }
+
+// --- regions ------------------------------------------------------------------------------------------------------
+
+int fa_face_regions(void) { return FA_REGIONS; }
+
+const char *fa_face_region_name(int region) {
+    FA_ASSERT(region >= 0 && region < FA_REGIONS);
+    return fai_region_name[region];
+}
+
+void fa_face_region(const FaFace *f, int region, float *weight) {
+    FA_ASSERT(region >= 0 && region < FA_REGIONS);
+    for (int v = 0; v < f->nvert; v++) {
+        int node = f->node_of_vertex[v];
+        const int *ride = f->ride_node + 3 * (size_t)v;
+        weight[v] = node >= 0 ? f->region[region][node] : 0;
+        for (size_t k = 0; node < 0 && ride[0] >= 0 && k < 3; k++) weight[v] += f->ride_weight[3 * (size_t)v + k] * f->region[region][ride[k]];
+    }
+}

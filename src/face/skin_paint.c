@@ -12,7 +12,7 @@
 enum { FILE_MOST = 1 << 28 }; // bytes
 
 typedef struct Field {
-    const char *unit; // for messages
+    const char *unit, *remedy; // for messages
     double min, max;  // as in the file
     double factor;    // to what is stored
     bool has_default; // a missing "value" is 1, a missing "all" is 0
@@ -26,8 +26,8 @@ typedef struct Reader {
     FaError *err;
 } Reader;
 
-static const Field thickness = {"mm", 0.05, 100, 1e-3, false, NULL};
-static const Field share = {"0 to 1", 0, 1, 1, true, NULL};
+static const Field thickness = {"mm", "use millimetres, 0.05 to 100", 0.05, 100, 1e-3, false, NULL};
+static const Field share = {"0 to 1", "use a number from 0 to 1", 0, 1, 1, true, NULL};
 
 static FaCode wrong(const Reader *r, const FaJson *v, const char *remedy, const char *what) {
     return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(v).text, remedy, "%s, found %.*s", what, FA_MIN(v->src_size, 40),
@@ -40,9 +40,7 @@ static FaCode read_value(const Reader *r, const Field *f, const FaJson *v, doubl
     if (!fai_json_is(v, FA_JSON_NUMBER) || !isfinite(v->number))
         return wrong(r, v, "write a number", "expected a number");
     if (v->number < f->min || v->number > f->max)
-        return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(v).text,
-                       f->has_default ? "use a number from 0 to 1" : "use millimetres, 0.05 to 100",
-                       "%.*s is out of range (%s)", FA_MIN(v->src_size, 40), v->src ? v->src : "it", f->unit);
+        return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(v).text, f->remedy, "%.*s is out of range (%s)", FA_MIN(v->src_size, 40), v->src ? v->src : "it", f->unit);
     *out = v->number;
     return FA_OK;
 }
@@ -203,11 +201,13 @@ static FaCode paint_stroke(Reader *r, const Field *f, const FaJson *stroke) {
     if (m[ALL]) FA_TRY(read_value(r, f, m[ALL], &all));
     if (m[VALUE]) FA_TRY(read_value(r, f, m[VALUE], &value));
     if (by_value && !m[VALUE] && !f->has_default)
-        return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(stroke).text, "add \"value\" in millimetres",
+        return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(stroke).text, f->factor == 1 ? "add \"value\"" : "add \"value\" in millimetres",
                        "\"value\" is missing");
     if (m[SHAPE] && !m[ALL] && !f->has_default)
         return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(stroke).text,
-                       "add \"all\", the thickness where the shape does not move", "\"all\" is missing");
+                       f->factor == 1 ? "add \"all\", the value where the shape does not move"
+                                      : "add \"all\", the thickness where the shape does not move",
+                       "\"all\" is missing");
     if ((m[VALUE] && !by_value) || (m[SCALE] && !m[SHAPE]))
         return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(stroke).text,
                        "\"value\" goes with vertices or ranges, \"scale\" with shape", "\"%s\" without what it is for",
@@ -298,6 +298,17 @@ FaCode fai_paint_parse(const char *text, size_t size, const FaRig *rig, FaPaint 
         fai_paint_free(paint);
     fa_free(r.motion);
     fai_json_free(doc);
+    return rc;
+}
+
+FaCode fai_paint_field(const FaJson *value, const FaRig *rig, const char *unit, const char *remedy, double min,
+                       double max, float *out, FaError *err) {
+    Reader r = {.rig = rig, .left = 256 * (int64_t)rig->mesh.nvert + 1024, .err = err};
+    const Field f = {unit, remedy, min, max, 1, false, NULL};
+    if (!(r.motion = FA_NEW(3 * (size_t)rig->mesh.nvert, float))) return FA_FAIL_MEMORY(err);
+    FaCode rc = paint_field(&r, &f, out, value);
+    for (int v = 0; v < rig->mesh.nvert; v++) out[v] = out[fai_weld(&rig->mesh, v)];
+    fa_free(r.motion);
     return rc;
 }
 

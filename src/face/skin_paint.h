@@ -25,6 +25,7 @@
 #ifndef FAI_SKIN_PAINT_H
 #define FAI_SKIN_PAINT_H
 
+#include "base/json.h"
 #include "face/face.h"
 
 // All arrays are there after a successful load; NAN = not painted.
@@ -38,6 +39,10 @@ typedef struct FaPaint {
 // paint is all zero after a failure. Free with fai_paint_free.
 FaCode fai_paint_load(const char *path, const FaRig *rig, FaPaint *paint, FaError *err);
 FaCode fai_paint_parse(const char *text, size_t size, const FaRig *rig, FaPaint *paint, FaError *err);
+// One field of another file, in its own unit: a number, a stroke or an array of strokes. out: what is painted is
+// replaced, the rest left (nvert).
+FaCode fai_paint_field(const FaJson *value, const FaRig *rig, const char *unit, const char *remedy, double min,
+                       double max, float *out, FaError *err);
 void fai_paint_free(FaPaint *paint); // of one that is all zero too
 
 #endif

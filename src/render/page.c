@@ -4,6 +4,7 @@
 #include "fascia/page.h"
 #include "io/bake.h"
 #include "render/page_template.h"
+#include "render/renderer.h"
 #include "render/subject.h"
 
 #include <math.h>
@@ -251,6 +252,91 @@ static FaCode put_motion(Page *p, const FaPageTrack *track, FaError *err) {
     return FA_OK;
 }
 
+// Dots: steps from frame to frame in units of a few micrometres, which pack well; a dot that is not seen keeps its place.
+typedef struct Dots {
+    double lo[3], step;   // m
+    uint16_t *move;       // differences modulo 65536, the first frame's from 0            (nframe x n x 3)
+    unsigned char *seen;  //                                                             (nframe x n)
+} Dots;
+
+static void pack_dots(const FaMarkerTake *take, const int *frame, int nframe, Dots *d) {
+    size_t n = (size_t)take->nmarker;
+    double hi[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (int k = 0; k < 3; k++) d->lo[k] = INFINITY;
+    for (size_t i = 0; i < (size_t)take->nframe * n; i++)
+        for (int k = 0; k < 3 && take->ok[i]; k++)
+            d->lo[k] = fmin(d->lo[k], (double)take->x[3 * i + (size_t)k]), hi[k] = fmax(hi[k], (double)take->x[3 * i + (size_t)k]);
+    d->step = 1e-5;
+    for (int k = 0; k < 3; k++) {
+        if (!(d->lo[k] <= hi[k])) d->lo[k] = hi[k] = 0;
+        d->step = fmax(d->step, (hi[k] - d->lo[k]) / 65535);
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint16_t last[3] = {0};
+        for (int f = 0; f < nframe; f++) {
+            size_t to = (size_t)f * n + i, from = frame[f] < 0 ? 0 : (size_t)frame[f] * n + i;
+            d->seen[to] = frame[f] >= 0 && take->ok[from];
+            for (size_t k = 0; k < 3 && d->seen[to]; k++) {
+                uint16_t now = (uint16_t)floor(((double)take->x[3 * from + k] - d->lo[k]) / d->step + 0.5);
+                d->move[3 * to + k] = (uint16_t)(now - last[k]);
+                last[k] = now;
+            }
+        }
+    }
+}
+
+// Three corners and their shares of each dot's surface point; those that are not mapped have shares of 0.
+static FaCode put_dot_map(Page *p, const FaMarkerMap *map, FaError *err) {
+    uint32_t *vert = FA_NEW(3 * (size_t)map->count, uint32_t);
+    float *bary = FA_NEW(3 * (size_t)map->count, float);
+    for (int i = 0; vert && bary && i < map->count; i++)
+        for (int k = 0; k < 3 && map->point[i].vert[0] >= 0; k++)
+            vert[3 * i + k] = (uint32_t)map->point[i].vert[k], bary[3 * i + k] = map->point[i].bary[k];
+    if (vert && bary) {
+        section(p, "vert", "u32", vert, 3 * (size_t)map->count, sizeof *vert);
+        section(p, "bary", "f32", bary, 3 * (size_t)map->count, sizeof *bary);
+    }
+    FaCode rc = vert && bary ? FA_OK : FA_FAIL_MEMORY(err);
+    fa_free(vert);
+    fa_free(bary);
+    return rc;
+}
+
+static FaCode put_dots(Page *p, const FaPageTrack *track, FaError *err) {
+    const FaMarkerTake *take = track->markers;
+    int n = fa_sequence_nframe(track->seq);
+    if (!take) return FA_OK;
+    if (track->map && track->map->count != take->nmarker)
+        return FA_FAIL(err, FA_E_ARG, track->name, "map this take", "%d markers, but the map has %d", take->nmarker,
+                       track->map->count);
+    size_t count = (size_t)n * (size_t)take->nmarker;
+    int *frame = FA_NEW(n, int);
+    Dots d = {.move = FA_NEW(3 * count, uint16_t), .seen = FA_NEW(count, unsigned char)};
+    FaCode rc = frame && d.move && d.seen ? FA_OK : FA_FAIL_MEMORY(err);
+    if (rc >= 0) {
+        bool same = track->clip && track->clip->nframe == n;
+        for (int f = 0; f < n; f++)
+            frame[f] = fai_dots_frame(take, f, n, same ? track->clip->time[f] : fa_sequence_time(track->seq, f));
+        pack_dots(take, frame, n, &d);
+        fai_jw_open(&p->w, "dots", '{');
+        fai_jw_open(&p->w, "names", '[');
+        for (int i = 0; i < take->nmarker; i++) fai_jw_str(&p->w, NULL, take->name[i]);
+        fai_jw_close(&p->w);
+        fai_jw_open(&p->w, "lo", '[');
+        for (int k = 0; k < 3; k++) fai_jw_num(&p->w, NULL, d.lo[k]);
+        fai_jw_close(&p->w);
+        fai_jw_num(&p->w, "step", d.step);
+        section(p, "move", "u16", d.move, 3 * count, sizeof *d.move);
+        section(p, "seen", "u8", d.seen, count, 1);
+        if (track->map) rc = put_dot_map(p, track->map, err);
+        fai_jw_close(&p->w);
+    }
+    fa_free(frame);
+    fa_free(d.move);
+    fa_free(d.seen);
+    return rc;
+}
+
 static FaCode put_track(Page *p, const FaPageTrack *track, Residual *s, const FaPageOptions *o, FaError *err) {
     int n = fa_sequence_nframe(track->seq);
     if (fa_sequence_nvert(track->seq) != s->rig->mesh.nvert)
@@ -276,6 +362,7 @@ static FaCode put_track(Page *p, const FaPageTrack *track, Residual *s, const Fa
     }
     fai_bake_free(bake);
     FaCode rc = put_motion(p, track, err);
+    if (rc >= 0) rc = put_dots(p, track, err);
     fai_jw_open(&p->w, "numbers", '{');
     for (int i = 0; i < track->nnumbers; i++) section(p, track->numbers[i].name, "f64", track->numbers[i].value, (size_t)n, sizeof(double));
     fai_jw_close(&p->w);

@@ -16,6 +16,9 @@ struct FaRenderer {
     double heat_max_mm;  // scale of all pictures from now on; 0: each its own
     bool posed, looked;
     bool no_legend;      // the heat map is explained elsewhere
+    FaRenderDot *dots;   // over the picture                                                     (ndots)
+    int ndots, dot_room;
+    double dot_radius;   // m
 };
 
 // Let the camera fit the first n parts only.
@@ -26,5 +29,11 @@ FaCode fai_renderer_fit_pose(FaRenderer *r, FaError *err);
 FaCode fai_renderer_look_fit(FaRenderer *r, const FaRenderView *view, FaError *err);
 // Cameras for n views of the present pose that are drawn one after another: all of the same scale and centre.
 FaCode fai_renderer_look_all(FaRenderer *r, const FaRenderView *view, int n, FaCamera *camera, FaError *err);
+
+// --- render_dots.c --------------------------------------------------------------------------------------------------
+void fai_dots_draw(const FaRenderer *r, FaImage *image);
+// The frame of a take that goes with frame f of n frames at this time, s; -1: none. Where both have as many frames they go in
+// step; else the nearest in time, not further than a step off.
+int fai_dots_frame(const FaMarkerTake *take, int f, int n, double time);
 
 #endif

@@ -262,10 +262,10 @@ void fai_subject_pose(FaSubject *s, float *x, double time, const float *weights)
     }
 }
 
-void fai_subject_turn(FaSubject *s, double time) {
-    if (!s->clip || !s->clip->head || !isfinite(time)) return;
+bool fai_subject_motion(FaSubject *s, double time, double all[12]) {
+    if (!s->clip || !s->clip->head || !isfinite(time)) return false;
     FaPose head;
-    double m[12], u[12] = {0}, v[12] = {0}, turned[12], all[12];
+    double m[12], u[12] = {0}, v[12] = {0}, turned[12];
     fa_clip_sample(s->clip, time, s->channels, &head);
     pose_matrix(&head, m);
     // upright * pose, and for clips from elsewhere pose * axes before it, so that rest stays where it was
@@ -275,6 +275,12 @@ void fai_subject_turn(FaSubject *s, double time) {
             u[4 * i + j] = s->upright[3 * i + j], v[4 * i + j] = own ? i == j : s->rig->axes[3 * i + j];
     multiply(m, v, turned);
     multiply(u, turned, all);
+    return true;
+}
+
+void fai_subject_turn(FaSubject *s, double time) {
+    double all[12];
+    if (!fai_subject_motion(s, time, all)) return;
     for (int i = 0; i < s->nparts; i++) transform(all, s->x[i], s->part[i].mesh->nvert, s->x[i]);
 }
 

@@ -34,7 +34,9 @@ FaCode fai_subject_new(const FaRig *rig, const FaClip *clip, bool alone, FaSubje
 // Pose everything for face positions x (nvert x 3). Companions follow the clip at this time; time NAN: they are at
 // rest, or take the face's shape weights where given (nshape of the face). subject->x is set.
 void fai_subject_pose(FaSubject *subject, float *x, double time, const float *weights);
-// Move all parts by the clip's head motion at this time.
+// The clip's head motion at this time, rows of a 3x4 matrix over the mesh's own frame. False: there is none.
+bool fai_subject_motion(FaSubject *subject, double time, double motion[12]);
+// Move all parts by it.
 void fai_subject_turn(FaSubject *subject, double time);
 void fai_subject_free(FaSubject *subject);
 

@@ -47,3 +47,44 @@ FaCode fa_clip_resample(const FaClip *clip, double fps, FaClip **out, FaError *e
     }
     return FA_OK;
 }
+
+// Seconds from the last frame to the one after it.
+static double beat(const FaClip *clip) { return clip->fps > 0 ? 1 / clip->fps : 1.0 / 30; }
+
+FaCode fa_clip_extend(const FaClip *clip, int hold, int passes, FaClip **out, FaError *err) {
+    *out = NULL;
+    if (hold < 0 || passes < 1 || (double)passes * clip->nframe + hold > 1e8)
+        return FA_FAIL(err, FA_E_ARG, NULL, "give frames to hold of 0 or more, and at least one pass", "%d frames held and %d passes of %d", hold, passes, clip->nframe);
+    FA_TRY(clip_like(clip, hold + passes * clip->nframe, clip->fps, out, err));
+    FaClip *c = *out;
+    double step = beat(clip), length = clip->time[clip->nframe - 1] + step;
+    for (int f = 0; f < c->nframe; f++) {
+        int pass = f < hold ? 0 : (f - hold) / clip->nframe, from = f < hold ? 0 : (f - hold) % clip->nframe;
+        c->time[f] = f < hold ? f * step : hold * step + pass * length + clip->time[from];
+        memcpy(c->weight + (size_t)f * (size_t)c->nchan, clip->weight + (size_t)from * (size_t)c->nchan, (size_t)c->nchan * sizeof(float));
+        if (c->head) c->head[f] = clip->head[from];
+    }
+    return FA_OK;
+}
+
+FaCode fa_clip_with_head(const FaClip *clip, const FaClip *motion, FaClip **out, FaError *err) {
+    *out = NULL;
+    if (!motion->head) return FA_FAIL(err, FA_E_ARG, NULL, "give a BVH, or a clip with head angles", "%s has no head motion", motion->path ? motion->path : "the motion");
+    double clip_end = clip->time[clip->nframe - 1], end = motion->time[motion->nframe - 1];
+    // a rate that keeps what the motion has: 2-3 g impacts do not survive 30 frames a second
+    double fps = motion->fps > clip->fps ? clip->fps * ceil(motion->fps / clip->fps - 1e-9) : clip->fps;
+    int n = clip_end > 0 ? 1 + (int)floor(clip_end * fps + 1e-6) : 1 + (int)floor(end * fps + 1e-6);
+    FA_TRY(clip_like(clip, n, fps, out, err));
+    FaClip *c = *out;
+    if (!c->head && !(c->head = FA_NEW(n, FaPose))) {
+        fa_clip_free(c);
+        *out = NULL;
+        return FA_FAIL_MEMORY(err);
+    }
+    for (int f = 0; f < n; f++) {
+        c->time[f] = f / fps;
+        fa_clip_sample(clip, c->time[f], c->weight + (size_t)f * (size_t)c->nchan, NULL);
+        fa_clip_sample(motion, c->time[f], NULL, &c->head[f]);
+    }
+    return FA_OK;
+}

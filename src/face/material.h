@@ -1,0 +1,38 @@
+// Blendmaterials (paper 000, section 6.2): how stiff the flesh is, and how each shape changes that. Given on the skin,
+// by a painter or by how much each shape compresses it, and spread through the flesh by the heat equation.
+//
+//     {"version": 1,
+//      "base":   {"mu": 3000, "lambda": 2500},
+//      "shapes": {"mouthSmileLeft": {"mu": {"shape": "mouthSmileLeft", "all": 3000, "scale": 9000}},
+//                 "jawOpen":        {"mu": {"ranges": [[0, 499]], "value": 8000}, "regions": {"cheeks": {"mu": 12000}}}},
+//      "others": "auto"}
+//
+// Pa at weight 1 of a shape; fields and strokes as skin_paint.h has them ("values" takes what a tool painted as vertex
+// colours). What is not painted has the base's value. "regions" mixes a value in by the face's own regions. Shapes that
+// are not named keep the base's, or with "others": "auto" their automatic one.
+#ifndef FAI_MATERIAL_H
+#define FAI_MATERIAL_H
+
+#include "face/face.h"
+
+static const float FA_MU = 3000, FA_MU_MOST = 20000, FA_LAMBDA = 2500; // Pa, paper 000 section 7
+
+// Fill face->mu0, lambda0 and materials. path NULL: automatic, mu rises with the share of its area that the skin loses
+// in a shape, up to FA_MU_MOST at 40 %. The face is as it was after a failure.
+FaCode fai_materials_build(FaFace *face, const FaRig *rig, const char *path, FaError *err);
+FaCode fai_materials_parse(FaFace *face, const FaRig *rig, const char *text, size_t size, FaError *err);
+
+// Values on the skin continued into the flesh: each inner node gets what conduction gives it, never more than the
+// most on the skin nor less than the least. skin: nfield x nskin; node: nfield x nnode (the skin's own first).
+FaCode fai_diffuse(const FaFace *face, int nfield, const float *skin, float *node, FaError *err);
+
+// P(w) = P0 + B_P w, each within what the base and single shapes span (several stiff shapes at once are as stiff as
+// one, weights beyond 1 do no more): fai_materials_range gives that once; then no allocation. weights NULL: P0.
+typedef struct FaMaterialRange {
+    double mu[2], lambda[2]; // least, most, Pa
+} FaMaterialRange;
+FaMaterialRange fai_materials_range(const FaFace *face);
+void fai_materials_at(const FaFace *face, const FaMaterialRange *range, const float *weights, double *mu, double *lambda,
+                      double *work); // mu, lambda: ntet; work: ntet x 2
+
+#endif
