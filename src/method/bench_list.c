@@ -11,6 +11,9 @@ static const struct {
     {"analytic", fai_bench_analytic},
     {"svd", fai_bench_svd},
     {"projective", fai_bench_projective},
+    {"enrich", fai_bench_enrich},
+    {"drive", fai_bench_drive},
+    {"drive_full", fai_bench_drive_full},
 };
 
 const char *const *fa_bench_names(void) {

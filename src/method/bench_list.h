@@ -4,6 +4,6 @@
 
 #include "rig/bench.h"
 
-FaBenchFn fai_bench_svd, fai_bench_analytic, fai_bench_projective;
+FaBenchFn fai_bench_svd, fai_bench_analytic, fai_bench_projective, fai_bench_enrich, fai_bench_drive, fai_bench_drive_full;
 
 #endif

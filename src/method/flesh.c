@@ -8,6 +8,7 @@
 #include "math/mat3.h"
 #include "mesh/laplacian.h"
 #include "mesh/mesh.h"
+#include "method/equilibrium.h"
 
 #include <math.h>
 
@@ -62,7 +63,8 @@ static FaCode add_anchors(FaFlesh *fl, const FaFleshOptions *o, FaError *err) {
     FaElastic *e = &fl->e;
     e->anchor_node = FA_PUSH(e->arena, (size_t)fl->nnode, int);
     e->anchor_weight = FA_PUSH(e->arena, (size_t)fl->nnode, double);
-    if (!e->anchor_node || !e->anchor_weight) return FA_FAIL_MEMORY(err);
+    fl->force = FA_PUSH(e->arena, (size_t)fl->nnode, double);
+    if (!e->anchor_node || !e->anchor_weight || !fl->force) return FA_FAIL_MEMORY(err);
     for (int i = 0; i < fl->nnode; i++) {
         int s = i % f->nskin, layer = i / f->nskin;
         double w = 0;
@@ -72,6 +74,7 @@ static FaCode add_anchors(FaFlesh *fl, const FaFleshOptions *o, FaError *err) {
         if (!(w > 0)) continue;
         e->anchor_node[e->nanchor] = i;
         e->anchor_weight[e->nanchor++] = w;
+        fl->force[i] = w;
     }
     return FA_OK;
 }
@@ -143,6 +146,7 @@ static FaCode add_bending(FaFlesh *fl, const FaCsr *l, const double *mass, doubl
 
 static FaCode add_skin(FaFlesh *fl, const FaFleshOptions *o, FaError *err) {
     const FaFace *f = fl->face;
+    FaElastic *e = &fl->e;
     FaMesh mesh = {.nvert = f->nskin, .ntri = f->ntri, .x = f->x0, .tri = f->tri};
     FaTopology topo = {0};
     FaCsr l = {0};
@@ -156,6 +160,7 @@ static FaCode add_skin(FaFlesh *fl, const FaFleshOptions *o, FaError *err) {
         double ks = spring(weight / fmax(total, 1e-12), o->goal);  // N/m3: of the skin as a whole
         rc = add_edges(fl, &topo, area, ks, err);
         if (rc >= 0) rc = add_bending(fl, &l, mass, ks, err);
+        if (rc >= 0 && !o->plain) rc = fai_equilibrium_apply(f, e, err);
     }
     fai_csr_free(&l);
     fai_topology_free(&topo);
@@ -231,13 +236,40 @@ static void goal_of_columns(void *ctx, int begin, int end, int chunk) {
     }
 }
 
-void fai_flesh_goal(FaFlesh *fl, const float *weights, float *goal) {
-    fa_blender_eval(fl->blender, weights, fl->linear);
+// fl->linear is set: goals of all nodes.
+static void goal_of_linear(FaFlesh *fl, const float *weights, float *goal) {
     FaPose jaw = fai_jaw_pose(&fl->face->jaw, weights);
     Goal g = {.fl = fl, .goal = goal};
     fai_q_to_m3(jaw.q, g.turn);
     memcpy(g.slide, jaw.p, sizeof g.slide);
     fai_parallel(fl->face->nskin, 1024, goal_of_columns, &g);
+}
+
+void fai_flesh_goal(FaFlesh *fl, const float *weights, float *goal) {
+    fa_blender_eval(fl->blender, weights, fl->linear);
+    goal_of_linear(fl, weights, goal);
+}
+
+int fai_flesh_goal_at(FaFlesh *fl, const float *weights, const float *target, double share, float *goal) {
+    const FaFace *f = fl->face;
+    int odd = 0;
+    for (int v = 0; v < f->nvert; v++) {
+        const float *to = target + 3 * (size_t)v;
+        float *out = fl->linear + 3 * (size_t)v;
+        bool good = isfinite(to[0]) && isfinite(to[1]) && isfinite(to[2]);
+        int node = f->node_of_vertex[v];
+        odd += !good;
+        if (node < 0) {
+            memcpy(out, good ? to : fl->rig->mesh.x + 3 * (size_t)v, 3 * sizeof *out);
+            continue;
+        }
+        for (int k = 0; k < 3; k++) {
+            float was = f->x0[3 * (size_t)node + (size_t)k] + goal[4 * (size_t)node + (size_t)k];
+            out[k] = !good ? was : share == 1 ? to[k] : (float)((double)was + share * ((double)to[k] - (double)was));
+        }
+    }
+    goal_of_linear(fl, weights, goal);
+    return odd;
 }
 
 void fai_flesh_anchors(const FaFlesh *fl, const float *goal, float *anchor) {

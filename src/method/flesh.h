@@ -20,6 +20,7 @@ typedef struct FaFleshOptions {
     double bulk;    // Pa, lambda
     double goal;    // Hz: how firmly 6 mm of flesh follow the rig
     double bone;    // Hz: how firmly deep nodes hang on their bone
+    bool plain;     // surface: leave out the face's optimised stiffness
 } FaFleshOptions;
 
 typedef struct FaFlesh {
@@ -28,6 +29,8 @@ typedef struct FaFlesh {
     FaElastic e;
     int nnode;           // e.nnode: of the face, or its skin alone
     int *anchor_node;    // = e.anchor_node
+    double *force;       // N/m: unit blendforce on a node is this times its displacement in the shape; without optimised stiffness
+                         // the anchors' own weight, by which it is named in equilibrium.h        (nnode)
     FaBlender *blender;
     float *linear;       // the rig's surface in the last goal                          (rig nvert x 3)
 } FaFlesh;
@@ -38,6 +41,9 @@ void fai_flesh_free(FaFlesh *flesh);  // NULL is fine
 
 // Where these weights want each node: displacements (nnode x 4). Also evaluates flesh->linear. No allocation.
 void fai_flesh_goal(FaFlesh *flesh, const float *weights, float *goal);
+// The same for a surface wanted in place of the rig's at these weights, which still move the jaw: skin nodes go `share` of the way
+// from `goal` as it was to the target (nvert x 3). A vertex that is not finite stays. Their number.
+int fai_flesh_goal_at(FaFlesh *flesh, const float *weights, const float *target, double share, float *goal);
 // Targets of the anchors: the goals of their nodes                                     (nanchor x 4)
 void fai_flesh_anchors(const FaFlesh *flesh, const float *goal, float *anchor);
 // All of the rig's vertices for displaced nodes u: simulated ones as they are, riding ones moved along, others as in flesh->linear.

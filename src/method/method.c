@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const FaMethodOps *const methods[] = {&fai_method_linear, &fai_method_analytic, &fai_method_projective};
+static const FaMethodOps *const methods[] = {&fai_method_linear, &fai_method_analytic, &fai_method_projective, &fai_method_enrich};
 
 static const FaMethodOps *find(const char *name) {
     for (int i = 0; i < FA_COUNT(methods); i++)
@@ -160,6 +160,22 @@ FaCode fa_method_load(FaMethod *m, const void *state, size_t size, FaError *err)
     FaStream s = {.mode = FA_STREAM_LOAD, .at = (unsigned char *)state};
     walk(m, &s);
     return FA_OK;
+}
+
+double fai_method_distance(FaMethod *m, const void *state) {
+    size_t size = fa_method_state_size(m), head = size;
+    if (m->ops->distance) {
+        FaStream s = {.mode = FA_STREAM_SIZE};
+        m->ops->state(m, &s);
+        head = size - s.size;  // what the method's own state comes after
+        return m->ops->distance(m, (const unsigned char *)state + head);
+    }
+    unsigned char *now = FA_NEW(size, unsigned char);
+    if (!now) return INFINITY;
+    fa_method_save(m, now);
+    bool same = !memcmp(now, state, size);
+    fa_free(now);
+    return same ? 0 : INFINITY;
 }
 
 uint64_t fa_method_hash(const FaMethod *m) {

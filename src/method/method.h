@@ -26,6 +26,9 @@ typedef struct FaMethodOps {
     FaCode (*reset)(FaMethod *m, const FaInput *in, float *surface, FaError *err);
     FaCode (*step)(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err);
     void (*state)(FaMethod *m, FaStream *s);
+    // How far the present state is from a saved one, m: positions, and what velocities make in a step. NULL: only equal bytes
+    // are near.
+    double (*distance)(const FaMethod *m, const void *state);
     void (*close)(FaMethod *m);  // what open allocated, not m itself
 } FaMethodOps;
 
@@ -37,13 +40,16 @@ struct FaMethod {
     double time;   // of the last input
 };
 
-extern const FaMethodOps fai_method_linear, fai_method_analytic, fai_method_projective;
+extern const FaMethodOps fai_method_linear, fai_method_analytic, fai_method_projective, fai_method_enrich;
 
 FaCode fai_method_new(const FaMethodOps *ops, const FaRig *rig, const FaParams *params, const void *extra, FaMethod **method,
                       FaError *err);
 
 // The processor has AVX2, and the environment (FA_SIMD=ref) does not forbid it.
 bool fai_want_avx2(void);
+
+// Infinite where the bytes differ and the method does not know a distance.
+double fai_method_distance(FaMethod *m, const void *state);
 
 // By position in the table: what a method's open reads.
 double fai_params_at(const FaParams *params, int i);

@@ -14,7 +14,8 @@
 #include "energy/tet.h"
 #include "math/mat3.h"
 #include "math/pose_curve.h"
-#include "method/head_force.h"
+#include "method/felt_head.h"
+#include "method/touching.h"
 #include "solve/inertia.h"
 
 #include <math.h>
@@ -57,10 +58,9 @@ static const FaParamInfo projective_params[] = {
 #undef X
         {0}};
 
-enum { MAX_ROWS = 4096, MAX_COLLIDERS = 8, PASSES = 2, RESET_RAMP = 12, RESET_MORE = 30 };
+enum { MAX_ROWS = 4096, PASSES = 2, RESET_RAMP = 12, RESET_MORE = 30 };
 static const double TOLERANCE = 1e-4;               // of the gradient's fall in a solve
 static const double STILL = 2e-8;                   // m: motions of the whole face below this are not worth a step
-static const float TOUCHES = 0.05f, STICKS = 0.3f;  // of the regions' weights
 
 typedef struct Projective {
     FaMethod m;
@@ -71,12 +71,11 @@ typedef struct Projective {
     FaProjective *solver;
     FaProjectiveOptions options;
     int *zone;
-    FaContact *contact;  // NULL: off
-    int ncollider;
-    bool collider_jaw[MAX_COLLIDERS];  // moves with the jaw
+    FaTouching touching;
+    FaContact *contact;  // = touching.contact; NULL: off
     FaScheme scheme;
     int iterations;
-    double rate, damping, share, gravity, up[3];
+    double rate, damping;
     double floor;  // J
 
     FaArena *arena;  // of everything below
@@ -96,8 +95,8 @@ typedef struct Projective {
     float *skin;                     // skin nodes as output                                 (nskin x 3)
     float *last_weights;             //                                                      (nshape)
     void *bonds;                     // contact's own state, while saving and loading
-    FaPose head;                     // the last input's
-    FaPose felt, felt_last;          // the same, as much of its motion as the flesh feels; a step ago
+    FaFeltHead head;
+    FaPose felt_last;                // head.felt a step ago
     double h_last;                   // s; 0: no step before
 } Projective;
 
@@ -126,74 +125,19 @@ static FaCode choose_zone(Projective *p, const unsigned char *touch, FaError *er
     return fai_touch_zone(&surface, MOST, p->zone, &p->options.nzone, err);
 }
 
-// Teeth, and what the user gave beside skull and jaw; eyeballs where the whole face may touch.
-static int add_colliders(Projective *p, bool eyes, FaCollider *collider) {
-    const FaFace *f = p->face;
-    int n = 0;
-    for (int b = 0; b < f->nbone && n < MAX_COLLIDERS; b++) {
-        const FaBone *bone = &f->bone[b];
-        bool teeth = bone->kind == FA_BONE_TEETH_UPPER || bone->kind == FA_BONE_TEETH_LOWER;
-        if (!teeth && bone->kind != FA_BONE_OTHER && !(eyes && bone->kind == FA_BONE_EYE)) continue;
-        collider[n] = (FaCollider){bone->nvert, bone->ntri, bone->x, bone->tri};
-        p->collider_jaw[n++] = bone->with_jaw;
-    }
-    return n;
-}
-
-// Skin around one node that may touch, mm2: rows are springs of that much skin, so that a finer mesh is not stiffer.
-static double touch_area(const FaFace *f, const unsigned char *touch) {
-    double sum = 0;
-    int n = 0;
-    for (int t = 0; t < f->ntri; t++) {
-        const int *c = f->tri + 3 * (size_t)t;
-        double a[3], b[3], d[3], cross[3];
-        if (!(touch[c[0]] & touch[c[1]] & touch[c[2]] & 1)) continue;
-        fai_v3_load(f->x0, c[0], a);
-        fai_v3_load(f->x0, c[1], b);
-        fai_v3_load(f->x0, c[2], d);
-        fai_v3_sub(b, a, b);
-        fai_v3_sub(d, a, d);
-        fai_v3_cross(b, d, cross);
-        sum += 0.5e6 * fai_v3_norm(cross);
-    }
-    for (int i = 0; i < f->nskin; i++) n += touch[i] & 1;
-    return fmax(sum / FA_MAX(n, 1), 1e-3);
-}
-
 static FaCode open_contact(Projective *p, const FaParams *params, FaError *err) {
-    const FaFace *f = p->face;
-    int what = (int)fai_params_at(params, P_contact);
-    if (what == 2) return FA_OK;
-    unsigned char *touch = FA_NEW(f->nskin, unsigned char);
-    if (!touch) return FA_FAIL_MEMORY(err);
-    int touching = 0;
-    for (int i = 0; i < f->nskin; i++) {
-        bool in = what == 1 || f->region[FA_REGION_MOUTH][i] > TOUCHES;
-        bool sticks = f->region[FA_REGION_LIP_UPPER][i] > STICKS || f->region[FA_REGION_LIP_LOWER][i] > STICKS;
-        touch[i] = (unsigned char)((in ? 1 : 0) | (in && sticks ? 2 : 0));
-        touching += in;
-    }
-    if (!touching) {
-        fai_note(&p->m.notes, "no-mouth", "", "paint the region 'mouth', or give --contact face", "no mouth was found: nothing touches");
-        fa_free(touch);
-        return FA_OK;
-    }
-    FaCollider collider[MAX_COLLIDERS];
-    p->ncollider = fai_params_at(params, P_teeth) != 0 ? add_colliders(p, what == 1, collider) : 0;
     bool sticky = fai_params_at(params, P_sticky) != 0;
-    double area = touch_area(f, touch);
-    FaContactOptions o = {.stiffness = area * fai_params_at(params, P_contact_stiffness),
-                          .friction = fai_params_at(params, P_friction),
-                          .sticky_stiffness = sticky ? area * fai_params_at(params, P_sticky_stiffness) : 0,
-                          .sticky_length = 1e-3 * fai_params_at(params, P_sticky_length),
-                          .sticky_break = 0.1,
-                          .max_rows = MAX_ROWS,
-                          .seed = (uint64_t)fai_params_at(params, P_seed)};
-    FaContactSurface surface = {f->nskin, f->ntri, f->tri, f->x0, touch};
-    FaCode rc = fai_contact_new(&surface, p->ncollider, collider, &o, &p->contact, err);
-    if (rc >= 0) rc = choose_zone(p, touch, err);
-    fa_free(touch);
-    return rc;
+    FaTouchOptions o = {.what = (FaTouch)fai_params_at(params, P_contact),
+                        .teeth = fai_params_at(params, P_teeth) != 0,
+                        .stiffness = fai_params_at(params, P_contact_stiffness),
+                        .friction = fai_params_at(params, P_friction),
+                        .sticky_stiffness = sticky ? fai_params_at(params, P_sticky_stiffness) : 0,
+                        .sticky_length = 1e-3 * fai_params_at(params, P_sticky_length),
+                        .max_rows = MAX_ROWS,
+                        .seed = (uint64_t)fai_params_at(params, P_seed)};
+    FA_TRY(fai_touching_new(p->face, &o, &p->touching, &p->m.notes, err));
+    p->contact = p->touching.contact;
+    return p->contact ? choose_zone(p, p->touching.touch, err) : FA_OK;
 }
 
 static FaCode open_solver(Projective *p, const FaParams *params, FaError *err) {
@@ -253,10 +197,8 @@ static FaCode projective_open(FaMethod *m, const FaParams *params, const void *e
     p->iterations = (int)fai_params_at(params, P_iterations);
     p->rate = fai_params_at(params, P_rate);
     p->damping = fai_params_at(params, P_damping);
-    p->share = fai_params_at(params, P_head);
-    p->gravity = fai_params_at(params, P_gravity);
-    memcpy(p->up, m->rig->axes + 3, sizeof p->up);
-    p->head = p->felt = p->felt_last = fai_pose_identity();
+    p->head = fai_felt_head(m->rig, fai_params_at(params, P_head), fai_params_at(params, P_gravity));
+    p->felt_last = fai_pose_identity();
     FA_TRY(get_face(p, fai_params_text_at(params, P_face), extra, err));
     FA_TRY(open_contact(p, params, err));
     FA_TRY(open_solver(p, params, err));
@@ -272,7 +214,7 @@ static void projective_close(FaMethod *m) {
     fai_projective_free(p->solver);
     fai_tets_free(p->tets);
     fai_flesh_free(p->flesh);
-    fai_contact_free(p->contact);
+    fai_touching_free(&p->touching);
     fa_face_free(p->owned);
     fai_arena_free(p->arena);
     fa_free(p->zone);
@@ -281,12 +223,17 @@ static void projective_close(FaMethod *m) {
 // --- a step -------------------------------------------------------------------------------------------------------
 
 // Goals, anchors and rest shape for p->weights; how fast the goals move to get there in h.
-static void aim(Projective *p, double h) {
+// target (nullable): the surface wanted instead, and how far towards it.
+static void aim(Projective *p, double h, const float *target, double share, FaStats *stats) {
     double begin = fai_seconds();
     size_t n = 4 * (size_t)p->flesh->nnode;
     float rate = (float)(1 / h);
     memcpy(p->goal_velocity, p->goal, n * sizeof(float));
-    fai_flesh_goal(p->flesh, p->weights, p->goal);
+    if (target) {
+        int odd = fai_flesh_goal_at(p->flesh, p->weights, target, share, p->goal);
+        if (stats) stats->clamped += odd;
+    } else
+        fai_flesh_goal(p->flesh, p->weights, p->goal);
     for (size_t i = 0; i < n; i++) p->goal_velocity[i] = (p->goal[i] - p->goal_velocity[i]) * rate;
     fai_flesh_anchors(p->flesh, p->goal, p->anchor);
     p->input.frame = (FaElasticFrame){.anchor = p->anchor, .tet_stride = p->tet_stride};
@@ -332,8 +279,8 @@ static FaCode move(Projective *p, double h, FaStats *stats, FaError *err) {
         skin_of(p, p->u_new, p->skin_to);
         return FA_OK;
     }
-    FaPose jaw = fai_jaw_pose(&p->face->jaw, p->weights), pose[MAX_COLLIDERS];
-    for (int i = 0; i < p->ncollider; i++) pose[i] = p->collider_jaw[i] ? jaw : fai_pose_identity();
+    FaPose pose[FA_TOUCH_COLLIDERS];
+    fai_touching_poses(&p->touching, p->face, p->weights, pose);
     double begin = fai_seconds();
     fai_contact_begin(p->contact, h, p->skin, pose);
     skin_of(p, p->u_new, p->skin_to);
@@ -367,48 +314,18 @@ static void swap(float **a, float **b) {
     *b = t;
 }
 
-// Rotation vector and translation of a motion times `share`.
-static FaPose share_of(const FaPose *move, double share) {
-    FaPose out = fai_pose_identity();
-    double r[3];
-    fai_q_log(move->q, r);
-    fai_v3_scale(share, r, r);
-    fai_q_exp(r, out.q);
-    fai_v3_scale(share, move->p, out.p);
-    return out;
-}
-
-// Where the head goes as the flesh feels it: its motion, or a share of it.
-static FaPose felt_pose(const Projective *p, const FaPose *to) {
-    if (p->share == 1) return *to;
-    if (p->share == 0 || !memcmp(to, &p->head, sizeof *to)) return p->felt;
-    FaPose back = fai_pose_inverse(&p->head), move = fai_pose_mul(&back, to);
-    move = share_of(&move, p->share);
-    return fai_pose_mul(&p->felt, &move);
-}
-
-// R'g - s g0, as much of its change as the flesh feels; none, to the bit, while the head is upright.
-static void felt_gravity(const Projective *p, const FaPose *to, double accel[3]) {
-    double down[3] = {0, -FAI_GRAVITY, 0}, upright[3], g[3];
-    fai_v3_scale(-FAI_GRAVITY, p->up, upright);
-    fai_relative_gravity(to, down, upright, 1, g);
-    bool turned = to->q[0] != 0 || to->q[1] != 0 || to->q[2] != 0;
-    for (int k = 0; k < 3; k++) accel[k] = (1 - p->gravity) * upright[k] + (turned ? p->share * g[k] : 0);
-}
-
 static FaCode advance(Projective *p, double h, const FaPose *to, FaStats *stats, FaError *err) {
-    aim(p, h);
     FaInertia in = {.scheme = p->h_last > 0 ? p->scheme : FA_SCHEME_EULER,
                     .nnode = p->flesh->nnode,
                     .x0 = p->flesh->e.x0,
                     .h = h,
                     .h_before = p->h_last,
-                    .pose = felt_pose(p, to),
-                    .now = {p->felt, p->u, p->w},
-                    .before = {p->felt_last, p->u_last, p->w_last},
+                    .pose = fai_felt_pose(&p->head, to),
+                    .now = {.pose = p->head.felt, .u = p->u, .w = p->w},
+                    .before = {.pose = p->felt_last, .u = p->u_last, .w = p->w_last},
                     .damping = p->damping,
                     .goal_velocity = p->goal_velocity};
-    felt_gravity(p, to, in.accel);
+    fai_felt_gravity(&p->head, to, in.accel);
     p->input.inertia = fai_inertial_prediction(&in, p->y);
     p->input.y = p->y;
     FA_TRY(move(p, h, stats, err));
@@ -423,37 +340,14 @@ static FaCode advance(Projective *p, double h, const FaPose *to, FaStats *stats,
     swap(&p->w_last, &p->w);
     swap(&p->w, &p->w_new);
     swap(&p->skin, &p->skin_to);
-    p->felt_last = p->felt;
-    p->felt = in.pose;
-    p->head = *to;
+    p->felt_last = p->head.felt;
+    p->head.felt = in.pose;
+    p->head.head = *to;
     p->h_last = h;
     return FA_OK;
 }
 
 // --- the method ---------------------------------------------------------------------------------------------------
-
-static bool still(const FaInput *in) {
-    return !in->motion && in->head.q[0] == 0 && in->head.q[1] == 0 && in->head.q[2] == 0 && in->head.q[3] == 0;
-}
-
-// The head at a moment between the last input and this one.
-static FaPose head_at(const Projective *p, const FaInput *in, const FaPose *from, double time, double part) {
-    FaPose pose = p->head;
-    if (in->motion) {
-        FaMotion motion;
-        fai_pose_curve_eval(in->motion, time, &motion);
-        return motion.pose;
-    }
-    if (still(in)) return pose;
-    FaPose to = in->head;
-    bool good = fai_q_normalize(to.q);
-    for (int k = 0; k < 3; k++) good &= (bool)isfinite(to.p[k]);
-    if (!good) return pose;
-    if (part == 1) return to;
-    fai_q_slerp(from->q, to.q, part, pose.q);
-    for (int k = 0; k < 3; k++) pose.p[k] = from->p[k] + part * (to.p[k] - from->p[k]);
-    return pose;
-}
 
 // A weight that is not a number counts as the last one that was.
 static void set_weights(Projective *p, const FaInput *in, double part, FaStats *stats) {
@@ -480,30 +374,29 @@ static FaCode projective_reset(FaMethod *m, const FaInput *in, float *surface, F
     for (int i = 0; i < FA_COUNT(zero); i++) memset(zero[i], 0, n * sizeof(float));
     memcpy(p->skin, p->face->x0, 3 * (size_t)p->face->nskin * sizeof(float));
     if (p->contact) fai_contact_reset(p->contact, p->skin);
-    p->head = fai_pose_identity();
-    p->head = p->felt = p->felt_last = head_at(p, in, &p->head, in->time, 1);
+    fai_felt_reset(&p->head, in);
+    p->felt_last = p->head.felt;
     p->h_last = 0;
     double h = 1 / p->rate, g[3];
-    felt_gravity(p, &p->head, g);
+    fai_felt_gravity(&p->head, &p->head.head, g);
     bool moves = g[0] != 0 || g[1] != 0 || g[2] != 0;
+    moves |= in->target && memcmp(in->target, m->rig->mesh.x, 3 * (size_t)m->rig->mesh.nvert * sizeof(float)) != 0;
     for (int i = 0; i < m->rig->nshape; i++) moves |= isfinite(in->weights[i]) && in->weights[i] != 0;
     for (int i = 1; moves && i <= RESET_RAMP + RESET_MORE; i++) {
         set_weights(p, in, fmin(1, (double)i / RESET_RAMP), NULL);
-        FA_TRY(advance(p, h, &p->head, NULL, err));
+        aim(p, h, in->target, 1.0 / FA_MAX(RESET_RAMP - i + 1, 1), NULL);
+        FA_TRY(advance(p, h, &p->head.head, NULL, err));
         memset(p->w, 0, n * sizeof(float));
         p->h_last = 0;
     }
     set_weights(p, in, 1, NULL);
-    if (!moves) aim(p, h);
+    if (!moves) aim(p, h, NULL, 1, NULL);
     memcpy(p->last_weights, p->weights, (size_t)m->rig->nshape * sizeof(float));
     memcpy(p->u_last, p->u, n * sizeof(float));
     if (in->motion) {
-        FaMotion motion;
         double v[3], omega[3];
-        fai_pose_curve_eval(in->motion, in->time, &motion);
-        fai_v3_scale(p->share, motion.v, v);
-        fai_v3_scale(p->share, motion.omega, omega);
-        fai_inertial_start(&p->head, v, omega, p->flesh->nnode, p->flesh->e.x0, p->w);
+        fai_felt_velocity(&p->head, in, v, omega);
+        fai_inertial_start(&p->head.head, v, omega, p->flesh->nnode, p->flesh->e.x0, p->w);
     }
     output(p, surface);
     return FA_OK;
@@ -514,11 +407,12 @@ static FaCode projective_step(FaMethod *m, const FaInput *in, float *surface, Fa
     p->times.goal = p->times.contact = p->times.solve = p->times.output = 0;
     double span = in->time - m->time;
     int n = (int)fmin(fmax(ceil(span * p->rate - 0.01), 1), 100000);
-    FaPose from = p->head;
+    FaPose from = p->head.head;
     for (int i = 1; i <= n; i++) {
         double part = i == n ? 1 : (double)i / n;
-        FaPose to = head_at(p, in, &from, m->time + part * span, part);
+        FaPose to = fai_felt_at(&p->head, in, &from, m->time + part * span, part);
         set_weights(p, in, part, i == n ? stats : NULL);
+        aim(p, span / n, in->target, 1.0 / (n - i + 1), i == n ? stats : NULL);
         FA_TRY(advance(p, span / n, &to, stats, err));
     }
     memcpy(p->last_weights, p->weights, (size_t)m->rig->nshape * sizeof(float));
@@ -533,14 +427,29 @@ static void projective_state(FaMethod *m, FaStream *s) {
     for (int i = 0; i < FA_COUNT(node); i++) fai_stream(s, node[i], n);
     fai_stream(s, p->skin, 3 * (size_t)p->face->nskin * sizeof(float));
     fai_stream(s, p->last_weights, (size_t)m->rig->nshape * sizeof(float));
-    fai_stream(s, &p->head, sizeof p->head);
-    fai_stream(s, &p->felt, sizeof p->felt);
+    fai_stream(s, &p->head.head, sizeof p->head.head);
+    fai_stream(s, &p->head.felt, sizeof p->head.felt);
     fai_stream(s, &p->felt_last, sizeof p->felt_last);
     fai_stream(s, &p->h_last, sizeof p->h_last);
     if (!p->contact) return;
     if (s->mode != FA_STREAM_LOAD) fai_contact_save(p->contact, p->bonds);
     fai_stream(s, p->bonds, fai_contact_state_size(p->contact));
     if (s->mode == FA_STREAM_LOAD) fai_contact_load(p->contact, p->bonds, NULL);
+}
+
+// Positions, and what velocities make in a step.
+static double projective_distance(const FaMethod *m, const void *state) {
+    const Projective *p = (const Projective *)m;
+    size_t n = 4 * (size_t)p->flesh->nnode;
+    const float *node[] = {p->u, p->u_last, p->w, p->w_last};
+    double worst = 0, scale[] = {1, 1, 1 / p->rate, 1 / p->rate};
+    for (size_t a = 0; a < FA_COUNT(node); a++)
+        for (size_t i = 0; i < n; i++) {
+            float was;
+            memcpy(&was, (const unsigned char *)state + (a * n + i) * sizeof(float), sizeof was);
+            worst = fmax(worst, scale[a] * fabs((double)node[a][i] - (double)was));
+        }
+    return worst;
 }
 
 FaProjectiveProblem fai_projective_problem(const FaMethod *m) {
@@ -559,5 +468,6 @@ const FaMethodOps fai_method_projective = {
     .reset = projective_reset,
     .step = projective_step,
     .state = projective_state,
+    .distance = projective_distance,
     .close = projective_close,
 };

@@ -7,15 +7,20 @@
 #include "math/mat3.h"
 #include "math/pose_curve.h"
 #include "method/method.h"
+#include "method/run.h"
 
 static const size_t STORE_ROOM = (size_t)64 << 20;
 
 struct FaRun {
     FaMethod *method;
     const FaClip *clip; // NULL: one frame of the rig at rest
+    FaClip *own;        // the clip at another rate; NULL: as given
+    const FaClip *moves; // whose head's motion it is: the clip as given
     FaDriver driver;
     FaPose *head;       // world from the mesh's own frame; NULL: still        (nframe)
     FaPoseCurve *curve; // through them; NULL: still
+    FaSequence *target; // surfaces wanted in place of the rig's; NULL: none
+    float *surface;     // of the frame at hand                                (nvert x 3)
     FaSequence *seq;
     float *weights; // of the frame at hand                                (nshape)
     int nframe;
@@ -26,10 +31,21 @@ struct FaRun {
     FaRunStats stats;
 };
 
-static FaCode advance(FaRun *r, int frame, float *x, FaError *err) {
+void fai_run_input(FaRun *r, int frame, FaInput *in) {
     fai_driver_weights(&r->driver, frame, r->weights);
-    FaInput in = {.time = r->clip ? r->clip->time[frame] : 0, .weights = r->weights, .motion = r->curve};
-    if (r->head) in.head = r->head[frame];
+    *in = (FaInput){.time = r->clip ? r->clip->time[frame] : 0, .weights = r->weights, .motion = r->curve};
+    if (r->head) in->head = r->head[frame];
+}
+
+int fai_run_nframe(const FaRun *r) { return r->nframe; }
+
+static FaCode advance(FaRun *r, int frame, float *x, FaError *err) {
+    FaInput in;
+    fai_run_input(r, frame, &in);
+    if (r->target) {
+        FA_TRY(fa_sequence_read(r->target, frame, r->surface, err));
+        in.target = r->surface;
+    }
     FaStats stats = {0};
     if (frame == 0)
         FA_TRY(fa_method_reset(r->method, &in, x, err));
@@ -68,19 +84,28 @@ static FaCode read_frame(void *user, int frame, float *x, FaError *err) {
 
 // Clips that came with the rig move its mesh's own frame; others speak of a head with y up, seen from the front.
 static FaCode head_motion(FaRun *r, FaError *err) {
-    const FaClip *clip = r->clip;
+    const FaClip *clip = r->moves;
     const FaRig *rig = fa_method_rig(r->method);
     if (!clip || !clip->head) return FA_OK;
-    r->head = FA_NEW(clip->nframe, FaPose);
+    r->head = FA_NEW(FA_MAX(clip->nframe, r->nframe), FaPose);
     if (!r->head) return FA_FAIL_MEMORY(err);
     FaPose axes = fai_pose_identity();
     if (clip != rig->clip) fai_q_from_m3(rig->axes, axes.q);
     for (int f = 0; f < clip->nframe; f++) r->head[f] = fai_pose_mul(&clip->head[f], &axes);
-    return fai_pose_curve_new(clip->nframe, clip->time, r->head, FA_ENDS_FREE, &r->curve, err);
+    FA_TRY(fai_pose_curve_new(clip->nframe, clip->time, r->head, FA_ENDS_FREE, &r->curve, err));
+    for (int f = 0; f < r->nframe && r->own; f++) {
+        FaMotion motion;
+        fai_pose_curve_eval(r->curve, r->own->time[f], &motion);
+        r->head[f] = motion.pose;
+    }
+    return FA_OK;
 }
 
-static FaCode set_up(FaRun *r, FaError *err) {
+static FaCode set_up(FaRun *r, double fps, FaError *err) {
     const FaRig *rig = fa_method_rig(r->method);
+    r->moves = r->clip;
+    if (r->clip && fps > 0) FA_TRY(fa_clip_resample(r->clip, fps, &r->own, err));
+    if (r->own) r->clip = r->own;
     r->nframe = r->clip ? r->clip->nframe : 1;
     r->size = fa_method_state_size(r->method);
     size_t slots = FA_MAX(STORE_ROOM / r->size, (size_t)1);
@@ -88,6 +113,14 @@ static FaCode set_up(FaRun *r, FaError *err) {
     r->store = FA_NEW((((size_t)r->nframe - 1) / (size_t)r->stride + 1) * r->size, unsigned char);
     r->weights = FA_NEW(rig->nshape, float);
     if (!r->store || !r->weights) return FA_FAIL_MEMORY(err);
+    if (r->target) {
+        if (fa_sequence_nvert(r->target) != rig->mesh.nvert || fa_sequence_nframe(r->target) != r->nframe)
+            return FA_FAIL(err, FA_E_ARG, NULL, "give surfaces of this rig, one per frame of the clip",
+                           "the surfaces are %d frames of %d vertices, the clip and the rig %d of %d",
+                           fa_sequence_nframe(r->target), fa_sequence_nvert(r->target), r->nframe, rig->mesh.nvert);
+        r->surface = FA_NEW(3 * (size_t)rig->mesh.nvert, float);
+        if (!r->surface) return FA_FAIL_MEMORY(err);
+    }
     FA_TRY(fai_driver_open(rig, r->clip, &r->driver, err));
     FA_TRY(head_motion(r, err));
     FA_TRY(fa_sequence_custom(rig->mesh.nvert, r->nframe, r->clip ? r->clip->fps : 0, read_frame, r, &r->seq, err));
@@ -99,14 +132,15 @@ static FaCode set_up(FaRun *r, FaError *err) {
     return FA_OK;
 }
 
-FaCode fa_run_new(FaMethod *method, const FaClip *clip, FaRun **run, FaError *err) {
+static FaCode new_run(FaMethod *method, const FaClip *clip, FaSequence *target, double fps, FaRun **run, FaError *err) {
     *run = NULL;
     FaRun *r = FA_NEW(1, FaRun);
     if (!r) return FA_FAIL_MEMORY(err);
     r->method = method;
     r->clip = clip ? clip : fa_method_rig(method)->clip;
+    r->target = target;
     r->at = -1;
-    FaCode rc = set_up(r, err);
+    FaCode rc = set_up(r, fps, err);
     if (rc < 0)
         fa_run_free(r);
     else
@@ -114,13 +148,28 @@ FaCode fa_run_new(FaMethod *method, const FaClip *clip, FaRun **run, FaError *er
     return rc;
 }
 
+FaCode fa_run_new(FaMethod *method, const FaClip *clip, FaRun **run, FaError *err) {
+    return fa_run_new_target(method, clip, NULL, run, err);
+}
+
+FaCode fa_run_new_target(FaMethod *method, const FaClip *clip, FaSequence *target, FaRun **run, FaError *err) {
+    return new_run(method, clip, target, 0, run, err);
+}
+
+FaCode fa_run_new_fps(FaMethod *method, const FaClip *clip, double fps, FaRun **run, FaError *err) {
+    return new_run(method, clip, NULL, fps, run, err);
+}
+
+
 void fa_run_free(FaRun *r) {
     if (!r) return;
     fa_sequence_close(r->seq);
     fai_pose_curve_free(r->curve);
     fai_driver_close(&r->driver);
+    fa_clip_free(r->own);
     fa_free(r->head);
     fa_free(r->weights);
+    fa_free(r->surface);
     fa_free(r->store);
     fa_free(r);
 }

@@ -1,0 +1,326 @@
+// Based on: thesis 001 sections 3.2, 4.2, 5.1, 5.2; constants of blendforces-notes. Symbols: Phi -> phi, q -> q, x - x0 -> d.
+//
+// In displacements, with g(d) the gradient of edges and bending at d, the projections' right-hand side is K d - g(d), K their
+// share of A; so that q = d + A^-1 (M (y - d) / h^2 - Ks A_v d - g(d)): no product with K, and exactly d where d is at rest.
+#include "method/control_forces.h"
+
+#include "base/task.h"
+#include "energy/bend.h"
+#include "energy/edge.h"
+#include "math/chol.h"
+#include "math/mat3.h"
+#include "mesh/laplacian.h"
+#include "mesh/mesh.h"
+#include "method/equilibrium.h"
+
+#include <math.h>
+
+enum { TILE = 512 };               // nodes of a chunk
+static const double RIM = 36;      // the cut edge is held so much more firmly
+static const float QUIET = 2e-8f;  // m: a tile of Phi_j below this is left out
+
+struct FaForces {
+    int n, nshape, npoint, ntile;
+    FaElastic e;
+    FaEdges *edges;
+    FaBends *bends;
+    FaChol *chol;
+    FaSpreadPoint *point;   //                                                    (npoint)
+    float *phi;             // by shapes                                          (nshape x n x 3)
+    unsigned char *live;    // tiles of phi that matter                           (nshape x ntile)
+    double *columns;        // S Phi                                              (nshape x npoint x 3)
+    float *inertia;         // M / h^2                                            (n)
+    double *force;          // Ks A_v of B, N/m                                   (n)
+    float *spring;          // of the skull                                       (n)
+    float *d, *before, *y, *q, *g;  //                                            (n x 4)
+    float *now;             // the result of the last apply                       (n x 4)
+    FaArena *arena;
+};
+
+// --- the body -----------------------------------------------------------------------------------------------------
+
+static FaCode add_edges(FaElastic *e, const FaTopology *topo, const double *area, double ke, FaError *err) {
+    size_t n = (size_t)topo->nedge;
+    e->edge = (int(*)[2])FA_PUSH(e->arena, 2 * n, int);
+    e->edge_weight = FA_PUSH(e->arena, n, double);
+    e->edge_weight2 = FA_PUSH(e->arena, n, double);
+    if (!e->edge || !e->edge_weight || !e->edge_weight2) return FA_FAIL_MEMORY(err);
+    for (size_t i = 0; i < n; i++) {
+        int a = topo->edge[i][0], b = topo->edge[i][1];
+        double d[3];
+        fai_v3_sub(e->x0 + 3 * (size_t)a, e->x0 + 3 * (size_t)b, d);
+        double length2 = fai_v3_dot(d, d), around = (area[a] + area[b]) / 6;  // an edge's share: six meet in a vertex
+        if (!(length2 > 1e-14) || !(around > 0)) continue;
+        e->edge[e->nedge][0] = a;
+        e->edge[e->nedge][1] = b;
+        e->edge_weight[e->nedge++] = ke * around / length2;
+    }
+    e->biphasic = 0.1;
+    return FA_OK;
+}
+
+static FaCode add_bending(FaElastic *e, const FaFace *f, const FaCsr *l, const double *area, double kb, FaError *err) {
+    size_t n = (size_t)l->nrow, entries = (size_t)l->start[l->nrow];
+    e->bend_start = FA_PUSH(e->arena, n + 1, int);
+    e->bend_node = FA_PUSH(e->arena, entries, int);
+    e->bend_coef = FA_PUSH(e->arena, entries, double);
+    e->bend_weight = FA_PUSH(e->arena, n, double);
+    if (!e->bend_start || !e->bend_node || !e->bend_coef || !e->bend_weight) return FA_FAIL_MEMORY(err);
+    int at = 0;
+    for (int i = 0; i < l->nrow; i++) {
+        if (!(area[i] > 0) || l->start[i + 1] - l->start[i] < 4 || f->rim[i]) continue;  // no curvature without a ring around it
+        e->bend_weight[e->nbend] = kb * area[i];
+        e->bend_start[e->nbend++] = at;
+        for (int own = 1; own >= 0; own--)  // the node itself first
+            for (int k = l->start[i]; k < l->start[i + 1]; k++)
+                if ((l->col[k] == i) == (own == 1)) {
+                    e->bend_node[at] = l->col[k];
+                    e->bend_coef[at++] = l->val[k] / area[i];
+                }
+    }
+    e->bend_start[e->nbend] = at;
+    return FA_OK;
+}
+
+static FaCode add_nodes(FaElastic *e, const FaFace *f, const double *area, double rho, double ks, FaError *err) {
+    size_t n = (size_t)f->nskin;
+    double mean = 0;
+    e->nnode = e->nanchor = f->nskin;
+    e->x0 = FA_PUSH(e->arena, 3 * n, double);
+    e->mass = FA_PUSH(e->arena, n, double);
+    e->anchor_node = FA_PUSH(e->arena, n, int);
+    e->anchor_weight = FA_PUSH(e->arena, n, double);
+    if (!e->x0 || !e->mass || !e->anchor_node || !e->anchor_weight) return FA_FAIL_MEMORY(err);
+    for (size_t i = 0; i < 3 * n; i++) e->x0[i] = (double)f->x0[i];
+    for (size_t i = 0; i < n; i++) mean += area[i] / (double)n;
+    for (size_t i = 0; i < n; i++) {
+        double a = fmax(area[i], 1e-3 * mean);  // a node without area still has a place
+        e->mass[i] = rho * a;
+        e->anchor_node[i] = (int)i;
+        e->anchor_weight[i] = ks * a * (f->rim[i] ? RIM : 1);
+    }
+    return FA_OK;
+}
+
+FaCode fai_force_body(const FaFace *f, const FaForceOptions *o, FaElastic *e, FaError *err) {
+    double rho = o->density > 0 ? o->density : 5, hz = o->frequency > 0 ? o->frequency : 10;
+    double ks = rho * (2 * M_PI * hz) * (2 * M_PI * hz), le = o->edge > 0 ? o->edge : 0.004, lb = o->bend > 0 ? o->bend : 0.004;
+    FaMesh mesh = {.nvert = f->nskin, .ntri = f->ntri, .x = f->x0, .tri = f->tri};
+    FaTopology topo = {0};
+    FaCsr l = {0};
+    double *area = FA_NEW(f->nskin, double);
+    *e = (FaElastic){.arena = fai_arena_new(0)};
+    FaCode rc = area && e->arena ? fai_topology_build(&mesh, &topo, err) : FA_FAIL_MEMORY(err);
+    if (rc >= 0) rc = fai_laplacian_build(&mesh, NULL, &l, area, NULL, err);
+    if (rc >= 0) rc = add_nodes(e, f, area, rho, ks, err);
+    if (rc >= 0) rc = add_edges(e, &topo, area, ks * le * le, err);
+    if (rc >= 0) rc = add_bending(e, f, &l, area, ks * lb * lb * lb * lb, err);
+    if (rc >= 0) rc = fai_elastic_check(e, err);
+    fai_csr_free(&l);
+    fai_topology_free(&topo);
+    fa_free(area);
+    if (rc < 0) {
+        fai_arena_free(e->arena);
+        *e = (FaElastic){0};
+    }
+    return rc;
+}
+
+// --- Phi ----------------------------------------------------------------------------------------------------------
+
+// A shape as force at the nodes: Ks A_v b_j (n x 4).
+static void force_of(const FaForces *f, const FaFace *face, const FaRig *basis, int j, double *b) {
+    memset(b, 0, 4 * (size_t)f->n * sizeof *b);
+    const FaShape *s = &basis->shape[j];
+    for (int e = s->first; e < s->first + s->count; e++) {
+        int node = face->node_of_vertex[basis->row[e]];
+        if (node < 0 || face->skin_vertex[node] != basis->row[e]) continue;  // of copies at a seam the one that stands for them
+        for (size_t k = 0; k < 3; k++)
+            b[4 * (size_t)node + k] = f->force[node] * (double)basis->delta[3 * (size_t)e + k];
+    }
+}
+
+static FaCode solve_phi(FaForces *f, const FaFace *face, const FaRig *basis, const FaCsr *a, FaError *err) {
+    FaChol *chol = NULL;
+    FaArena *arena = fai_arena_new(0);
+    double *b = arena ? FA_PUSH(arena, 4 * (size_t)f->n, double) : NULL;
+    FaCode rc = b ? fai_chol_analyze(a, NULL, &chol, err) : FA_FAIL_MEMORY(err);
+    if (rc >= 0) rc = fai_chol_factor(chol, a, err);
+    for (int j = 0; rc >= 0 && j < f->nshape; j++) {
+        force_of(f, face, basis, j, b);
+        fai_chol_solve_d(chol, b, b);
+        float *phi = f->phi + 3 * (size_t)f->n * (size_t)j;
+        for (int i = 0; i < f->n; i++)
+            for (size_t k = 0; k < 3; k++) {
+                float v = (float)b[4 * (size_t)i + k];
+                phi[3 * (size_t)i + k] = v;
+                if (fabsf(v) > QUIET) f->live[(size_t)j * (size_t)f->ntile + (size_t)(i / TILE)] = 1;
+            }
+        for (int p = 0; p < f->npoint; p++)
+            for (int c = 0; c < 3 && f->point[p].node[0] >= 0; c++)
+                for (size_t k = 0; k < 3; k++)
+                    f->columns[3 * ((size_t)j * (size_t)f->npoint + (size_t)p) + k] +=
+                        (double)f->point[p].bary[c] * b[4 * (size_t)f->point[p].node[c] + k];
+    }
+    fai_chol_free(chol);
+    fai_arena_free(arena);
+    return rc;
+}
+
+static FaCode fill(FaForces *f, const FaFace *face, const FaRig *basis, const FaSpreadPoint *point, const FaForceOptions *o,
+                   FaError *err) {
+    size_t n = (size_t)f->n, s = (size_t)f->nshape;
+    double inertia = o->fps * o->fps;
+    f->point = FA_PUSH(f->arena, f->npoint, FaSpreadPoint);
+    f->phi = FA_PUSH(f->arena, 3 * n * s, float);
+    f->live = FA_PUSH(f->arena, s * (size_t)f->ntile, unsigned char);
+    f->columns = FA_PUSH(f->arena, 3 * s * (size_t)f->npoint, double);
+    f->inertia = FA_PUSH(f->arena, n, float);
+    f->spring = FA_PUSH(f->arena, n, float);
+    float **quad[] = {&f->d, &f->before, &f->y, &f->q, &f->g, &f->now};
+    bool ok = f->point && f->phi && f->live && f->columns && f->inertia && f->spring;
+    for (int i = 0; i < FA_COUNT(quad); i++) ok &= (*quad[i] = FA_PUSH(f->arena, 4 * n, float)) != NULL;
+    if (!ok) return FA_FAIL_MEMORY(err);
+    memcpy(f->point, point, (size_t)f->npoint * sizeof *point);
+    FA_TRY(fai_force_body(face, o, &f->e, err));
+    if (!(f->force = FA_PUSH(f->arena, n, double))) return FA_FAIL_MEMORY(err);
+    memcpy(f->force, f->e.anchor_weight, n * sizeof *f->force);  // B stays that of the usual stiffness
+    FA_TRY(fai_equilibrium_apply(face, &f->e, err));
+    for (size_t i = 0; i < n; i++) {
+        f->inertia[i] = (float)(inertia * f->e.mass[i]);
+        f->spring[i] = (float)f->e.anchor_weight[i];
+    }
+    FA_TRY(fai_edges_new(&f->e, &f->edges, err));
+    FA_TRY(fai_bends_new(&f->e, &f->bends, err));
+    FaCsr a = {0};
+    FaCode rc = fai_elastic_matrix(&f->e, inertia, &a, err);
+    if (rc >= 0) rc = solve_phi(f, face, basis, &a, err);
+    if (rc >= 0) rc = fai_chol_analyze(&a, &(FaCholOptions){.single = true}, &f->chol, err);
+    if (rc >= 0) rc = fai_chol_factor(f->chol, &a, err);
+    fai_csr_free(&a);
+    return rc;
+}
+
+FaCode fai_forces_new(const FaFace *face, const FaRig *basis, int npoint, const FaSpreadPoint *point, const FaForceOptions *options,
+                      FaForces **forces, FaError *err) {
+    *forces = NULL;
+    FaForces *f = FA_NEW(1, FaForces);
+    if (!f) return FA_FAIL_MEMORY(err);
+    f->n = face->nskin;
+    f->nshape = basis->nshape;
+    f->npoint = npoint;
+    f->ntile = (f->n + TILE - 1) / TILE;
+    f->arena = fai_arena_new(0);
+    FaCode rc = f->arena ? fill(f, face, basis, point, options, err) : FA_FAIL_MEMORY(err);
+    if (rc < 0)
+        fai_forces_free(f);
+    else
+        *forces = f;
+    return rc;
+}
+
+void fai_forces_free(FaForces *f) {
+    if (!f) return;
+    fai_stretch_free(f->edges);
+    fai_stretch_free(f->bends);
+    fai_chol_free(f->chol);
+    fai_arena_free(f->e.arena);
+    fai_arena_free(f->arena);
+    fa_free(f);
+}
+
+void fai_forces_reset(FaForces *f) {
+    size_t size = 4 * (size_t)f->n * sizeof *f->d;
+    memset(f->d, 0, size);
+    memset(f->before, 0, size);
+    memset(f->now, 0, size);
+}
+
+// --- frames -------------------------------------------------------------------------------------------------------
+
+typedef struct Right {
+    FaForces *f;
+    const float *at;
+} Right;
+
+static void right_side(void *ctx, int begin, int end, int chunk) {
+    const Right *r = ctx;
+    FaForces *f = r->f;
+    (void)chunk;
+    for (int i = begin; i < end; i++) {
+        float *g = f->g + 4 * (size_t)i, m = f->inertia[i], w = f->spring[i];
+        const float *y = f->y + 4 * (size_t)i, *d = r->at + 4 * (size_t)i;
+        for (int k = 0; k < 3; k++) g[k] = m * (y[k] - d[k]) - w * d[k] - g[k];
+        g[3] = 0;
+    }
+}
+
+static void add_quads(void *ctx, int begin, int end, int chunk) {
+    const Right *r = ctx;
+    (void)chunk;
+    for (size_t i = 4 * (size_t)begin; i < 4 * (size_t)end; i++) r->f->q[i] += r->at[i];
+}
+
+static void free_motion(FaForces *f, const float *at) {
+    memset(f->g, 0, 4 * (size_t)f->n * sizeof *f->g);
+    fai_stretch_eval(f->edges, NULL, at, true);
+    fai_stretch_gather(f->edges, f->g);
+    fai_stretch_eval(f->bends, NULL, at, true);
+    fai_stretch_gather(f->bends, f->g);
+    Right r = {f, at};
+    fai_parallel(f->n, TILE, right_side, &r);
+    fai_chol_solve_f(f->chol, f->g, f->q);
+    fai_parallel(f->n, TILE, add_quads, &r);
+}
+
+void fai_forces_begin(FaForces *f, double keep, double stretch, bool at_prediction) {
+    float k = (float)(keep * stretch);
+    for (size_t i = 0; i < 4 * (size_t)f->n; i++) f->y[i] = f->d[i] + k * (f->d[i] - f->before[i]);
+    free_motion(f, at_prediction ? f->y : f->d);
+}
+
+void fai_forces_relinearise(FaForces *f) { free_motion(f, f->now); }
+
+typedef struct Apply {
+    FaForces *f;
+    const double *u;
+} Apply;
+
+static void apply_tile(void *ctx, int begin, int end, int chunk) {
+    const Apply *a = ctx;
+    FaForces *f = a->f;
+    float sum[3 * TILE] = {0};
+    int m = 3 * (end - begin);
+    for (int j = 0; j < f->nshape; j++) {
+        float u = (float)a->u[j];
+        if (u == 0 || !f->live[(size_t)j * (size_t)f->ntile + (size_t)chunk]) continue;
+        const float *phi = f->phi + 3 * ((size_t)f->n * (size_t)j + (size_t)begin);
+        for (int i = 0; i < m; i++) sum[i] += u * phi[i];
+    }
+    for (int i = begin; i < end; i++) {
+        for (int k = 0; k < 3; k++) f->now[4 * (size_t)i + (size_t)k] = f->q[4 * (size_t)i + (size_t)k] + sum[3 * (i - begin) + k];
+        f->now[4 * (size_t)i + 3] = 0;
+    }
+}
+
+void fai_forces_apply(FaForces *f, const double *u) { fai_parallel(f->n, TILE, apply_tile, &(Apply){f, u}); }
+
+void fai_forces_end(FaForces *f) {
+    float *old = f->before;
+    f->before = f->d;
+    f->d = old;
+    memcpy(f->d, f->now, 4 * (size_t)f->n * sizeof *f->d);
+}
+
+const double *fai_forces_columns(const FaForces *f) { return f->columns; }
+const float *fai_forces_now(const FaForces *f) { return f->now; }
+const float *fai_forces_phi(const FaForces *f, int shape) { return f->phi + 3 * (size_t)f->n * (size_t)shape; }
+const float *fai_forces_free_motion(const FaForces *f) { return f->q; }
+
+void fai_forces_points(const FaForces *f, double *q) {
+    memset(q, 0, 3 * (size_t)f->npoint * sizeof *q);
+    for (int p = 0; p < f->npoint; p++)
+        for (int c = 0; c < 3 && f->point[p].node[0] >= 0; c++)
+            for (size_t k = 0; k < 3; k++)
+                q[3 * (size_t)p + k] += (double)f->point[p].bary[c] * (double)f->q[4 * (size_t)f->point[p].node[c] + k];
+}

@@ -1,0 +1,35 @@
+// Contact of a face: what of it may touch, what it may touch beside itself, and how stiff that is.
+#ifndef FAI_TOUCHING_H
+#define FAI_TOUCHING_H
+
+#include "contact/contact.h"
+#include "face/face.h"
+
+enum { FA_TOUCH_COLLIDERS = 8 };
+
+typedef enum FaTouch { FA_TOUCH_MOUTH, FA_TOUCH_FACE, FA_TOUCH_OFF } FaTouch;  // what may touch
+
+typedef struct FaTouchOptions {
+    FaTouch what;
+    bool teeth;               // and other bones given beside skull and jaw; eyeballs where the whole face may touch
+    double stiffness;         // N/m/mm2
+    double friction;
+    double sticky_stiffness;  // N/m/mm2; 0: nothing sticks
+    double sticky_length;     // m
+    int max_rows;
+    uint64_t seed;
+} FaTouchOptions;
+
+typedef struct FaTouching {
+    FaContact *contact;       // NULL: off, or no mouth was found (noted)
+    int ncollider;
+    bool with_jaw[FA_TOUCH_COLLIDERS];
+    unsigned char *touch;     // bits as FaContactSurface has them                       (nskin)
+} FaTouching;
+
+FaCode fai_touching_new(const FaFace *face, const FaTouchOptions *o, FaTouching *t, FaNotes *notes, FaError *err);
+void fai_touching_free(FaTouching *t);
+// Where the colliders are for these weights.
+void fai_touching_poses(const FaTouching *t, const FaFace *face, const float *weights, FaPose pose[FA_TOUCH_COLLIDERS]);
+
+#endif
