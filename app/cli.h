@@ -44,7 +44,7 @@ typedef struct Command {
     int (*run)(int argc, const char **argv);
 } Command;
 
-extern const Command cmd_info, cmd_build, cmd_convert, cmd_compare, cmd_bench, cmd_blend, cmd_demo, cmd_drive, cmd_head, cmd_render;
+extern const Command cmd_info, cmd_build, cmd_convert, cmd_compare, cmd_bench, cmd_blend, cmd_demo, cmd_drive, cmd_enrich, cmd_head, cmd_markers, cmd_render;
 
 extern FaParams *cli_params;  // of the verb's method, as given; owned by the framework
 

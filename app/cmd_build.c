@@ -7,10 +7,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int layers;
+static int layers, simulate_vertices;
 static double thickness, lip_thickness, margin, density;
 static const char *bones, *paint, *pictures, *picture;
-static bool no_bones, whole;
+static const char *materials, *materials_preview;
+static bool no_bones, whole, volumes;
+static bool equilibrium;
+static double least_stiffness;
 
 static const Option options[] = {
     {"layers", 0, OPT_INT, &layers, "N", 1, 16, "prism layers through the thickness (1)"},
@@ -22,10 +25,18 @@ static const Option options[] = {
     {"no-bones", 0, OPT_FLAG, &no_bones, NULL, 0, 0, "ignore the bones, teeth and eyes in the rig's own file"},
     {"whole", 0, OPT_FLAG, &whole, NULL, 0, 0, "simulate all of the skin, not only what the shapes move"},
     {"margin", 0, OPT_NUM, &margin, "MM", 0.001, 10000, "around what the shapes move (25)"},
+    {"simulate-vertices", 0, OPT_INT, &simulate_vertices, "N", 100, 1000000,
+     "simulate so many vertices of the skin, the others follow (all; 5000 suits dense rigs)"},
     {"density", 0, OPT_NUM, &density, "KG/M3", 1, 100000, "of flesh (1100)"},
     {"paint", 0, OPT_TEXT, &paint, "FILE", 0, 0, "JSON that overrides thickness, attachment and regions per vertex"},
+    {"materials", 0, OPT_TEXT, &materials, "FILE|auto", 0, 0,
+     "stiffness per shape: painted in JSON, or by how much each shape compresses the skin"},
+    {"materials-preview", 0, OPT_TEXT, &materials_preview, "OUT.png", 0, 0, "draw it (auto, if none is given)"},
+    {"volumes", 0, OPT_FLAG, &volumes, NULL, 0, 0, "the flesh of every shape, for fascia enrich; a stopped run goes on"},
     {"pictures", 0, OPT_TEXT, &pictures, "DIR", 0, 0, "cut.png, thickness.png, regions.png, attachment.png"},
     {"picture", 0, OPT_TEXT, &picture, "OUT.png", 0, 0, "only the cut-away"},
+    {"equilibrium", 0, OPT_FLAG, &equilibrium, NULL, 0, 0, "also a stiffness of the skin under which full shapes rest (minutes)"},
+    {"floor", 0, OPT_NUM, &least_stiffness, "F", 0.01, 1, "with --equilibrium: least stiffness of edges and bending (0.15)"},
     LOAD_OPTIONS,
     {0}};
 
@@ -48,6 +59,10 @@ static int split_bones(char **text, const char ***list) {
 }
 
 static FaCode draw_pictures(const FaFace *face, const FaRig *rig, FaError *err) {
+    if (materials_preview) {
+        FaCode rc = fa_face_picture(face, rig, FA_FACE_MATERIALS, 480, materials_preview, err);
+        if (rc < 0) return rc;
+    }
     if (picture) {
         FaCode rc = fa_face_picture(face, rig, FA_FACE_CUT, 0, picture, err);
         if (rc < 0) return rc;
@@ -90,6 +105,37 @@ static FaCode report(const FaFace *face, double seconds, FaError *err) {
     return FA_OK;
 }
 
+// --volumes: finished shapes are kept in OUT.face.part until the face is saved.
+static FaCode make_volumes(FaFace *face, const FaRig *rig, char *partial, size_t size, FaError *err) {
+    FaVolumesReport r;
+    if (common.output && (size_t)snprintf(partial, size, "%s.part", common.output) >= size) partial[0] = 0;
+    const FaVolumeOptions how = {.partial = partial[0] && !common.dry_run ? partial : NULL, .progress = cli_progress};
+    FaCode rc = fa_face_volumes(face, rig, &how, &r, err);
+    cli_progress_end();
+    if (rc < 0) return rc;
+    cli_say("volumes of %d shapes in %.1f s%s: least stretch %.2f%s%s, %d tets unfolded, %d stay inverted", r.nshape, r.seconds,
+            r.resumed ? " (resumed)" : "", r.least, r.worst ? " in " : "", r.worst ? r.worst : "", r.unfolded, r.inverted);
+    cli_say("mixed shapes: least %.2f, %.3f %% of tets under 0.2, %.3f %% inverted", r.mixed_least, 100 * r.mixed_clamped,
+            100 * r.mixed_inverted);
+    return FA_OK;
+}
+
+static FaCode balance(FaFace *face, const FaRig *rig, FaError *err) {
+    FaEquilibriumReport r;
+    const FaEquilibriumOptions how = {.floor = least_stiffness, .progress = cli_progress};
+    FaCode rc = fa_face_equilibrium(face, rig, &how, &r, err);
+    cli_progress_end();
+    if (rc < 0) return rc;
+    cli_say("equilibrium of %d shapes, %d weights at %d nodes: %d iterations in %.1f s, distances in %.1f s", r.nshape, r.nterm, r.nnode,
+            r.iterations, r.seconds, r.seconds_distances);
+    cli_say("full shapes rest %.4f mm away, before %.4f mm; %.4f mm by softening alone", r.after_mm, r.before_mm, r.softened_mm);
+    for (int i = 0; i < r.nshape && common.verbose; i++)
+        cli_say("  %-24s moves %6.2f mm; away %.4f -> %.4f mm, force left %.2f -> %.2f", r.shape[i].name, r.shape[i].size_mm,
+                r.shape[i].before_mm, r.shape[i].after_mm, r.shape[i].force_before, r.shape[i].force_after);
+    fa_equilibrium_report_free(&r);
+    return FA_OK;
+}
+
 static int run(int argc, const char **argv) {
     (void)argc;
     FaError err = {0};
@@ -109,13 +155,20 @@ static int run(int argc, const char **argv) {
                                .nbone = n,
                                .no_bones = no_bones,
                                .whole = whole,
+                               .simulate_vertices = simulate_vertices,
                                .margin = 1e-3 * margin};
     FaRigOptions load = load_rig_options();
     double t0 = cli_seconds(), seconds = 0;
     FaCode rc = fa_rig_load(argv[0], &load, &rig, &err);
     if (rc >= 0) rc = fa_face_build(rig, &how, &face, &err);
+    if (rc >= 0 && (materials || materials_preview))
+        rc = fa_face_materials(face, rig, !materials || !strcmp(materials, "auto") ? NULL : materials, &err);
+    char partial[1024] = "";
+    if (rc >= 0 && volumes) rc = make_volumes(face, rig, partial, sizeof partial, &err);
+    if (rc >= 0 && equilibrium) rc = balance(face, rig, &err);
     seconds = cli_seconds() - t0;
     if (rc >= 0 && !common.dry_run) rc = fa_face_save(face, common.output, &err);
+    if (rc >= 0 && partial[0] && !common.dry_run) remove(partial);
     if (rc >= 0 && !common.dry_run) rc = draw_pictures(face, rig, &err);
     if (rc >= 0) rc = report(face, seconds, &err);
     if (rc < 0)
@@ -139,6 +192,8 @@ const Command cmd_build = {
         "  fascia build rig.fbx -o rig.face --bone skull.obj,jaw.obj   bones from other files\n"
         "  fascia build rig.glb -o rig.face --layers 2 --thickness 8   two layers, 8 mm everywhere\n"
         "  fascia build squid.glb -o squid.face --paint squid.json     what is held and what hangs free, by hand\n"
+        "  fascia build dense.glb -o dense.face --simulate-vertices 5000 --materials auto --materials-preview m.png\n"
+        "  fascia build head.glb -o head.face --volumes --materials auto   for fascia enrich\n"
         "  fascia build head.glb --dry-run --json                      the quality report alone\n",
     .notes = "The face holds the layer of flesh below the skin (tets), masses, what skull and jaw hold, the jaw's "
              "motion as the\n"

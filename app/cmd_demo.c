@@ -1,6 +1,8 @@
 // fascia demo: everything on one head and one clip, with files to open at the end.
 #include "cli.h"
+#include "fascia/drive.h"
 #include "fascia/head.h"
+#include "fascia/projective.h"
 #include "fascia/render.h"
 
 #include <errno.h>
@@ -23,8 +25,12 @@ typedef struct Demo {
     FaClip *clip;
     FaMethod *method, *flesh;
     FaRun *run;
-    FaSequence *linear, *truth, *pressed;
-    FaCompare compare, lag, flesh_lag;
+    FaFace *face;
+    FaMarkerMap *map;
+    FaMarkerTake *take;
+    FaDrive *drive;
+    FaSequence *linear, *truth, *pressed, *driven;
+    FaCompare compare, lag, flesh_lag, dots, own;  // own: of the shapes alone, by their clip's weights, from the truth
     char path[4096];
 } Demo;
 
@@ -107,7 +113,8 @@ static FaCode play_projective(Demo *d, FaError *err) {
     FaBakeReport report = {0};
     FaRun *run = NULL;
     FaSinkOptions opt = {.rig = d->rig, .clip = d->clip, .fps = d->clip->fps, .generator = "fascia " FA_VERSION_TEXT " demo", .progress = cli_progress};
-    FaCode rc = fa_method_open("projective", d->rig, NULL, &d->flesh, err);
+    FaCode rc = fa_face_build(d->rig, NULL, &d->face, err);
+    if (rc >= 0) rc = fa_projective_open(d->rig, d->face, NULL, &d->flesh, err);
     if (rc >= 0) rc = fa_run_new(d->flesh, d->clip, &run, err);
     if (rc >= 0) rc = fa_sequence_save(fa_run_sequence(run), in_dir(d, "projective.pc2"), &opt, NULL, err);
     cli_progress_end();
@@ -124,6 +131,28 @@ static FaCode play_projective(Demo *d, FaError *err) {
     cli_progress_end();
     if (rc >= 0) cli_say("  %-14s baked, %d morph targets; triangles that cross: %d with linear blending, %d with flesh", "projective.glb", report.targets,
                          d->flesh_lag.intersections_a, d->flesh_lag.intersections_b);
+    return rc;
+}
+
+// What real skin does, seen through 80 dots only, and put together again: the truth is not the solver's.
+static FaCode drive_by_dots(Demo *d, FaError *err) {
+    enum { DOTS = 80 };
+    FaDriveOptions how = {.kind = FA_DRIVE_BF, .head_frame = true, .progress = cli_progress};
+    FaSinkOptions opt = {.rig = d->rig, .clip = d->clip, .fps = d->clip->fps, .generator = "fascia " FA_VERSION_TEXT " demo", .progress = cli_progress};
+    FaCode rc = fa_markers_choose(d->rig, DOTS, &d->map, err);
+    if (rc >= 0) rc = fa_markers_sample(d->truth, d->map, d->clip->fps, &d->take, err);
+    if (rc >= 0) rc = fa_markers_save(d->take, in_dir(d, "dots.csv"), err);
+    if (rc >= 0) cli_say("  %-14s %d dots on the truth, as a camera system would see them", "dots.csv", DOTS);
+    if (rc >= 0) rc = fa_drive_open(d->rig, d->face, d->take, d->map, &how, &d->drive, err);
+    cli_progress_end();
+    if (rc >= 0) rc = fa_sequence_save(fa_drive_sequence(d->drive), in_dir(d, "driven.pc2"), &opt, NULL, err);
+    cli_progress_end();
+    if (rc >= 0) rc = fa_sequence_open(in_dir(d, "driven.pc2"), NULL, &d->driven, err);
+    if (rc >= 0) rc = fa_compare(d->truth, d->driven, &(FaCompareOptions){.rig = d->rig}, &d->dots, err);
+    if (rc >= 0) rc = fa_compare(d->truth, d->linear, &(FaCompareOptions){.rig = d->rig}, &d->own, err);
+    if (rc >= 0)
+        cli_say("  %-14s the face from those dots: %.3f mm from the truth on average (its shapes and weights alone: %.3f mm)", "driven.pc2", d->dots.mean_mm,
+                d->own.mean_mm);
     return rc;
 }
 
@@ -149,13 +178,20 @@ static FaCode write_page(Demo *d, FaError *err) {
     FaPageNumbers truth[] = {{max_mm, d->compare.frame_max_mm}, {mean_mm, d->compare.frame_mean_mm}};
     FaPageNumbers flesh[] = {{max_mm, d->flesh_lag.frame_max_mm}, {mean_mm, d->flesh_lag.frame_mean_mm}};
     FaPageNumbers lag[] = {{max_mm, d->lag.frame_max_mm}, {mean_mm, d->lag.frame_mean_mm}};
-    FaPageTrack tracks[] = {{.name = "linear", .note = "blendshapes as they are", .seq = d->linear, .clip = d->clip},
+    static const char dense[] = "distance to the truth, mean mm";
+    FaPageNumbers dots[] = {{dense, d->dots.frame_mean_mm}};
+    char note[96];
+    snprintf(note, sizeof note, "from 80 dots of the truth: %.3f mm off on average", d->dots.mean_mm);
+    FaPageNumbers own[] = {{dense, d->own.frame_mean_mm}};
+    FaPageTrack tracks[] = {{.name = "linear", .note = "blendshapes as they are", .seq = d->linear, .clip = d->clip, .numbers = own, .nnumbers = 1},
                             {.name = "analytic", .note = "inertia, damping", .seq = fa_run_sequence(d->run), .clip = d->clip, .numbers = lag, .nnumbers = 2},
                             {.name = "projective", .note = "volume, inertia, contact, sticky lips", .seq = d->pressed, .clip = d->clip, .numbers = flesh, .nnumbers = 2},
+                            {.name = "blendforces, 80 dots", .note = note, .seq = d->driven, .clip = fa_drive_clip(d->drive), .numbers = dots, .nnumbers = 1,
+                             .markers = fa_drive_markers(d->drive), .map = d->map},
                             {.name = "truth", .note = "nonlinear", .seq = d->truth, .clip = d->clip, .numbers = truth, .nnumbers = 2}};
-    FaPageOptions opt = {.title = "fascia: one head, one clip", .facts = "fascia demo\nLinear blendshapes, the analytic method, flesh by projective dynamics, and what real skin does.",
+    FaPageOptions opt = {.title = "fascia: one head, one clip", .facts = "fascia demo\nLinear blendshapes, the analytic method, flesh by projective dynamics, what real skin does, and that again from 80 dots.",
                          .progress = cli_progress};
-    FaCode rc = fa_page_save(in_dir(d, "demo.html"), d->rig, tracks, 4, &opt, err);
+    FaCode rc = fa_page_save(in_dir(d, "demo.html"), d->rig, tracks, 5, &opt, err);
     cli_progress_end();
     if (rc >= 0) cli_say("  %-14s open this one: play, compare, heat map, sliders", "demo.html");
     return rc;
@@ -172,15 +208,23 @@ static int run(int argc, const char **argv) {
     if (rc >= 0) rc = bake(&d, &err);
     if (rc >= 0) rc = play_analytic(&d, &err);
     if (rc >= 0) rc = play_projective(&d, &err);
+    if (rc >= 0) rc = drive_by_dots(&d, &err);
     if (rc >= 0) rc = draw(&d, &err);
     if (rc >= 0) rc = write_page(&d, &err);
     int code = rc < 0 ? cli_fail(&err) : EXIT_OK;
     fa_compare_free(&d.compare);
     fa_compare_free(&d.lag);
     fa_compare_free(&d.flesh_lag);
+    fa_compare_free(&d.dots);
+    fa_compare_free(&d.own);
+    fa_sequence_close(d.driven);
+    fa_drive_free(d.drive);
+    fa_markers_free(d.take);
+    fa_marker_map_free(d.map);
     fa_run_free(d.run);
     fa_method_close(d.method);
     fa_method_close(d.flesh);
+    fa_face_free(d.face);
     fa_sequence_close(d.pressed);
     fa_sequence_close(d.linear);
     fa_sequence_close(d.truth);

@@ -14,8 +14,14 @@ typedef struct LoadOptions {
 extern LoadOptions load_options;
 
 #define LOAD_OPTIONS                                                                                                   \
-    {"mesh", 0, OPT_TEXT, &load_options.mesh, "NAME", 0, 0, "the mesh to take, by name or number (the one with most shapes)"},    \
     {"map", 0, OPT_TEXT, &load_options.map, "names.json", 0, 0, "your shape names: {\"theirName\": \"jawOpen\", ...}"},           \
+    LOAD_OPTIONS_BUT_MAP
+// Where --map is a map of markers.
+#define LOAD_OPTIONS_NAMES                                                                                             \
+    {"names", 0, OPT_TEXT, &load_options.map, "names.json", 0, 0, "your shape names: {\"theirName\": \"jawOpen\", ...}"},         \
+    LOAD_OPTIONS_BUT_MAP
+#define LOAD_OPTIONS_BUT_MAP                                                                                           \
+    {"mesh", 0, OPT_TEXT, &load_options.mesh, "NAME", 0, 0, "the mesh to take, by name or number (the one with most shapes)"},    \
     {"up", 0, OPT_CHOICE, &load_options.up, "auto|y|z", 0, 0, "which axis points up"},                                  \
     {"any-size", 0, OPT_FLAG, &load_options.any_size, NULL, 0, 0, "accept what is not the size of a head"},             \
     {"head-units", 0, OPT_CHOICE, &load_options.head_units, "auto|norm180|rad|deg", 0, 0, "Live Link head angles"},     \

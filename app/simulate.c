@@ -1,6 +1,8 @@
 // The walk that every simulating verb makes: rig, clip, method, frames, file, report.
 #include "simulate.h"
 
+#include "dots.h"
+
 #include "fascia/page.h"
 #include "fascia/render.h"
 
@@ -77,8 +79,8 @@ typedef struct ClipJob {
     FaMethod *method;
     FaRun *run;
     FaSequence *frames;   // of the run, or as recorded
-    FaSequence *recorded, *linear, *world;
-    char record[4096];    // path of the recording, "" if none
+    Recording recorded;
+    FaSequence *linear, *world;
     FaCompare compare;
     char *json; // of the parameters
     char generator[1024];
@@ -87,8 +89,7 @@ typedef struct ClipJob {
 static void job_free(ClipJob *j) {
     fa_compare_free(&j->compare);
     fa_sequence_close(j->world);
-    fa_sequence_close(j->recorded);
-    if (j->record[0]) remove(j->record);
+    recording_free(&j->recorded);
     fa_sequence_close(j->linear);
     fa_run_free(j->run);
     fa_method_close(j->method);
@@ -126,19 +127,30 @@ static FaCode load(ClipJob *j, int *first, int *last, int *usage, FaError *err) 
 }
 
 // Comparing, baking and pages read frames several times.
-static FaCode record(ClipJob *j, FaError *err) {
+FaCode recording_make(FaSequence *frames, const FaRig *rig, const FaClip *clip, Recording *rec, FaError *err) {
+    static int made;
     const char *out = common.output ? common.output : "", *slash = strrchr(out, '/'), *tmp = getenv("TMPDIR");
     char dir[4000];
     if (common.output) snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - out + 1) : 2, slash ? out : "./");
     else snprintf(dir, sizeof dir, "%s/", tmp && *tmp ? tmp : "/tmp");
-    snprintf(j->record, sizeof j->record, "%s.fascia-%ld.pc2", dir, (long)getpid());
-    double fps = fa_sequence_fps(j->frames);
-    FaSinkOptions opt = {.rig = j->rig, .clip = j->clip, .fps = fps > 0 ? fps : 30, .generator = j->generator, .progress = cli_progress};
-    FaCode rc = fa_sequence_save(j->frames, j->record, &opt, NULL, err);
+    snprintf(rec->path, sizeof rec->path, "%s.fascia-%ld-%d.pc2", dir, (long)getpid(), made++);
+    double fps = fa_sequence_fps(frames);
+    FaSinkOptions opt = {.rig = rig, .clip = clip, .fps = fps > 0 ? fps : 30, .progress = cli_progress};
+    FaCode rc = fa_sequence_save(frames, rec->path, &opt, NULL, err);
     cli_progress_end();
-    FaSequence *read = NULL;
-    if (rc >= 0) rc = fa_sequence_open(j->record, NULL, &read, err);
-    if (rc >= 0) j->frames = j->recorded = read;
+    if (rc >= 0) rc = fa_sequence_open(rec->path, NULL, &rec->seq, err);
+    return rc;
+}
+
+void recording_free(Recording *rec) {
+    fa_sequence_close(rec->seq);
+    if (rec->path[0]) remove(rec->path);
+    *rec = (Recording){0};
+}
+
+static FaCode record(ClipJob *j, FaError *err) {
+    FaCode rc = recording_make(j->frames, j->rig, j->clip, &j->recorded, err);
+    if (rc >= 0) j->frames = j->recorded.seq;
     return rc;
 }
 
@@ -182,20 +194,6 @@ static FaCode write_out(ClipJob *j, int first, int last, FaBakeReport *bake, FaE
     return rc;
 }
 
-static void print_notes(const FaNotes *notes) {
-    printf("[");
-    for (int i = 0; i < notes->count; i++) {
-        printf("%s{\"code\":", i ? "," : "");
-        cli_json_string(notes->note[i].code);
-        printf(",\"text\":");
-        cli_json_string(notes->note[i].text);
-        printf(",\"where\":");
-        cli_json_string(notes->note[i].where);
-        printf("}");
-    }
-    printf("]");
-}
-
 static void report(const ClipJob *j, int frames, double seconds, const FaBakeReport *bake) {
     FaRunStats stats = fa_run_stats(j->run);
     double ms = stats.frames ? 1e3 * stats.seconds / stats.frames : 0;
@@ -211,7 +209,8 @@ static void report(const ClipJob *j, int frames, double seconds, const FaBakeRep
            frames, seconds, ms, j->compare.max_mm, j->compare.mean_mm, out_options.check ? j->compare.intersections_b : -1,
            stats.clamped);
     printf("\"warnings\":");
-    print_notes(fa_method_notes(j->method));
+    const FaNotes *notes = fa_method_notes(j->method);
+    print_notes(&notes, 1);
     printf(",\"parameters\":%s,\"output\":", j->json);
     if (common.output && !common.dry_run)
         cli_json_string(common.output);

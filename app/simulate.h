@@ -33,6 +33,14 @@ typedef struct OutFrames {
     const char *generator;
     bool sheet;              // a picture shows all frames, not one
 } OutFrames;
+// Frames that cost time, made once: in a file beside the output that recording_free removes.
+typedef struct Recording {
+    char path[4096];   // "" if none
+    FaSequence *seq;   // reads it
+} Recording;
+FaCode recording_make(FaSequence *frames, const FaRig *rig, const FaClip *clip, Recording *rec, FaError *err);
+void recording_free(Recording *rec);
+
 FaCode out_save(const OutFrames *frames, const char *path, FaBakeReport *bake, FaError *err);
 
 // clip_path is nullable: the rig's own animation. params are made for the method.

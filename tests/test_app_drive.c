@@ -1,7 +1,9 @@
 // fascia build and fascia drive as a user meets them: a face once, a clip with flesh, parameters as options, refusals.
 #include "test.h"
 
+#include "base/json.h"
 #include "fascia/head.h"
+#include "fascia/markers.h"
 
 #define PROGRAM FASCIA_BINARY_DIR "/fascia"
 
@@ -86,7 +88,160 @@ static void refusals(void **state) {
     SAID("--sticky-stiffness");
 }
 
+// --- dots ---------------------------------------------------------------------------------------------------------
+
+// What the program printed is one JSON object; a number in it, by path ("control", "after_mm").
+static double number(const char *outer, const char *name) {
+    FaError err = {0};
+    FaJsonDoc *doc;
+    bool bom;
+    const char *begin = strchr(output, '{');
+    assert_non_null(begin);
+    CHECK_OK(fai_json_parse(begin, strlen(begin), &doc, &bom, &err), &err);
+    const FaJson *at = outer ? fai_json_get(doc->root, outer) : doc->root;
+    const FaJson *v = at ? fai_json_get(at, name) : NULL;
+    if (!v) print_error("%s.%s is not in %s\n", outer ? outer : "", name, output);
+    assert_non_null(v);
+    double value = v->number;
+    fai_json_free(doc);
+    return value;
+}
+
+// A take of the rig's own clip, in the format of the name.
+static const char *dots(const char *name) {
+    const char *path = test_path(name);
+    assert_int_equal(RUN("markers", rig, "-o", path, "--frames", "0-40", "--json"), 0);
+    assert_true(number(NULL, "frames") == 41 && number("markers", "mapped") == 80);
+    return path;
+}
+
+// The same dots in three formats, three ways to solve: near the clip that they came from.
+static void clip_to_dots_and_back(void **state) {
+    (void)state;
+    static const char *const format[] = {"dots.csv", "dots.trc", "dots.c3d"}, *const method[] = {"bf", "sbs", "auto"};
+    FaError err = {0};
+    FaRig *loaded;
+    FaSequence *own, *a;
+    FaCompare c;
+    CHECK_OK(fa_rig_load(rig, NULL, &loaded, &err), &err);
+    CHECK_OK(fa_sequence_of_clip(loaded, NULL, &own, &err), &err);
+    for (int i = 0; i < 3; i++) {
+        char take[4096], out[4096];
+        snprintf(take, sizeof take, "%s", dots(format[i]));
+        snprintf(out, sizeof out, "%s", test_path("dots.pc2"));
+        assert_int_equal(RUN("drive", rig, take, "--method", method[i], "--flesh", i == 2 ? "contact" : "off", "-o", out, "--json"), 0);
+        assert_true(number(NULL, "frames") == 41 && number("markers", "mapped") == 80 && number("control", "lost") == 0);
+        assert_true(number("control", "after_mm") < 0.2 && number("control", "inside_mm") > 0.1);
+        CHECK_OK(fa_sequence_open(out, NULL, &a, &err), &err);
+        CHECK_OK(fa_compare(own, a, NULL, &c, &err), &err);
+        print_message("%s by %s: mean %.3f mm, max %.2f mm\n", format[i], method[i], c.mean_mm, c.max_mm);
+        assert_true(c.frames == 41 && c.mean_mm < 0.1 && c.max_mm < 4);
+        fa_compare_free(&c);
+        fa_sequence_close(a);
+    }
+    fa_sequence_close(own);
+    fa_rig_free(loaded);
+}
+
+static void into_a_glb_with_a_page(void **state) {
+    (void)state;
+    char take[4096], glb[4096], page[4096];
+    snprintf(take, sizeof take, "%s", dots("page.csv"));
+    snprintf(glb, sizeof glb, "%s", test_path("dots.glb"));
+    snprintf(page, sizeof page, "%s", test_path("dots.html"));
+    // its own clip is a truth of the same vertices
+    assert_int_equal(RUN("drive", rig, take, "--flesh", "off", "-o", glb, "--report", page, "--truth", rig, "--json"), 0);
+    SAID("\"tracks\":[{");
+    SAID("\"lip_upper\":");
+    assert_true(number("bake", "max_mm") <= 0.05);
+    assert_int_equal(RUN("info", glb, "--json"), 0);
+    assert_true(number(NULL, "frames") == 41);
+    FILE *file = fopen(page, "rb");
+    assert_non_null(file);
+    char begin[64] = "";
+    assert_true(fread(begin, 1, 63, file) == 63);
+    fclose(file);
+    assert_non_null(strstr(begin, "<!"));
+    char **left = test_list(test_dir(), ".pc2");
+    for (int n = 0; left[n]; n++) assert_null(strstr(left[n], ".fascia-"));
+    test_list_free(left);
+}
+
+// Where the dots of a take sit, and the take driven by that map; another face's animation and take.
+static void maps_and_other_faces(void **state) {
+    (void)state;
+    char take[4096], map[4096], other[4096], out[4096];
+    snprintf(take, sizeof take, "%s", dots("map.csv"));
+    snprintf(map, sizeof map, "%s", test_path("map.json"));
+    snprintf(other, sizeof other, "%s", test_path("other.glb"));
+    snprintf(out, sizeof out, "%s", test_path("map.pc2"));
+    assert_int_equal(RUN("markers", rig, take, "-o", map), 0);
+    SAID("80 of 80 markers");
+    assert_int_equal(RUN("drive", rig, take, "--map", map, "--method", "sbs", "-o", out, "--json"), 0);
+    assert_int_equal(RUN("head", "--level", "1", "--seed", "5", "--clip", "press", "-o", other, "-q"), 0);
+    assert_int_equal(RUN("drive", rig, other, "--from", other, "--method", "sbs", "--frames", "0-40", "-o", out, "--json"), 0);
+    SAID("through the source rig");
+    assert_true(number("retarget", "used") > 70 && number("retarget", "shape_mm") > 0.5);
+    CHECK_NEAR(number("retarget", "after_mm") / number("retarget", "before_mm"), number("retarget", "scale"), 0.15);
+    assert_int_equal(RUN("drive", rig, take, "--retarget", "--method", "sbs", "-o", out, "--json"), 0);
+    SAID("by vertex names");
+    assert_int_equal(RUN("drive", rig, take, "--from", other, "-o", out), 2);
+    assert_int_equal(RUN("drive", rig, "--retarget", "-o", out), 2);
+    assert_int_equal(RUN("markers", rig, other, "-o", test_path("other.csv"), "--json"), 0);
+    assert_true(number("markers", "mapped") > 70 && number("markers", "worst_mm") < 10);
+}
+
+static void write_text(const char *path, const char *text) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+// A result that exists stays as it was when the next run fails.
+static void bad_dots(void **state) {
+    (void)state;
+    char take[4096], bad[4096], out[4096], trust[4096];
+    snprintf(take, sizeof take, "%s", dots("bad.csv"));
+    snprintf(bad, sizeof bad, "%s", test_path("worse.csv"));
+    snprintf(out, sizeof out, "%s", test_path("kept_as_is.pc2"));
+    snprintf(trust, sizeof trust, "%s", test_path("trust.txt"));
+    write_text(out, "as it was");
+    write_text(bad, "time,v1.x,v1.y,v1.z\n0,,,\n0.1,,,\n");
+    assert_int_equal(RUN("drive", rig, bad, "-o", out), 3);
+    write_text(bad, "time,v1.x,v1.y,v1.z\n0,0,0,zero\n");
+    assert_int_equal(RUN("drive", rig, bad, "-o", out), 3);
+    SAID("line 2");
+    write_text(bad, "time,v999999.x,v999999.y,v999999.z\n0,0,0.1,0\n0.1,0,0.1,0\n");
+    assert_int_equal(RUN("drive", rig, bad, "-o", out), 3);
+    SAID("v999999");
+    write_text(bad, "{\"v1\": 99999999}");
+    assert_int_equal(RUN("drive", rig, take, "--map", bad, "-o", out), 3);
+    write_text(bad, "{\"v1\": 1");
+    assert_int_equal(RUN("drive", rig, take, "--map", bad, "-o", out), 3);
+    assert_int_equal(RUN("drive", rig, test_path("none.c3d"), "-o", out), 5);
+    write_text(trust, "nobody,1\n");
+    assert_int_equal(RUN("drive", rig, take, "--trust", trust, "--method", "sbs", "-o", out), 3);
+    SAID("line 1");
+    assert_int_equal(RUN("drive", rig, take, "--literal", "--method", "sbs", "-o", out), 2);
+    assert_int_equal(RUN("drive", rig, take, "--method", "magic", "-o", out), 2);
+    assert_int_equal(RUN("drive", rig, take, "--method", "sbs", "--truth", test_path("none.pc2"), "--dry-run", "-o", out), 5);
+    assert_int_equal(RUN("drive", rig, take, "--method", "sbs", "--frames", "90-95", "-o", out), 2);
+    assert_int_equal(RUN("markers", rig, "-o", test_path("x.glb")), 2);
+    assert_int_equal(RUN("markers", rig, "-o", test_path("x.csv"), "--count", "100000"), 2);
+    FILE *file = fopen(out, "rb");
+    char text[32] = "";
+    assert_non_null(file);
+    assert_true(fread(text, 1, 31, file) == 9);
+    fclose(file);
+    assert_string_equal(text, "as it was");
+    assert_int_equal(RUN("drive", rig, take, "--method", "sbs", "-o", out, "--dry-run", "--json"), 0);
+    SAID("\"output\":null");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(face_then_clip), cmocka_unit_test(refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(face_then_clip),         cmocka_unit_test(refusals),
+                                       cmocka_unit_test(clip_to_dots_and_back),  cmocka_unit_test(into_a_glb_with_a_page),
+                                       cmocka_unit_test(maps_and_other_faces),   cmocka_unit_test(bad_dots)};
     return cmocka_run_group_tests(tests, make_head, NULL);
 }

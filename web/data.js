@@ -5,7 +5,7 @@
 // Every track is the same mesh: positions = base + shapes * weights + its own extra targets * their weights. That is how
 // a glTF engine evaluates morph targets, in the same order and precision.
 
-const TYPES = { f64: Float64Array, f32: Float32Array, u32: Uint32Array, i32: Int32Array, u8: Uint8Array };
+const TYPES = { f64: Float64Array, f32: Float32Array, u32: Uint32Array, i32: Int32Array, u16: Uint16Array, u8: Uint8Array };
 
 async function inflate(base64) {
   const text = atob(base64);
@@ -98,6 +98,15 @@ export function normals(tri, weld, x, out) {
       const r = weld[v];
       if (r !== v) for (let k = 0; k < 3; k++) out[3 * v + k] = out[3 * r + k];
     }
+}
+
+// A track's dots: places (frames x dots x 3, m) out of the differences that are stored.
+export function dotPlaces(dots) {
+  const { lo, step, move, seen, names } = dots, n = names.length, x = new Float32Array(move.length).fill(NaN);
+  for (let i = 0; i < n; i++)
+    for (let f = i, last = [0, 0, 0]; f < seen.length; f += n)
+      for (let k = 0; k < 3 && seen[f]; k++) x[3 * f + k] = lo[k] + step * (last[k] = (last[k] + move[3 * f + k]) & 65535);
+  return x;
 }
 
 // Frame of a track at a time in seconds.

@@ -1,11 +1,12 @@
 // The viewer: one mesh, several tracks, side by side or overlaid; play, scrub, sliders, heat map, wireframe, chart.
 import {
-  AmbientLight, BufferAttribute, BufferGeometry, Color, DirectionalLight, DoubleSide, HemisphereLight, LineBasicMaterial, LineSegments,
-  Mesh, MeshStandardMaterial, PerspectiveCamera, Quaternion, Scene, Vector3, WebGLRenderer,
+  AmbientLight, BufferAttribute, BufferGeometry, Color, DirectionalLight, DoubleSide, HemisphereLight, IcosahedronGeometry,
+  InstancedMesh, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshStandardMaterial, PerspectiveCamera, Quaternion, Scene,
+  SRGBColorSpace, Vector3, WebGLRenderer,
 } from 'three';
 import { OrbitControls } from 'three/examples/jsm/controls/OrbitControls.js';
 import { chartFrame, drawChart } from './chart.js';
-import { evaluate, evaluatePart, frameAt, load, normals } from './data.js';
+import { dotPlaces, evaluate, evaluatePart, frameAt, load, normals } from './data.js';
 
 const $ = (id) => document.getElementById(id);
 const COLORS = ['#e8a07c', '#7cb8e8', '#9fd18b', '#e8d37c', '#c79be8', '#8be0d0'];
@@ -30,7 +31,20 @@ function makeView(track, index) {
   scene.add(key, rim);
 
   const solids = [data, ...data.parts].map((part) => makeSolid(scene, part));
-  return { track, scene, solids, x: solids[0].x, wire: solids[0].wire, on: true, hue: COLORS[index % COLORS.length] };
+  const dots = track.dots && makeDots(scene, track.dots);
+  return { track, scene, solids, dots, x: solids[0].x, wire: solids[0].wire, on: true, hue: COLORS[index % COLORS.length] };
+}
+
+// Markers as small balls, each joined to the surface point it belongs to where that is known.
+function makeDots(scene, dots) {
+  const n = dots.names.length;
+  const balls = new InstancedMesh(new IcosahedronGeometry(1, 2), new MeshBasicMaterial(), n);
+  const ends = new BufferAttribute(new Float32Array(6 * n), 3), g = new BufferGeometry();
+  g.setAttribute('position', ends);
+  const lines = new LineSegments(g, new LineBasicMaterial({ color: 0xfff0c8 }));
+  balls.frustumCulled = lines.frustumCulled = false;
+  scene.add(balls, lines);
+  return { ...dots, balls, ends, lines, x: dotPlaces(dots), now: new Float32Array(3 * n) };
 }
 
 // One mesh with its buffers and its wireframe.
@@ -77,7 +91,7 @@ function frameScene() {
 // The rigid motion of the head relative to its first frame, about which the camera stays.
 function pose(view, frame) {
   const h = view.track.head;
-  for (const m of view.solids.flatMap((s) => [s.mesh, s.wire])) {
+  for (const m of [...view.solids.flatMap((s) => [s.mesh, s.wire]), ...(view.dots ? [view.dots.balls, view.dots.lines] : [])]) {
     m.position.set(0, 0, 0);
     m.quaternion.identity();
     if (!h || !$('moving').checked) continue;
@@ -116,6 +130,28 @@ function paint(view, reference) {
   }
 }
 
+// The dots of a frame; with a map their colour and their lines tell how far the surface is off.
+const place = new Matrix4(), tint = new Color();
+function showDots(view) {
+  const d = view.dots, on = $('dots').checked, size = 0.0085 * radius;
+  d.balls.visible = on;
+  d.lines.visible = on && !!d.vert;
+  for (let i = 0; i < d.names.length; i++) {
+    const at = d.now.subarray(3 * i, 3 * i + 3), to = [0, 0, 0];
+    at.set(d.x.subarray(3 * (view.frame * d.names.length + i), 3 * (view.frame * d.names.length + i) + 3));
+    const seen = at.every(Number.isFinite), mapped = d.vert && d.bary[3 * i] + d.bary[3 * i + 1] + d.bary[3 * i + 2] > 0;
+    for (let k = 0; mapped && k < 9; k++) to[k % 3] += d.bary[3 * i + Math.floor(k / 3)] * view.x[3 * d.vert[3 * i + Math.floor(k / 3)] + (k % 3)];
+    place.makeScale(size, size, size).setPosition(...(seen ? at : [0, 0, 0]));
+    if (!seen) place.makeScale(0, 0, 0);
+    d.balls.setMatrixAt(i, place);
+    if (seen && mapped) tint.setRGB(...ramp(Math.hypot(at[0] - to[0], at[1] - to[1], at[2] - to[2]) / (heatMax() / 1000)), SRGBColorSpace);
+    else tint.set(0x40c8e8);
+    d.balls.setColorAt(i, tint);
+    d.ends.array.set(seen && mapped ? [...at, ...to] : [0, 0, 0, 0, 0, 0], 6 * i);
+  }
+  d.balls.instanceMatrix.needsUpdate = d.balls.instanceColor.needsUpdate = d.ends.needsUpdate = true;
+}
+
 function update() {
   for (const view of views) {
     const frame = frameAt(view.track, time);
@@ -128,6 +164,7 @@ function update() {
       s.wire.visible = $('wire').checked;
     }
     pose(view, frame);
+    if (view.dots) showDots(view);
   }
   const reference = views[+$('reference').value];
   for (const view of views) paint(view, reference);
@@ -193,7 +230,7 @@ function showChart() {
 }
 
 function showLegend() {
-  $('legend').hidden = !$('heat').checked;
+  $('legend').hidden = !$('heat').checked && !($('dots').checked && views.some((v) => v.dots?.vert));
   const stops = Array.from({ length: 9 }, (_, i) => `rgb(${ramp(i / 8).map((c) => Math.round(255 * c)).join(' ')})`);
   $('legend').innerHTML = `distance<i style="background:linear-gradient(90deg,${stops.join(',')})"></i><b><span>0</span><span>${heatMax().toPrecision(2)} mm</span></b>`;
   $('heat-max-out').textContent = `${heatMax().toPrecision(2)} mm`;
@@ -215,6 +252,7 @@ function buildPanel() {
     $('reference').append(new Option(view.track.name, i));
   });
   $('tracks-box').hidden = views.length < 2;
+  $('dots-box').hidden = !views.some((v) => v.dots);
   const numbers = [...new Set(views.flatMap((v) => Object.keys(v.track.numbers || {})))];
   for (const n of numbers) $('chart-what').append(new Option(n));
   $('chart-box').hidden = !numbers.length;
@@ -257,7 +295,7 @@ function buildPanel() {
     if (e.buttons) (time = views[0].track.times[chartFrame($('chart'), e, views[0].track.times.length)]), (dirty = true);
   };
   $('fold').onclick = () => $('fold').setAttribute('aria-expanded', String(!document.body.classList.toggle('folded')));
-  for (const id of ['wire', 'moving', 'heat', 'reference', 'heat-max', 'layout', 'chart-what'])
+  for (const id of ['wire', 'moving', 'dots', 'heat', 'reference', 'heat-max', 'layout', 'chart-what'])
     $(id).addEventListener('input', () => (showLegend(), (dirty = true)));
   window.addEventListener('keydown', (e) => {
     if (e.target.matches('input, select, button')) return;
@@ -288,6 +326,7 @@ async function main() {
     seek: (t) => ((time = t), (playing = false), update()),
     frame: () => views[0].frame,
     drawn: (i) => Array.from(views[i].solids[0].position.array),
+    dots: (i) => (views[i].dots?.balls.visible ? { names: views[i].dots.names, x: Array.from(views[i].dots.now) } : null),
   };
   requestAnimationFrame(tick);
 }

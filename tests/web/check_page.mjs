@@ -1,10 +1,10 @@
 // The page in a browser: loads without a console error, plays, the sliders move vertices, and the vertices drawn are the
-// ones we computed. usage: node check_page.mjs PAGE.html TRACK FRAMES.pc2 TOLERANCE_MM [PICTURE.png]
+// ones we computed. usage: node check_page.mjs PAGE.html TRACK FRAMES.pc2 TOLERANCE_MM [PICTURE.png [MARKERS.csv]]
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { browse, distance, readPc2 } from './browser.mjs';
 
-const [pagePath, track, pc2Path, tolerance, picture] = process.argv.slice(2);
+const [pagePath, track, pc2Path, tolerance, picture, markersPath] = process.argv.slice(2);
 const truth = readPc2(readFileSync(pc2Path));
 
 await browse(async (page) => {
@@ -31,6 +31,33 @@ await browse(async (page) => {
     worst = Math.max(worst, 1000 * distance(drawn, truth.at(f)));
   }
   if (!(worst <= +tolerance)) throw new Error(`drawn vertices are off by ${worst} mm`);
+
+  // the dots are where the markers are, missing ones are not there, and they can be turned off
+  if (markersPath) {
+    const rows = readFileSync(markersPath, 'utf8').trim().split('\n').map((l) => l.split(','));
+    let most = 0, missing = 0;
+    for (const f of [0, 1, Math.floor(rows.length / 2), rows.length - 2]) {
+      const dots = await page.evaluate(([i, frame]) => {
+        window.fascia.seek(window.fascia.data.tracks[i].times[frame]);
+        return window.fascia.dots(i);
+      }, [index, f]);
+      dots.names.forEach((name, d) => {
+        const at = rows[0].indexOf(`${name}.x`), cells = rows[f + 1].slice(at, at + 3);
+        if (cells[0] === '') {
+          if (Number.isFinite(dots.x[3 * d])) throw new Error(`${name} is drawn at frame ${f}, where it was not seen`);
+          missing++;
+        } else most = Math.max(most, 1000 * Math.hypot(...cells.map((c, k) => +c - dots.x[3 * d + k])));
+      });
+    }
+    if (!(most < 0.02) || !missing) throw new Error(`dots are off by ${most} mm, ${missing} missing`);
+    if (picture) await page.screenshot({ path: picture.replace('.png', '_dots.png') });
+    await page.click('#dots');
+    await page.waitForFunction((i) => !window.fascia.dots(i), index, { timeout: 20000 });
+    await page.click('#dots');
+    console.log(`dots: within ${most.toFixed(4)} mm, ${missing} missing samples left out`);
+  }
+  const control = await page.evaluate(() => !document.querySelector('#dots-box').hidden === window.fascia.data.tracks.some((t) => t.dots));
+  if (!control) throw new Error('the control of the dots is there without dots, or not there with them');
 
   // play moves time; the sliders move vertices
   await page.click('#play');

@@ -1,0 +1,261 @@
+// fascia enrich: secondary motion of flesh on an artist's animation, by simulation of the volume below the skin.
+#include "dots.h"
+#include "simulate.h"
+
+#include "fascia/enrich.h"
+#include "fascia/take.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *head_path, *keep_path;
+static bool loop;
+static double preroll, out_fps;
+
+static const Option options[] = {
+    {"head-motion", 0, OPT_TEXT, &head_path, "FILE", 0, 0, "the head's motion from a BVH or another clip"},
+    {"out-fps", 0, OPT_NUM, &out_fps, "N", 1, 1000, "frames per second of the result (the clip's)"},
+    {"preroll", 0, OPT_NUM, &preroll, "S", 0, 60, "seconds to hold the first frame before it begins (0)"},
+    {"loop", 0, OPT_FLAG, &loop, NULL, 0, 0, "the clip is a loop: the motion at its end is that before its start"},
+    {"keep", 0, OPT_TEXT, &keep_path, "FILE", 0, 0, "keep the simulated take: after an edit only what changed is made again"},
+    OUT_OPTIONS,
+    LOAD_OPTIONS,
+    {0}};
+
+typedef struct Job {
+    FaRig *rig;
+    FaFace *face;
+    FaClip *loaded, *moved, *extended, *out_clip;
+    const FaClip *clip;      // what is simulated
+    int first;               // frame of it that is the result's first
+    FaMethod *method;
+    FaTake *take;
+    FaTakeReport made;
+    FaSequence *frames, *linear, *world;
+    FaCompare compare;
+    FaBakeReport bake;
+    char *json;
+    char generator[1024], path[4096];
+} Job;
+
+// --- the face: once per rig, beside the output ------------------------------------------------------------------
+
+static void face_path(const char *rig_path, char *path, size_t size) {
+    const char *out = common.output ? common.output : "", *slash = strrchr(out, '/'), *base = strrchr(rig_path, '/');
+    base = base ? base + 1 : rig_path;
+    const char *dot = strrchr(base, '.');
+    snprintf(path, size, "%.*s%.*s.enrich.face", slash ? (int)(slash - out + 1) : 0, out, dot ? (int)(dot - base) : (int)strlen(base), base);
+}
+
+static FaCode make_face(Job *j, const char *path, FaError *err) {
+    char partial[4200];
+    snprintf(partial, sizeof partial, "%s.part", path);
+    FaFaceOptions o = {.layers = 2, .simulate_vertices = 3500};
+    FaVolumeOptions volumes = {.partial = partial, .progress = cli_progress};
+    FaVolumesReport report;
+    cli_say("the flesh of every shape, once per rig, kept in %s", path);
+    FaCode rc = fa_face_build(j->rig, &o, &j->face, err);
+    if (rc >= 0) rc = fa_face_materials(j->face, j->rig, NULL, err);
+    if (rc >= 0) rc = fa_face_volumes(j->face, j->rig, &volumes, &report, err);
+    cli_progress_end();
+    if (rc >= 0) rc = fa_face_save(j->face, path, err);
+    if (rc >= 0) remove(partial);
+    if (rc >= 0) cli_say("  %d shapes in %.0f s%s", report.nshape, report.seconds, report.inverted ? "; some tets stay inverted: see fascia info" : "");
+    return rc;
+}
+
+static FaCode get_face(Job *j, const char *rig_path, FaError *err) {
+    const char *given = fa_params_text(cli_params, "face");
+    if (given[0]) {
+        FaCode rc = fa_face_load(given, &j->face, err);
+        if (rc >= 0 && !fa_face_has_volumes(j->face)) cli_say("note: %s has no volumes of the shapes; make it with fascia build --volumes", given);
+        return rc;
+    }
+    char path[4096];
+    FaError none = {0};
+    face_path(rig_path, path, sizeof path);
+    if (fa_face_load(path, &j->face, &none) >= 0 && fa_face_fits(j->face, j->rig, &none) >= 0 && fa_face_has_volumes(j->face)) {
+        cli_say("using %s", path);
+        return FA_OK;
+    }
+    fa_face_free(j->face);
+    j->face = NULL;
+    return make_face(j, path, err);
+}
+
+// --- the clip ---------------------------------------------------------------------------------------------------
+
+static FaCode load_clip(Job *j, const char *clip_path, FaError *err) {
+    FaClipOptions copt = load_clip_options();
+    FaCode rc = clip_path ? fa_clip_load(clip_path, &copt, &j->loaded, err) : FA_OK;
+    if (rc < 0) return rc;
+    j->clip = j->loaded ? j->loaded : j->rig->clip;
+    if (!j->clip) return FA_OK;
+    if (!(out_fps > 0)) out_fps = j->clip->fps;
+    if (head_path) {
+        FaClip *motion = NULL;
+        rc = fa_clip_load(head_path, &copt, &motion, err);
+        if (rc >= 0) rc = fa_clip_with_head(j->clip, motion, &j->moved, err);
+        fa_clip_free(motion);
+        if (rc < 0) return rc;
+        j->clip = j->moved;
+    }
+    int hold = (int)(preroll * j->clip->fps + 0.5), passes = loop ? 2 : 1;
+    if (hold == 0 && passes == 1) return FA_OK;
+    double start = hold / j->clip->fps + (passes - 1) * (j->clip->time[j->clip->nframe - 1] + 1 / j->clip->fps);
+    j->first = (int)(start * out_fps + 0.5);
+    rc = fa_clip_extend(j->clip, hold, passes, &j->extended, err);
+    if (rc >= 0) j->clip = j->extended;
+    return rc;
+}
+
+// --- simulating -------------------------------------------------------------------------------------------------
+
+static FaCode simulate(Job *j, FaError *err) {
+    FaCode rc = fa_params_json(cli_params, &j->json, err);
+    if (rc >= 0) snprintf(j->generator, sizeof j->generator, "fascia %s enrich %s", fa_version(), j->json);
+    if (rc >= 0) rc = fa_enrich_open(j->rig, j->face, cli_params, &j->method, err);
+    snprintf(j->path, sizeof j->path, "%s%s", keep_path ? keep_path : common.output ? common.output : "fascia", keep_path ? "" : ".take");
+    FaTakeOptions o = {.params = cli_params, .fps = out_fps, .progress = cli_progress};
+    if (rc >= 0) rc = fa_take_make(j->method, j->clip, j->path, &o, &j->take, &j->made, err);
+    cli_progress_end();
+    if (rc < 0) return rc;
+    if (keep_path && j->made.fresh[0]) cli_say("note: %s was not used: %s", keep_path, j->made.fresh);
+    if (j->made.continued_at >= 0) cli_say("went on at frame %d", j->made.continued_at);
+    if (j->made.kept > 0 && j->made.changed_at >= 0 && j->made.rejoined_at >= 0)
+        cli_say("changed from frame %d on, back on the old path at %d: %d of %d frames were made, %d saved", j->made.changed_at, j->made.rejoined_at, j->made.made,
+                j->made.frames, j->made.kept);
+    else if (j->made.kept > 0)
+        cli_say("%d of %d frames were made, %d taken from before", j->made.made, j->made.frames, j->made.kept);
+    return FA_OK;
+}
+
+static FaCode compare(Job *j, FaError *err) {
+    const FaClip *played = fa_take_clip(j->take);
+    FaCompareOptions opt = {.rig = j->rig, .intersections = out_options.check, .progress = cli_progress};
+    FaSequence *linear = NULL;
+    int last = j->made.frames - 1;
+    FaCode rc = fa_sequence_slice(fa_take_sequence(j->take), j->first, last, &j->frames, err);
+    if (rc >= 0) rc = fa_clip_slice(played, j->first, last, &j->out_clip, err);
+    if (rc >= 0) rc = fa_sequence_of_clip(j->rig, j->out_clip, &linear, err);
+    j->linear = linear;
+    if (rc >= 0) rc = fa_compare(j->linear, j->frames, &opt, &j->compare, err);
+    cli_progress_end();
+    return rc;
+}
+
+static FaCode write_out(Job *j, int first, int last, FaError *err) {
+    FaSequence *seq = j->frames, *cut = NULL, *before = NULL;
+    FaClip *clip = NULL;
+    FaCode rc = FA_OK;
+    if (out_options.world && j->out_clip->head) {
+        rc = fa_sequence_world(seq, j->out_clip, &j->world, err);
+        seq = j->world;
+    }
+    if (rc >= 0) rc = fa_sequence_slice(seq, first, last, &cut, err);
+    if (rc >= 0) rc = fa_sequence_slice(j->linear, first, last, &before, err);
+    if (rc >= 0) rc = fa_clip_slice(j->out_clip, first, last, &clip, err);
+    OutFrames out = {.rig = j->rig, .seq = cut, .before = before, .clip = clip, .name = "enrich", .verb = "enrich", .generator = j->generator, .sheet = true};
+    if (rc >= 0) rc = out_save(&out, common.output, &j->bake, err);
+    fa_sequence_close(before);
+    fa_sequence_close(cut);
+    fa_clip_free(clip);
+    return rc;
+}
+
+static void report(const Job *j, int frames, double seconds) {
+    FaRunStats stats = fa_take_stats(j->take);
+    double ms = stats.frames ? 1e3 * stats.seconds / stats.frames : 0;
+    if (!common.json) {
+        cli_say("%d frames, %.1f ms each; flesh moves up to %.2f mm, %.3f mm on average", frames, ms, j->compare.max_mm, j->compare.mean_mm);
+        if (stats.clamped) cli_say("note: %d solves stopped short of their tolerance", stats.clamped);
+        if (common.output && !common.dry_run) cli_say("wrote %s", common.output);
+        if (j->bake.targets) cli_say("baked %d morph targets, largest error %.4f mm", j->bake.targets, j->bake.max_mm);
+        return;
+    }
+    printf("{\"frames\":%d,\"seconds\":%.6f,\"ms_per_frame\":%.6f,\"max_displacement_mm\":%.9g,\"mean_displacement_mm\":%.9g,\"intersections\":%d,\"clamped\":%d,", frames,
+           seconds, ms, j->compare.max_mm, j->compare.mean_mm, out_options.check ? j->compare.intersections_b : -1, stats.clamped);
+    printf("\"made\":%d,\"kept\":%d,\"changed_at\":%d,\"rejoined_at\":%d,\"continued_at\":%d,\"warnings\":", j->made.made, j->made.kept, j->made.changed_at,
+           j->made.rejoined_at, j->made.continued_at);
+    const FaNotes *notes = fa_method_notes(j->method);
+    print_notes(&notes, 1);
+    printf(",\"parameters\":%s,\"output\":", j->json);
+    if (common.output && !common.dry_run)
+        cli_json_string(common.output);
+    else
+        printf("null");
+    printf(",\"bake\":{\"targets\":%d,\"max_mm\":%.9g}}\n", j->bake.targets, j->bake.max_mm);
+}
+
+static void job_free(Job *j) {
+    fa_compare_free(&j->compare);
+    fa_sequence_close(j->world);
+    fa_sequence_close(j->frames);
+    fa_sequence_close(j->linear);
+    if (j->take && !keep_path) remove(j->path);
+    fa_take_free(j->take);
+    fa_method_close(j->method);
+    fa_free(j->json);
+    fa_clip_free(j->out_clip);
+    fa_clip_free(j->extended);
+    fa_clip_free(j->moved);
+    fa_clip_free(j->loaded);
+    fa_face_free(j->face);
+    fa_rig_free(j->rig);
+}
+
+// A .face stands for the rig it was built from.
+static FaCode load_subject(Job *j, const char *path, const char **rig_path, FaError *err) {
+    *rig_path = path;
+    if (!path_has_ext(path, ".face")) return load_rig(path, &j->rig, err);
+    FaCode rc = fa_face_load(path, &j->face, err);
+    if (rc < 0) return rc;
+    *rig_path = fa_face_rig_path(j->face);
+    if (!(*rig_path)[0]) return cli_usage("%s does not say which rig it was made from: give the rig, and --face %s", path, path), FA_E_ARG;
+    return load_rig(*rig_path, &j->rig, err);
+}
+
+static int run(int argc, const char **argv) {
+    if (!common.output && !common.dry_run && !common.json) return cli_usage("where to? give -o OUT");
+    FaError err = {0};
+    Job j = {0};
+    const char *rig_path;
+    int first = 0, last = 0, code = EXIT_OK;
+    double begin = cli_seconds();
+    FaCode rc = load_subject(&j, argv[0], &rig_path, &err);
+    if (rc >= 0) rc = load_clip(&j, argc > 1 ? argv[1] : NULL, &err);
+    if (rc >= 0 && !j.clip) code = cli_usage("%s has no animation: give a CLIP", argv[0]);
+    if (rc >= 0 && code == EXIT_OK && !j.face) rc = get_face(&j, rig_path, &err);
+    if (rc >= 0 && code == EXIT_OK) rc = simulate(&j, &err);
+    if (rc >= 0 && code == EXIT_OK) rc = compare(&j, &err);
+    if (rc >= 0 && code == EXIT_OK && !cli_frames(fa_sequence_nframe(j.frames), &first, &last)) code = EXIT_USAGE;
+    if (rc >= 0 && code == EXIT_OK && common.output && !common.dry_run) rc = write_out(&j, first, last, &err);
+    cli_progress_end();
+    if (rc < 0) code = err.what[0] ? cli_fail(&err) : EXIT_USAGE;
+    if (rc >= 0 && code == EXIT_OK) report(&j, last - first + 1, cli_seconds() - begin);
+    if (rc == FA_STALLED && code == EXIT_OK) {
+        cli_say("warning: %d targets leave an error of %.4f mm; raise --max-targets or --bake-error", j.bake.targets, j.bake.max_mm);
+        code = EXIT_CONVERGE;
+    }
+    job_free(&j);
+    return code;
+}
+
+const Command cmd_enrich = {
+    .name = "enrich",
+    .line = "flesh that swings and settles around an animation and leaves it alone",
+    .usage = "enrich RIG|FACE [CLIP] -o OUT [options]",
+    .examples = "  fascia enrich head.glb take.csv -o out.glb                          a take with flesh, in your own file\n"
+                "  fascia enrich head.glb talk.csv --head-motion run.bvh -o out.html   the head runs; beside linear blending, in a browser\n"
+                "  fascia enrich head.glb take.csv -o out.pc2 --keep take.sim          edit the take and run it again: only what changed is made\n"
+                "  fascia enrich head.glb walk.csv --loop -o walk.glb --strength cheeks=1.5,lips=0.5\n",
+    .notes = "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif.\n"
+             "Without CLIP the rig's own animation is played. The flesh of the rig's shapes is made once and kept beside the output\n"
+             "(RIG.enrich.face); fascia build --volumes makes it by itself. docs/enrich.md has the equations and what to turn.\n",
+    .options = options,
+    .method = "enrich",
+    .min_args = 1,
+    .max_args = 2,
+    .run = run,
+};

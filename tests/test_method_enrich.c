@@ -1,0 +1,427 @@
+// Enrich on a whole head: the artist's animation untouched where nothing moves the head, flesh that lags and settles where something
+// does, stiffened by expressions, independent of steps and frame rates; lips that do not cross; states that go on to the same bits.
+#include "test.h"
+
+#include "face/face.h"
+#include "math/mat3.h"
+#include "method/enrich.h"
+#include "method/run.h"
+
+typedef struct Scene {
+    FaHead *head;
+    FaRig *rig;
+    FaFace *face;
+    size_t bytes;
+} Scene;
+
+static int set_up(void **state) {
+    FaError err = {0};
+    Scene *s = calloc(1, sizeof *s);
+    FaHeadParams params = fa_head_params_default();
+    params.level = 0;
+    CHECK_OK(fa_head_new(&params, &s->head, &err), &err);
+    CHECK_OK(fa_head_rig(s->head, 0, &s->rig, &err), &err);
+    FaFaceOptions o = {.layers = 2};
+    FaVolumesReport report;
+    CHECK_OK(fa_face_build(s->rig, &o, &s->face, &err), &err);
+    CHECK_OK(fa_face_materials(s->face, s->rig, NULL, &err), &err);
+    CHECK_OK(fa_face_volumes(s->face, s->rig, NULL, &report, &err), &err);
+    print_message("%d nodes, %d tets; volumes of %d shapes in %.1f s\n", s->face->nnode, s->face->ntet, report.nshape, report.seconds);
+    s->bytes = 3 * (size_t)s->rig->mesh.nvert * sizeof(float);
+    *state = s;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    Scene *s = *state;
+    fa_face_free(s->face);
+    fa_rig_free(s->rig);
+    fa_head_free(s->head);
+    free(s);
+    return 0;
+}
+
+// "name=value name=value ..."
+static FaMethod *open_method(const Scene *s, const char *text) {
+    FaError err = {0};
+    FaParams *params;
+    FaMethod *m;
+    char copy[512], *at = copy;
+    CHECK_OK(fa_params_new("enrich", &params, &err), &err);
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *word; (word = strsep(&at, " ")) != NULL;) {
+        char *eq = strchr(word, '=');
+        if (!eq) continue;
+        *eq = 0;
+        CHECK_OK(fa_params_set(params, word, eq + 1, &err), &err);
+    }
+    CHECK_OK(fa_enrich_open(s->rig, s->face, params, &m, &err), &err);
+    fa_params_free(params);
+    return m;
+}
+
+static FaClip *get_clip(const char *name, int first, int count, bool head) {
+    FaError err = {0};
+    FaClip *whole, *clip;
+    CHECK_OK(fa_head_clip(name, &whole, &err), &err);
+    CHECK_OK(fa_clip_slice(whole, first, first + count - 1, &clip, &err), &err);
+    fa_clip_free(whole);
+    if (!head) {
+        fa_free(clip->head);
+        clip->head = NULL;
+    }
+    return clip;
+}
+
+static void set_shape(FaClip *clip, const char *part, float value) {
+    for (int c = 0; c < clip->nchan; c++)
+        for (int f = 0; f < clip->nframe && strstr(clip->name[c], part); f++) clip->weight[(size_t)f * (size_t)clip->nchan + (size_t)c] = value;
+}
+
+static void zero_shapes(FaClip *clip) { memset(clip->weight, 0, (size_t)clip->nframe * (size_t)clip->nchan * sizeof(float)); }
+
+// A clip through a method: what each frame adds to linear blending, m                               (nframe x nvert x 3)
+static float *play(const Scene *s, FaMethod *m, const FaClip *clip, double fps, int *nframe) {
+    FaError err = {0};
+    FaRun *run;
+    FaSequence *linear;
+    CHECK_OK(fa_run_new_fps(m, clip, fps, &run, &err), &err);
+    CHECK_OK(fa_sequence_of_clip(s->rig, fa_run_clip(run), &linear, &err), &err);
+    int n = fa_sequence_nframe(linear), width = 3 * s->rig->mesh.nvert;
+    float *added = malloc((size_t)n * s->bytes), *x = malloc(s->bytes);
+    for (int f = 0; f < n; f++) {
+        float *at = added + (size_t)f * (size_t)width;
+        CHECK_OK(fa_sequence_read(fa_run_sequence(run), f, at, &err), &err);
+        CHECK_OK(fa_sequence_read(linear, f, x, &err), &err);
+        for (int i = 0; i < width; i++) at[i] -= x[i];
+    }
+    free(x);
+    fa_sequence_close(linear);
+    fa_run_free(run);
+    if (nframe) *nframe = n;
+    return added;
+}
+
+static double length3(const float *v) { return sqrt((double)(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])); }
+
+// Largest displacement over the skin nodes of a region (-1: all), from a frame on.
+static double peak_of(const Scene *s, const float *added, int first, int nframe, int region) {
+    double peak = 0;
+    for (int f = first; f < nframe; f++)
+        for (int i = 0; i < s->face->nskin; i++) {
+            if (region >= 0 && s->face->region[region][i] < 0.5f) continue;
+            peak = fmax(peak, length3(added + ((size_t)f * (size_t)s->rig->mesh.nvert + (size_t)s->face->skin_vertex[i]) * 3));
+        }
+    return peak;
+}
+
+// Nothing moves the head: the output is the input, bit for bit, with contact and without, through speech and loud materials.
+static void test_exact(void **state) {
+    const Scene *s = *state;
+    const char *kinds[] = {"contact=off", "contact=mouth solver=lbfgs", "contact=off integrator=euler law=neo softness=3"};
+    bool full = getenv("FASCIA_FULL") != NULL;
+    for (int k = 0; k < FA_COUNT(kinds); k++) {
+        FaClip *clip = get_clip("talk", full ? 0 : 100, full ? 600 : 40, false);
+        FaMethod *m = open_method(s, kinds[k]);
+        int n;
+        float *added = play(s, m, clip, 0, &n);
+        for (size_t i = 0; i < (size_t)n * 3 * (size_t)s->rig->mesh.nvert; i++) assert_true(added[i] == 0);
+        assert_int_equal(fai_enrich_totals(m)->stalled, 0);
+        const double *d = fai_rebalance_d(fai_enrich_body(m));
+        for (int i = 0; i < 3 * s->face->nnode; i++) assert_true(d[i] == 0);
+        free(added);
+        fa_method_close(m);
+        fa_clip_free(clip);
+    }
+}
+
+// Figure 10: without rebalancing the flesh lags behind speech and overshoots it.
+static void test_naive_speech(void **state) {
+    const Scene *s = *state;
+    FaClip *clip = get_clip("talk", 60, 150, false);
+    FaMethod *m = open_method(s, "contact=off alpha=0");
+    int n, at = 0;
+    float *added = play(s, m, clip, 0, &n);
+    FaError err = {0};
+    FaSequence *linear;
+    CHECK_OK(fa_sequence_of_clip(s->rig, clip, &linear, &err), &err);
+    double worst = 0;
+    for (int i = 0; i < s->face->nskin; i++)
+        for (int f = 0; f < n; f++) {
+            double d = length3(added + ((size_t)f * (size_t)s->rig->mesh.nvert + (size_t)s->face->skin_vertex[i]) * 3);
+            if (d > worst) worst = d, at = s->face->skin_vertex[i];
+        }
+    // that vertex's path, shifted in time until it fits best; and how far it goes beyond where the animation ever is
+    float *x = malloc(s->bytes);
+    double(*want)[3] = malloc((size_t)n * sizeof *want), (*got)[3] = malloc((size_t)n * sizeof *got), best = INFINITY, lag = 0, over = 0;
+    for (int f = 0; f < n; f++) {
+        CHECK_OK(fa_sequence_read(linear, f, x, &err), &err);
+        for (int k = 0; k < 3; k++) {
+            want[f][k] = (double)x[3 * at + k];
+            got[f][k] = want[f][k] + (double)added[((size_t)f * (size_t)s->rig->mesh.nvert + (size_t)at) * 3 + (size_t)k];
+        }
+    }
+    for (int shift = 0; shift <= 200; shift++) {  // hundredths of a frame
+        double sum = 0, by = shift / 50.0;
+        for (int f = 10; f < n - 1; f++)
+            for (int k = 0; k < 3; k++) {
+                int from = (int)floor(f - by);
+                double part = f - by - from, off = got[f][k] - want[from][k] - part * (want[from + 1][k] - want[from][k]);
+                sum += off * off;
+            }
+        if (sum < best) best = sum, lag = by;
+    }
+    for (int f = 0; f < n; f++) {
+        double nearest = INFINITY;
+        for (int g = 0; g < n; g++) {
+            double off[3];
+            fai_v3_sub(got[f], want[g], off);
+            nearest = fmin(nearest, fai_v3_norm(off));
+        }
+        over = fmax(over, nearest);
+    }
+    print_message("speech without rebalancing: off by up to %.2f mm, %.2f frames late at 60 fps, %.2f mm off the animation's own path\n", 1e3 * worst, lag, 1e3 * over);
+    assert_true(worst > 0.3e-3 && lag > 0);
+    free(want);
+    free(got);
+    free(x);
+    free(added);
+    fa_sequence_close(linear);
+    fa_method_close(m);
+    fa_clip_free(clip);
+}
+
+// Figures 1 and 8: a runner's head. A smile stiffens, so that it moves less than the neutral face; what is uniform moves alike.
+static void test_materials(void **state) {
+    const Scene *s = *state;
+    static const char *const kinds[] = {"uniform", "spatial", "expression"};
+    static const int regions[] = {FA_REGION_LIP_UPPER, FA_REGION_LIP_LOWER, FA_REGION_CHEEKS, -1};
+    double peak[3][2][4];
+    print_message("peak under `run`, mm        lip_upper lip_lower cheeks   all\n");
+    for (int k = 0; k < 3; k++)
+        for (int smile = 0; smile < 2; smile++) {
+            FaClip *clip = get_clip("run", 0, 90, true);
+            zero_shapes(clip);
+            if (smile) set_shape(clip, "mouthSmile", 1);
+            char text[64];
+            snprintf(text, sizeof text, "contact=off material=%s", kinds[k]);
+            FaMethod *m = open_method(s, text);
+            int n;
+            float *added = play(s, m, clip, 0, &n);
+            for (int r = 0; r < 4; r++) peak[k][smile][r] = 1e3 * peak_of(s, added, 0, n, regions[r]);
+            print_message("%-10s %-8s %14.2f %9.2f %6.2f %6.2f   clamped %d\n", kinds[k], smile ? "smile" : "neutral", peak[k][smile][0], peak[k][smile][1], peak[k][smile][2],
+                          peak[k][smile][3], fai_enrich_totals(m)->clamped);
+            assert_int_equal(fai_enrich_totals(m)->stalled, 0);
+            free(added);
+            fa_method_close(m);
+            fa_clip_free(clip);
+        }
+    assert_true(peak[2][0][2] > 0.2);                                            // cheeks do move
+    assert_true(peak[2][1][2] < 0.9 * peak[2][0][2]);                            // a smile moves less
+    assert_true(peak[2][1][2] / peak[2][0][2] < 0.9 * peak[0][1][2] / peak[0][0][2]);  // by its material, not by its shape alone
+}
+
+// A head that stops: the flesh swings on, calms down and comes back to the artist's surface.
+static void test_settle(void **state) {
+    const Scene *s = *state;
+    FaClip *clip = get_clip("shake", 0, 120, true);
+    zero_shapes(clip);
+    int stop = 30, n;
+    for (int f = 0; f < clip->nframe; f++) {
+        double t = fmin(f / 60.0, stop / 60.0), turn[3] = {0, 0.35 * sin(2 * M_PI * 3 * t), 0};
+        clip->head[f] = fai_pose_identity();
+        fai_q_exp(turn, clip->head[f].q);
+    }
+    FaMethod *m = open_method(s, "contact=off");
+    float *added = play(s, m, clip, 0, &n);
+    double peak = peak_of(s, added, stop, n, -1);
+    int calm = n;
+    while (calm > stop && peak_of(s, added, calm - 1, calm, -1) < 0.05 * peak) calm--;
+    double end = peak_of(s, added, n - 1, n, -1);
+    print_message("after a stop: %.2f mm, below 5 %% after %.2f s, %.2g mm after 1.5 s\n", 1e3 * peak, (calm - stop) / 60.0, 1e3 * end);
+    assert_true(peak > 0.3e-3 && calm - stop > 2 && calm - stop < 60 && end < 1e-5);
+    free(added);
+    fa_method_close(m);
+    fa_clip_free(clip);
+}
+
+// Shaken at 3 g and at 30 g: large, but never a number that is none, nor an explosion.
+static void test_rough(void **state) {
+    const Scene *s = *state;
+    for (int k = 0; k < 2; k++) {
+        double g = k ? 30 : 3, hz = 6, amplitude = g * 9.81 / pow(2 * M_PI * hz, 2);
+        FaClip *clip = get_clip("shake", 0, 45, true);
+        zero_shapes(clip);
+        for (int f = 0; f < clip->nframe; f++) {
+            clip->head[f] = fai_pose_identity();
+            clip->head[f].p[0] = amplitude * sin(2 * M_PI * hz * f / 60.0);
+            clip->head[f].p[1] = 0.5 * amplitude * (1 - cos(2 * M_PI * hz * f / 60.0));
+        }
+        FaMethod *m = open_method(s, "contact=mouth");
+        int n;
+        float *added = play(s, m, clip, 0, &n);
+        double peak = peak_of(s, added, 0, n, -1);
+        const FaEnrichTotals *t = fai_enrich_totals(m);
+        print_message("%g g: %.1f mm at most, %d solves stopped short, negative curvature %d, proximal %d, rows %d\n", g, 1e3 * peak, t->stalled, t->negative, t->proximal, t->rows);
+        assert_true(isfinite(peak) && peak > 1e-4 && peak < 0.08);
+        if (k == 0) assert_int_equal(t->stalled, 0);
+        free(added);
+        fa_method_close(m);
+        fa_clip_free(clip);
+    }
+}
+
+// The same motion at 24, 30 and 60 frames per second, and at half the step, agrees at the times they share.
+static void test_rates(void **state) {
+    const Scene *s = *state;
+    static const struct {
+        double fps;
+        const char *text;
+    } kind[] = {{60, "contact=off rate=300 tolerance=1e-4"}, {30, "contact=off rate=300 tolerance=1e-4"}, {24, "contact=off rate=300 tolerance=1e-4"}, {60, "contact=off rate=600 tolerance=1e-4"}};
+    float *added[4];
+    int n[4], width = 3 * s->rig->mesh.nvert;
+    FaClip *clip = get_clip("run", 0, 61, true);
+    for (int k = 0; k < 4; k++) {
+        FaMethod *m = open_method(s, kind[k].text);
+        added[k] = play(s, m, clip, kind[k].fps, &n[k]);
+        fa_method_close(m);
+    }
+    double peak = peak_of(s, added[0], 0, n[0], -1);
+    for (int k = 1; k < 4; k++) {
+        int every[2] = {k == 1 ? 2 : k == 2 ? 5 : 1, k == 2 ? 2 : 1};  // common times: every so many frames of 0 and of k
+        double worst = 0;
+        for (int c = 0; c * every[0] < n[0] && c * every[1] < n[k]; c++)
+            for (int i = 0; i < width; i += 3) {
+                float off[3];
+                for (int q = 0; q < 3; q++) off[q] = added[0][(size_t)(c * every[0]) * (size_t)width + (size_t)(i + q)] - added[k][(size_t)(c * every[1]) * (size_t)width + (size_t)(i + q)];
+                worst = fmax(worst, length3(off));
+            }
+        print_message("%g fps, %s: %.2f %% of the peak of %.2f mm from 60 fps\n", kind[k].fps, kind[k].text, 100 * worst / peak, 1e3 * peak);
+        assert_true(worst < 0.02 * peak);
+    }
+    for (int k = 0; k < 4; k++) free(added[k]);
+    fa_clip_free(clip);
+}
+
+// Figure 9: lips that the shapes make cross do not where contact is strict.
+static void test_lips(void **state) {
+    const Scene *s = *state;
+    FaError err = {0};
+    FaClip *clip = get_clip("press", 30, 60, true);
+    for (size_t i = 0; i < (size_t)clip->nframe * (size_t)clip->nchan; i++) clip->weight[i] *= 1.4f;
+    int crossed[2];
+    double depth[2];
+    for (int k = 0; k < 2; k++) {
+        FaMethod *m = open_method(s, k ? "contact=mouth strict=on" : "contact=off");
+        FaRun *run;
+        FaSequence *linear;
+        FaCompare compare;
+        CHECK_OK(fa_run_new(m, clip, &run, &err), &err);
+        CHECK_OK(fa_sequence_of_clip(s->rig, clip, &linear, &err), &err);
+        FaCompareOptions o = {.rig = s->rig, .intersections = true};
+        CHECK_OK(fa_compare(linear, fa_run_sequence(run), &o, &compare, &err), &err);
+        crossed[k] = compare.intersections_b;
+        depth[k] = compare.max_mm;
+        fa_compare_free(&compare);
+        fa_sequence_close(linear);
+        fa_run_free(run);
+        fa_method_close(m);
+    }
+    print_message("pressed lips: %d pairs of triangles cross without contact, %d with it; up to %.2f and %.2f mm from linear\n", crossed[0], crossed[1], depth[0], depth[1]);
+    assert_true(crossed[0] > 20);
+    assert_true(crossed[1] < crossed[0] / 20);
+    fa_clip_free(clip);
+}
+
+// A state loaded elsewhere goes on to the same bits, also past the moment when factors are made anew.
+static void test_state(void **state) {
+    const Scene *s = *state;
+    FaError err = {0};
+    FaClip *clip = get_clip("run", 0, 24, true);
+    FaMethod *a = open_method(s, "contact=mouth"), *b = open_method(s, "contact=mouth");
+    FaRun *run[2];
+    CHECK_OK(fa_run_new(a, clip, &run[0], &err), &err);
+    float *x = malloc(s->bytes), *y = malloc(s->bytes);
+    void *saved = malloc(fa_method_state_size(a));
+    for (int f = 0; f <= 12; f++) CHECK_OK(fa_sequence_read(fa_run_sequence(run[0]), f, x, &err), &err);
+    fa_method_save(a, saved);
+    for (int f = 13; f < 24; f++) CHECK_OK(fa_sequence_read(fa_run_sequence(run[0]), f, x, &err), &err);
+    CHECK_OK(fa_method_load(b, saved, fa_method_state_size(b), &err), &err);
+    assert_true(fai_method_distance(b, saved) == 0);
+    FaInput in;
+    float *weights = malloc((size_t)s->rig->nshape * sizeof *weights);
+    CHECK_OK(fa_run_new(b, clip, &run[1], &err), &err);
+    for (int f = 13; f < 24; f++) {
+        fai_run_input(run[1], f, &in);
+        CHECK_OK(fa_method_step(b, &in, y, NULL, &err), &err);
+    }
+    assert_memory_equal(x, y, s->bytes);
+    assert_true(fa_method_hash(a) == fa_method_hash(b));
+    free(weights);
+    free(saved);
+    free(x);
+    free(y);
+    fa_run_free(run[0]);
+    fa_run_free(run[1]);
+    fa_method_close(a);
+    fa_method_close(b);
+    fa_clip_free(clip);
+}
+
+static void test_threads(void **state) {
+    const Scene *s = *state;
+    static const int threads[] = {1, 2, 3, 8};
+    FaClip *clip = get_clip("run", 0, 6, true);
+    uint64_t hash = 0;
+    int before = fa_threads();
+    for (int k = 0; k < FA_COUNT(threads); k++) {
+        fa_threads_set(threads[k]);
+        FaMethod *m = open_method(s, "contact=mouth");
+        float *added = play(s, m, clip, 0, NULL);
+        if (k == 0) hash = fa_method_hash(m);
+        assert_true(fa_method_hash(m) == hash);
+        free(added);
+        fa_method_close(m);
+    }
+    fa_threads_set(before);
+    fa_clip_free(clip);
+}
+
+static void test_strength(void **state) {
+    const Scene *s = *state;
+    FaError err = {0};
+    FaParams *params;
+    FaMethod *m;
+    static const char *const bad[] = {"cheeks", "cheeks=", "cheeks=x", "nose=2", "cheeks=-1", "cheeks=1,,", "=3", "cheeks=1;lips=2"};
+    for (int i = 0; i < FA_COUNT(bad); i++) {
+        CHECK_OK(fa_params_new("enrich", &params, &err), &err);
+        CHECK_OK(fa_params_set(params, "strength", bad[i], &err), &err);
+        assert_int_equal(fa_enrich_open(s->rig, s->face, params, &m, &err), FA_E_ARG);
+        assert_true(strlen(err.remedy) > 0);
+        fa_params_free(params);
+    }
+    FaClip *clip = get_clip("run", 0, 30, true);
+    zero_shapes(clip);
+    double peak[2];
+    for (int k = 0; k < 2; k++) {
+        int n;
+        m = open_method(s, k ? "contact=off strength=cheeks=0,lips=2" : "contact=off");
+        float *added = play(s, m, clip, 0, &n);
+        peak[k] = 0;
+        for (int i = 0; i < s->face->nskin; i++)
+            if (s->face->region[FA_REGION_CHEEKS][i] == 1)
+                peak[k] = fmax(peak[k], length3(added + ((size_t)(n - 1) * (size_t)s->rig->mesh.nvert + (size_t)s->face->skin_vertex[i]) * 3));
+        free(added);
+        fa_method_close(m);
+    }
+    assert_true(peak[0] > 0 && peak[1] < 0.01 * peak[0]);
+    fa_clip_free(clip);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exact), cmocka_unit_test(test_naive_speech), cmocka_unit_test(test_materials), cmocka_unit_test(test_settle),   cmocka_unit_test(test_rough),
+        cmocka_unit_test(test_rates), cmocka_unit_test(test_lips),         cmocka_unit_test(test_state),     cmocka_unit_test(test_threads), cmocka_unit_test(test_strength),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
