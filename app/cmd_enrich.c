@@ -29,6 +29,7 @@ typedef struct Job {
     FaClip *loaded, *moved, *extended, *out_clip;
     const FaClip *clip;      // what is simulated
     int first;               // frame of it that is the result's first
+    int from, to;            // frames of the result that are wanted
     FaMethod *method;
     FaTake *take;
     FaTakeReport made;
@@ -101,6 +102,8 @@ static FaCode load_clip(Job *j, const char *clip_path, FaError *err) {
         if (rc < 0) return rc;
         j->clip = j->moved;
     }
+    int count = 1 + (int)(j->clip->time[j->clip->nframe - 1] * out_fps + 1e-6);
+    if (!cli_frames(count, &j->from, &j->to)) return FA_E_ARG;
     int hold = (int)(preroll * j->clip->fps + 0.5), passes = loop ? 2 : 1;
     if (hold == 0 && passes == 1) return FA_OK;
     double start = hold / j->clip->fps + (passes - 1) * (j->clip->time[j->clip->nframe - 1] + 1 / j->clip->fps);
@@ -117,7 +120,7 @@ static FaCode simulate(Job *j, FaError *err) {
     if (rc >= 0) snprintf(j->generator, sizeof j->generator, "fascia %s enrich %s", fa_version(), j->json);
     if (rc >= 0) rc = fa_enrich_open(j->rig, j->face, cli_params, &j->method, err);
     snprintf(j->path, sizeof j->path, "%s%s", keep_path ? keep_path : common.output ? common.output : "fascia", keep_path ? "" : ".take");
-    FaTakeOptions o = {.params = cli_params, .fps = out_fps, .progress = cli_progress};
+    FaTakeOptions o = {.params = cli_params, .fps = out_fps, .count = j->first + j->to + 1, .progress = cli_progress};
     if (rc >= 0) rc = fa_take_make(j->method, j->clip, j->path, &o, &j->take, &j->made, err);
     cli_progress_end();
     if (rc < 0) return rc;
@@ -145,7 +148,7 @@ static FaCode compare(Job *j, FaError *err) {
     return rc;
 }
 
-static FaCode write_out(Job *j, int first, int last, FaError *err) {
+static FaCode write_out(Job *j, FaError *err) {
     FaSequence *seq = j->frames, *cut = NULL, *before = NULL;
     FaClip *clip = NULL;
     FaCode rc = FA_OK;
@@ -153,9 +156,9 @@ static FaCode write_out(Job *j, int first, int last, FaError *err) {
         rc = fa_sequence_world(seq, j->out_clip, &j->world, err);
         seq = j->world;
     }
-    if (rc >= 0) rc = fa_sequence_slice(seq, first, last, &cut, err);
-    if (rc >= 0) rc = fa_sequence_slice(j->linear, first, last, &before, err);
-    if (rc >= 0) rc = fa_clip_slice(j->out_clip, first, last, &clip, err);
+    if (rc >= 0) rc = fa_sequence_slice(seq, j->from, j->to, &cut, err);
+    if (rc >= 0) rc = fa_sequence_slice(j->linear, j->from, j->to, &before, err);
+    if (rc >= 0) rc = fa_clip_slice(j->out_clip, j->from, j->to, &clip, err);
     OutFrames out = {.rig = j->rig, .seq = cut, .before = before, .clip = clip, .name = "enrich", .verb = "enrich", .generator = j->generator, .sheet = true};
     if (rc >= 0) rc = out_save(&out, common.output, &j->bake, err);
     fa_sequence_close(before);
@@ -221,7 +224,7 @@ static int run(int argc, const char **argv) {
     FaError err = {0};
     Job j = {0};
     const char *rig_path;
-    int first = 0, last = 0, code = EXIT_OK;
+    int code = EXIT_OK;
     double begin = cli_seconds();
     FaCode rc = load_subject(&j, argv[0], &rig_path, &err);
     if (rc >= 0) rc = load_clip(&j, argc > 1 ? argv[1] : NULL, &err);
@@ -229,11 +232,10 @@ static int run(int argc, const char **argv) {
     if (rc >= 0 && code == EXIT_OK && !j.face) rc = get_face(&j, rig_path, &err);
     if (rc >= 0 && code == EXIT_OK) rc = simulate(&j, &err);
     if (rc >= 0 && code == EXIT_OK) rc = compare(&j, &err);
-    if (rc >= 0 && code == EXIT_OK && !cli_frames(fa_sequence_nframe(j.frames), &first, &last)) code = EXIT_USAGE;
-    if (rc >= 0 && code == EXIT_OK && common.output && !common.dry_run) rc = write_out(&j, first, last, &err);
+    if (rc >= 0 && code == EXIT_OK && common.output && !common.dry_run) rc = write_out(&j, &err);
     cli_progress_end();
     if (rc < 0) code = err.what[0] ? cli_fail(&err) : EXIT_USAGE;
-    if (rc >= 0 && code == EXIT_OK) report(&j, last - first + 1, cli_seconds() - begin);
+    if (rc >= 0 && code == EXIT_OK) report(&j, j.to - j.from + 1, cli_seconds() - begin);
     if (rc == FA_STALLED && code == EXIT_OK) {
         cli_say("warning: %d targets leave an error of %.4f mm; raise --max-targets or --bake-error", j.bake.targets, j.bake.max_mm);
         code = EXIT_CONVERGE;

@@ -121,7 +121,7 @@ static void test_exact(void **state) {
     const char *kinds[] = {"contact=off", "contact=mouth solver=lbfgs", "contact=off integrator=euler law=neo softness=3"};
     bool full = getenv("FASCIA_FULL") != NULL;
     for (int k = 0; k < FA_COUNT(kinds); k++) {
-        FaClip *clip = get_clip("talk", full ? 0 : 100, full ? 600 : 40, false);
+        FaClip *clip = get_clip("talk", full ? 0 : 100, full ? 600 : 24, false);
         FaMethod *m = open_method(s, kinds[k]);
         int n;
         float *added = play(s, m, clip, 0, &n);
@@ -138,7 +138,7 @@ static void test_exact(void **state) {
 // Figure 10: without rebalancing the flesh lags behind speech and overshoots it.
 static void test_naive_speech(void **state) {
     const Scene *s = *state;
-    FaClip *clip = get_clip("talk", 60, 150, false);
+    FaClip *clip = get_clip("talk", 100, 60, false);
     FaMethod *m = open_method(s, "contact=off alpha=0");
     int n, at = 0;
     float *added = play(s, m, clip, 0, &n);
@@ -200,11 +200,11 @@ static void test_materials(void **state) {
     print_message("peak under `run`, mm        lip_upper lip_lower cheeks   all\n");
     for (int k = 0; k < 3; k++)
         for (int smile = 0; smile < 2; smile++) {
-            FaClip *clip = get_clip("run", 0, 90, true);
+            FaClip *clip = get_clip("run", 0, 50, true);
             zero_shapes(clip);
             if (smile) set_shape(clip, "mouthSmile", 1);
             char text[64];
-            snprintf(text, sizeof text, "contact=off material=%s", kinds[k]);
+            snprintf(text, sizeof text, "contact=off rate=180 material=%s", kinds[k]);
             FaMethod *m = open_method(s, text);
             int n;
             float *added = play(s, m, clip, 0, &n);
@@ -224,7 +224,7 @@ static void test_materials(void **state) {
 // A head that stops: the flesh swings on, calms down and comes back to the artist's surface.
 static void test_settle(void **state) {
     const Scene *s = *state;
-    FaClip *clip = get_clip("shake", 0, 120, true);
+    FaClip *clip = get_clip("shake", 0, 100, true);
     zero_shapes(clip);
     int stop = 30, n;
     for (int f = 0; f < clip->nframe; f++) {
@@ -232,13 +232,13 @@ static void test_settle(void **state) {
         clip->head[f] = fai_pose_identity();
         fai_q_exp(turn, clip->head[f].q);
     }
-    FaMethod *m = open_method(s, "contact=off");
+    FaMethod *m = open_method(s, "contact=off rate=180");
     float *added = play(s, m, clip, 0, &n);
     double peak = peak_of(s, added, stop, n, -1);
     int calm = n;
     while (calm > stop && peak_of(s, added, calm - 1, calm, -1) < 0.05 * peak) calm--;
     double end = peak_of(s, added, n - 1, n, -1);
-    print_message("after a stop: %.2f mm, below 5 %% after %.2f s, %.2g mm after 1.5 s\n", 1e3 * peak, (calm - stop) / 60.0, 1e3 * end);
+    print_message("after a stop: %.2f mm, below 5 %% after %.2f s, %.2g mm after 1.2 s\n", 1e3 * peak, (calm - stop) / 60.0, 1e3 * end);
     assert_true(peak > 0.3e-3 && calm - stop > 2 && calm - stop < 60 && end < 1e-5);
     free(added);
     fa_method_close(m);
@@ -250,7 +250,7 @@ static void test_rough(void **state) {
     const Scene *s = *state;
     for (int k = 0; k < 2; k++) {
         double g = k ? 30 : 3, hz = 6, amplitude = g * 9.81 / pow(2 * M_PI * hz, 2);
-        FaClip *clip = get_clip("shake", 0, 45, true);
+        FaClip *clip = get_clip("shake", 0, 25, true);
         zero_shapes(clip);
         for (int f = 0; f < clip->nframe; f++) {
             clip->head[f] = fai_pose_identity();
@@ -280,7 +280,7 @@ static void test_rates(void **state) {
     } kind[] = {{60, "contact=off rate=300 tolerance=1e-4"}, {30, "contact=off rate=300 tolerance=1e-4"}, {24, "contact=off rate=300 tolerance=1e-4"}, {60, "contact=off rate=600 tolerance=1e-4"}};
     float *added[4];
     int n[4], width = 3 * s->rig->mesh.nvert;
-    FaClip *clip = get_clip("run", 0, 61, true);
+    FaClip *clip = get_clip("run", 0, 31, true);
     for (int k = 0; k < 4; k++) {
         FaMethod *m = open_method(s, kind[k].text);
         added[k] = play(s, m, clip, kind[k].fps, &n[k]);
@@ -307,12 +307,12 @@ static void test_rates(void **state) {
 static void test_lips(void **state) {
     const Scene *s = *state;
     FaError err = {0};
-    FaClip *clip = get_clip("press", 30, 60, true);
+    FaClip *clip = get_clip("press", 30, 30, true);
     for (size_t i = 0; i < (size_t)clip->nframe * (size_t)clip->nchan; i++) clip->weight[i] *= 1.4f;
     int crossed[2];
     double depth[2];
     for (int k = 0; k < 2; k++) {
-        FaMethod *m = open_method(s, k ? "contact=mouth strict=on" : "contact=off");
+        FaMethod *m = open_method(s, k ? "contact=mouth strict=on rate=180" : "contact=off rate=180");
         FaRun *run;
         FaSequence *linear;
         FaCompare compare;
@@ -400,7 +400,7 @@ static void test_strength(void **state) {
         assert_true(strlen(err.remedy) > 0);
         fa_params_free(params);
     }
-    FaClip *clip = get_clip("run", 0, 30, true);
+    FaClip *clip = get_clip("run", 0, 15, true);
     zero_shapes(clip);
     double peak[2];
     for (int k = 0; k < 2; k++) {

@@ -18,6 +18,7 @@ extern "C" {
 typedef struct FaTakeOptions {
     const FaParams *params;  // those the method was opened with: a take made with others is not used. NULL: defaults
     double fps;              // of the frames; 0: the clip's
+    int count;               // frames to make, from the first on; 0: all
     int every;               // frames between stored states; 0: 10
     double rejoin;           // m: the motion has rejoined the stored one when no node is further from it; 0: 1e-7
     FaProgressFn *progress;  // nullable; where it returns false the work stops: what was made is kept for the next time

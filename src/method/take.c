@@ -24,7 +24,7 @@ struct FaTake {
     FaRunStats stats;
     FaSequence *seq;
     char *path, *part;
-    int every;
+    int every, nframe;
     int last_changed;   // the last frame whose input differs from the old file's; -1: none, nframe: no old file
     int state_at;       // the method's state is that after this frame; -1: none
     double rejoin;
@@ -83,7 +83,7 @@ static bool same_input(const FaTake *t, const FaTakeInput *a, const FaTakeInput 
 
 // First and last frame whose input is not that of a file.
 static FaCode changes(FaTake *t, FaTakeFile *file, int *first, int *last, FaError *err) {
-    int n = fai_run_nframe(t->run), stored = FA_MIN(fai_take_file_count(file), n);
+    int n = t->nframe, stored = FA_MIN(fai_take_file_count(file), n);
     *first = n;
     *last = stored < n ? n : -1;
     for (int f = 0; f < n; f++) {
@@ -104,7 +104,7 @@ static FaCode changes(FaTake *t, FaTakeFile *file, int *first, int *last, FaErro
 
 // --- frames -------------------------------------------------------------------------------------------------------
 
-static bool is_state_frame(const FaTake *t, int frame) { return frame % t->every == 0 || frame == fai_run_nframe(t->run) - 1; }
+static bool is_state_frame(const FaTake *t, int frame) { return frame % t->every == 0 || frame == t->nframe - 1; }
 
 // Simulate one frame; the method's state is that before it.
 static FaCode step(FaTake *t, int frame, FaTakeInput *stored, FaError *err) {
@@ -172,7 +172,7 @@ static FaCode rejoined(FaTake *t, int frame, bool *yes, FaError *err) {
 }
 
 static FaCode make_all(FaTake *t, const FaTakeOptions *o, int first_changed, FaError *err) {
-    int n = fai_run_nframe(t->run), begin = fai_take_file_count(t->out);
+    int n = t->nframe, begin = fai_take_file_count(t->out);
     bool copy = t->old && begin == 0;  // what follows an interruption has to prove that it is on the old path
     for (int f = begin; f < n; f++) {
         if (o->progress && !o->progress(o->progress_user, "simulating", (double)f / n))
@@ -211,6 +211,8 @@ static FaCode prepare(FaTake *t, const FaClip *clip, const char *path, const FaT
     t->shape.key = fai_hash64(fa_method_name(t->method), strlen(fa_method_name(t->method)), t->shape.key);
     FA_TRY(hash_params(t->method, o->params, &t->shape.key, err));
     FA_TRY(fa_run_new_fps(t->method, clip, o->fps, &t->run, err));
+    t->nframe = fai_run_nframe(t->run);
+    if (o->count > 0) t->nframe = FA_MIN(t->nframe, o->count);
     t->surface = FA_NEW(3 * (size_t)rig->mesh.nvert, float);
     t->state = FA_NEW(t->shape.state, unsigned char);
     return t->path && t->part && t->surface && t->state ? FA_OK : FA_FAIL_MEMORY(err);
@@ -218,7 +220,7 @@ static FaCode prepare(FaTake *t, const FaClip *clip, const char *path, const FaT
 
 static FaCode open_files(FaTake *t, int *first_changed, FaError *err) {
     const char *why = "", *none = "";
-    int n = fai_run_nframe(t->run), first = 0, last;
+    int n = t->nframe, first = 0, last;
     *first_changed = 0;
     t->last_changed = n;
     FA_TRY(fai_take_file_open(t->path, &t->shape, false, &t->old, &why, err));
@@ -256,7 +258,7 @@ FaCode fa_take_make(FaMethod *method, const FaClip *clip, const char *path, cons
     int first_changed = 0;
     FaCode rc = prepare(t, clip, path, &o, err);
     if (rc >= 0) rc = open_files(t, &first_changed, err);
-    if (rc >= 0) t->report.frames = fai_run_nframe(t->run);
+    if (rc >= 0) t->report.frames = t->nframe;
     bool make = rc >= 0 && !(fai_take_file_count(t->out) == t->report.frames && t->report.continued_at < 0);
     if (make) rc = make_all(t, &o, first_changed, err);
     if (rc >= 0 && make && rename(t->part, t->path) != 0)

@@ -184,11 +184,12 @@ static void carry(FaRebalance *r, FaSolidRest *rest, const FaRebalanceInput *in,
     fai_newton_energy(r->still, &only, x, carried, NULL);
 }
 
-// Norm of the gradient at x with everything of p: what a good start is measured against.
-static double cold(FaNewton *newton, const FaNewtonInput *p, const double *x) {
-    double norm;
-    fai_newton_energy(newton, p, x, NULL, &norm);
-    return norm;
+// Norm of a force over the free nodes: what a solve's gradient is compared with.
+static double norm_of(const FaRebalance *r, const double *force) {
+    double sum = 0;
+    for (size_t i = 0; i < r->n; i++)
+        if (!r->fixed[i]) sum += fai_v3_dot(force + 3 * i, force + 3 * i);
+    return sqrt(sum);
 }
 
 // A step of time within rest shape `which`: positions, and what is carried there.
@@ -199,8 +200,9 @@ static FaCode step_within(FaRebalance *r, const FaRebalanceInput *in, int which,
     *p = (FaNewtonInput){.rest = r->rest[which], .inertia = inertia, .y = r->y, .fixed_at = fai_solid_rest_x(r->rest[which]), .force = in->force};
     p->damping = (FaSolidDamping){r->o.beta / eta, r->from};
     p->drag = r->o.drag / eta;
-    for (size_t i = 0; i < 3 * r->n; i++) x[i] = X[i] + r->d[i];
-    p->reference = cold(r->dynamic, p, x);
+    // what inertia and gravity would push with if nothing moved
+    for (size_t i = 0; i < 3 * r->n; i++) carried[i] = inertia * r->mass[i / 3] * (X[i] + r->d[i] - r->y[i]) - (in->force ? in->force[i] : 0);
+    p->reference = norm_of(r, carried);
     // start where the motion against the head goes on
     for (size_t i = 0; i < 3 * r->n; i++) x[i] = X[i] + r->d[i] + ahead * (r->d[i] - r->d_last[i]);
     FA_TRY(solve(r, r->dynamic, in, p, x, report, stalled, err));
@@ -216,7 +218,7 @@ static FaCode settle(FaRebalance *r, const FaRebalanceInput *in, double alpha, F
         r->start[i] = in->X[i] + (alpha == 1 ? r->x[i] - X[i] : alpha * (r->x[i] - X[i]) + (1 - alpha) * (r->x_new[i] - in->X[i]));
     }
     *p = (FaNewtonInput){.rest = r->rest[1], .fixed_at = in->X, .force = r->force, .nrow = p->nrow, .row = p->row, .row_base = in->base};
-    p->reference = cold(r->still, p, r->x);
+    p->reference = norm_of(r, r->force);
     FA_TRY(solve(r, r->still, in, p, r->start, &report->settle, &report->stalled, err));
     for (size_t i = 0; i < 3 * r->n; i++) r->d_new[i] = r->start[i] - in->X[i];
     return FA_OK;
