@@ -17,7 +17,7 @@ static const Option options[] = {
     {"trust", 0, OPT_TEXT, &S.trust, "FILE", 0, 0, "weights of dots: lines of NAME,WEIGHT"},
     {"neutral", 0, OPT_INT, &S.neutral, "N", 0, 100000000, "frame of a take that shows the neutral face (the first that shows all)"},
     {"reach", 0, OPT_NUM, &S.reach, "MM", 0.01, 1000, "how far a dot may be from the surface (10; retargeting 30)"},
-    {"smooth", 0, OPT_NUM, &S.smooth, "FRAMES", 0, 100, "filter of the residual in time (1.5; 0: none)"},
+    {"smooth", 0, OPT_NUM, &S.smooth, "FRAMES", 0, 100, "filter of the residual in time (by the noise; 0: none)"},
     {"retarget", 0, OPT_FLAG, &S.retarget, NULL, 0, 0, "the dots are another face's: warped to this one's proportions"},
     {"from", 0, OPT_TEXT, &S.from, "RIG2", 0, 0, "the animation is of this face: its dots drive RIG"},
     {"count", 0, OPT_INT, &S.count, "N", 4, 4096, "dots on that face, or of a camera's face (80)"},

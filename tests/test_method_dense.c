@@ -142,7 +142,7 @@ static void exact_shapes(void **state) {
     Errors press = errors_of("press, exact", scene_of(head_truth("press", (FaStretch){0, 60, 2}), NULL, 0));
     assert_true(press.automatic < 0.65 * press.sbs);
     Errors rom = errors_of("rom, exact", scene_of(head_truth("rom", (FaStretch){590, 45, 4}), NULL, 0));
-    assert_true(rom.automatic < 0.8 * rom.sbs);  // what is left of 0.04 mm
+    assert_true(rom.automatic < 0.65 * rom.sbs);
 }
 
 static void shapes_of_another_identity(void **state) {
@@ -157,6 +157,32 @@ static void shapes_of_another_identity(void **state) {
         assert_true(e.ours < 0.65 * e.sbs);
         assert_true(e.ours < e.sbs_res);
         assert_true(e.automatic < 0.65 * e.sbs);
+    }
+}
+
+// Pairs of identities that were not tuned on. 55 to 8: the jaw's hinge is off, and auto has to find out; there and on `press`, 21 to 34,
+// what holds is less than the aim of 0.65.
+static void shapes_of_fresh_identities(void **state) {
+    (void)state;
+    FaError err = {0};
+    static const struct {
+        const char *clip;
+        uint64_t from, to;
+        double ours, automatic;  // of SBS, at most
+    } pair[] = {{"talk", 21, 34, 0.65, 0.65}, {"talk", 55, 8, 0.85, 0.68}, {"press", 21, 34, 0.8, 0.8}};
+    for (int i = 0; i < FA_COUNT(pair); i++) {
+        FaRig *moved;
+        FaTruth *t;
+        FaHeadParams p = fa_head_params_default();
+        p.level = 0;
+        fa_head_params_seed(&p, pair[i].to);
+        CHECK_OK(fai_truth_of_head(&p, pair[i].clip, (FaStretch){i == 2 ? 0 : 60, 60, 2}, &t, &err), &err);
+        CHECK_OK(fai_truth_transferred(t, pair[i].from, -1, &moved, NULL, &err), &err);
+        char name[64];
+        snprintf(name, sizeof name, "%s, %d to %d", pair[i].clip, (int)pair[i].from, (int)pair[i].to);
+        Errors e = errors_of(name, scene_of(t, moved, 0));
+        assert_true(e.ours < pair[i].ours * e.sbs);
+        assert_true(e.automatic < pair[i].automatic * e.sbs);
     }
 }
 
@@ -206,7 +232,7 @@ static void noisy_markers(void **state) {
     FaDenseFigures ours = solve(&s, (FaDriveOptions){.kind = FA_DRIVE_AUTO});
     print_message("noise 0.3 mm: SBS %.3f mm, jitter %.3f; auto %.3f, %.3f\n", sbs.mean[0], sbs.jitter, ours.mean[0], ours.jitter);
     assert_true(ours.mean[0] < sbs.mean[0]);
-    assert_true(ours.jitter < 1.2 * sbs.jitter);
+    assert_true(ours.jitter < sbs.jitter);
     scene_free(&s);
 }
 
@@ -237,6 +263,7 @@ int main(void) {
         cmocka_unit_test(relaxation),
         cmocka_unit_test(exact_shapes),
         cmocka_unit_test(shapes_of_another_identity),
+        cmocka_unit_test(shapes_of_fresh_identities),
         cmocka_unit_test(shapes_of_another_character),
         cmocka_unit_test(flesh_under_physics),
         cmocka_unit_test(noisy_markers),

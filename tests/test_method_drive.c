@@ -126,8 +126,38 @@ static void noise_does_not_make_it_worse(void **state) {
     double ours = dense_error(&s, &t, d);
     print_message("markers with 0.3 mm of noise: sbs %.3f mm, auto %.3f mm\n", 1e3 * plain, 1e3 * ours);
     assert_true(ours < plain);
+    CHECK_NEAR(fa_drive_report(d).smooth, 1.5, 1e-9);
     fa_drive_free(d);
     free_take(&t);
+    dots_close(&s);
+}
+
+// The filter's width is the take's: none for clean markers however fast they move, some where there is noise; what is given wins.
+static void the_filter_follows_the_noise(void **state) {
+    (void)state;
+    static const double noise[] = {0, 1e-5, 1e-4, 3e-4};
+    Dots s = dots_open(0, 80);
+    double last = 0;
+    for (int k = 0; k < FA_COUNT(noise); k++) {
+        Take t = make_take(&s, "press", 2, 60);
+        for (int i = 0; i < 3 * t.nframe * s.n; i++) t.take->x[i] += (float)(noise[k] * fai_random_normal(4, (uint64_t)i));
+        for (int i = 30 * s.n + 5; i <= 31 * s.n + 5; i += s.n) {
+            t.take->ok[i] = 0;
+            for (int c = 0; c < 3; c++) t.take->x[3 * i + c] = NAN;
+        }
+        FaDrive *d = open_drive(s.rig, &s, t.take, (FaDriveOptions){.kind = FA_DRIVE_SBS, .head_frame = true});
+        double now = fa_drive_report(d).smooth;
+        print_message("noise %.2f mm: filter of %.2f frames\n", 1e3 * noise[k], now);
+        assert_true(now >= last);
+        if (k == 0) CHECK_NEAR(now, 0, 1e-9);
+        last = now;
+        fa_drive_free(d);
+        d = open_drive(s.rig, &s, t.take, (FaDriveOptions){.kind = FA_DRIVE_SBS, .head_frame = true, .smooth = k == 1 ? -1 : 2});
+        CHECK_NEAR(fa_drive_report(d).smooth, k == 1 ? 0 : 2, 1e-9);
+        fa_drive_free(d);
+        free_take(&t);
+    }
+    assert_true(last > 0.7);
     dots_close(&s);
 }
 
@@ -168,8 +198,8 @@ static void the_head_is_found(void **state) {
             for (int k = 0; k < 3; k++) CHECK_NEAR(y[k], world->x[3 * (f * s.n + i) + k], 1e-5);
         }
     print_message("head found: markers within %.3f mm of where they are on it\n", 1e3 * worst);
-    assert_true(worst < 1.5e-3);
-    assert_true(dense_error(&s, &t, d) < 4e-4);
+    assert_true(worst < 5e-4);
+    assert_true(dense_error(&s, &t, d) < 1.5e-4);
     fa_drive_free(d);
     fa_markers_free(world);
     free_take(&t);
@@ -211,6 +241,7 @@ static void markers_are_lost_and_doubted(void **state) {
         if (i == 0) first = hash;
         if (order[i] == 30) assert_true(hash == first);
     }
+    print_message("a frame of a take: hash %016llx\n", (unsigned long long)first);  // the same for every compiler
     fa_drive_free(d);
     free_take(&t);
     dots_close(&s);
@@ -313,6 +344,7 @@ static void speed(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_is_better_than_shapes), cmocka_unit_test(noise_does_not_make_it_worse),
+        cmocka_unit_test(the_filter_follows_the_noise),
         cmocka_unit_test(the_head_is_found),          cmocka_unit_test(markers_are_lost_and_doubted),
         cmocka_unit_test(replay_is_what_was_solved),  cmocka_unit_test(bad_takes_are_refused),
         cmocka_unit_test(speed),

@@ -39,6 +39,9 @@ static const Way ways[] = {
 enum { WAYS = FA_COUNT(ways) };
 
 static const uint64_t OTHER = 3;      // seed of the identity whose shapes are moved over
+static const struct Pair {            // identities that no figure was tuned on (docs/drive.md says what was learnt from which)
+    uint64_t from, to;
+} fresh[] = {{21, 34}, {55, 8}, {13, 40}, {77, 5}};
 static const double NOISE = 0.3e-3;   // m per coordinate, of the noisy rows
 enum { MARKERS = 80 };
 
@@ -225,6 +228,26 @@ static FaCode head_shapes(Bench *b, const FaTruth *t, bool vary, FaError *err) {
 
 // --- truths -------------------------------------------------------------------------------------------------------
 
+// Shapes of one identity on the face of another, and neither seen before.
+static FaCode fresh_pairs(Bench *b, const char *clip, FaStretch stretch, FaError *err) {
+    for (int i = 0; i < FA_COUNT(fresh); i++) {
+        FaHeadParams p = fa_head_params_default();
+        FaTruth *t;
+        FaRig *moved = NULL;
+        p.level = 0;
+        fa_head_params_seed(&p, fresh[i].to);
+        FA_TRY(fai_truth_of_head(&p, clip, stretch, &t, err));
+        snprintf(t->name, sizeof t->name, "%s, %d to %d", clip, (int)fresh[i].from, (int)fresh[i].to);
+        FaCode rc = make_room(b, t, err);
+        if (rc >= 0) rc = fai_truth_transferred(t, fresh[i].from, -1, &moved, NULL, err);
+        if (rc >= 0) rc = with_shapes(b, t, moved, "identity", false, err);
+        fa_rig_free(moved);
+        fai_truth_free(t);
+        FA_TRY(rc);
+    }
+    return FA_OK;
+}
+
 static FaCode head_truths(Bench *b, FaError *err) {
     // the quick run takes pieces: speech, two presses, and the jaw and mouth of the range of motion
     static const struct {
@@ -237,6 +260,7 @@ static FaCode head_truths(Bench *b, FaError *err) {
         FaTruth *t;
         FA_TRY(fai_truth_of_head(&p, take[i].clip, b->full ? take[i].full : take[i].quick, &t, err));
         FaCode rc = head_shapes(b, t, i == 0, err);
+        if (rc >= 0) rc = fresh_pairs(b, take[i].clip, b->full ? take[i].full : take[i].quick, err);
         fai_truth_free(t);
         FA_TRY(rc);
     }

@@ -30,7 +30,6 @@ void fa_control_reset(FaControl *c) {
         fa_marker_point_at(&c->map->point[c->place[i]], c->rig->mesh.x, true, with);
         for (size_t k = 0; k < 3; k++) c->offset[3 * (size_t)i + k] = (float)(with[k] - c->rest[3 * (size_t)i + k]);
     }
-    c->metric_fresh = true;
 }
 
 void fai_control_trust(FaControl *c, const float *trust) {

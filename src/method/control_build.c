@@ -137,8 +137,8 @@ static FaCode make_room(FaControl *c, FaError *err) {
         {&c->arc_weight, s}, {&c->arc_gain, s}};
     struct { double **to; size_t count; } d[] = {
         {&c->frame, 12 * n}, {&c->t, 3 * n}, {&c->q, 3 * n}, {&c->r, 3 * n}, {&c->at, 3 * n}, {&c->bow, 3 * n}, {&c->noise_of, n},
-        {&c->metric, n}, {&c->metric_now, n}, {&c->u, s}, {&c->lo, s}, {&c->hi, s}, {&c->sort, n}, {&c->last_coef, 3 * n}, {&c->level, 3 * n},
-        {&c->trend, 3 * n}, {&c->pass, s * (size_t)c->relinearise}};
+        {&c->metric, n}, {&c->metric_now, n}, {&c->u, s}, {&c->lo, s}, {&c->hi, s}, {&c->sort, n}, {&c->last_coef, 3 * n},
+        {&c->level, 3 * n}, {&c->trend, 3 * n}, {&c->pass, s * (size_t)c->relinearise}};
     for (int i = 0; i < FA_COUNT(f); i++)
         if (!(*f[i].to = FA_PUSH(a, f[i].count, float))) return FA_FAIL_MEMORY(err);
     for (int i = 0; i < FA_COUNT(d); i++)
@@ -196,6 +196,7 @@ FaCode fai_control_new(const FaRig *rig, const FaFace *face, const FaMarkerMap *
     c->smooth = o.smooth == 0 ? 1.5 : o.smooth;
     c->noise = tune.noise < 0 ? 0 : tune.noise > 0 ? tune.noise : NOISE;
     c->ridge = c->literal || tune.ridge < 0 ? 0 : tune.ridge > 0 ? tune.ridge : c->kind == FA_DRIVE_BF ? RIDGE : RIDGE_SHAPES;
+    c->metric_fresh = true;
     c->keep = c->literal ? 1 : tune.keep > 0 ? tune.keep : KEEP;
     c->arena = fai_arena_new(0);
     FaCode rc = c->arena ? set_up(c, &o, &tune, err) : FA_FAIL_MEMORY(err);

@@ -181,7 +181,7 @@ static FaCode fill(FaForces *f, const FaFace *face, const FaRig *basis, const Fa
     bool ok = f->point && f->phi && f->live && f->columns && f->inertia && f->spring;
     for (int i = 0; i < FA_COUNT(quad); i++) ok &= (*quad[i] = FA_PUSH(f->arena, 4 * n, float)) != NULL;
     if (!ok) return FA_FAIL_MEMORY(err);
-    memcpy(f->point, point, (size_t)f->npoint * sizeof *point);
+    if (f->npoint) memcpy(f->point, point, (size_t)f->npoint * sizeof *point);
     FA_TRY(fai_force_body(face, o, &f->e, err));
     if (!(f->force = FA_PUSH(f->arena, n, double))) return FA_FAIL_MEMORY(err);
     memcpy(f->force, f->e.anchor_weight, n * sizeof *f->force);  // B stays that of the usual stiffness

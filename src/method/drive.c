@@ -59,7 +59,8 @@ static void sum_up(FaDrive *d) {
         if (d->doubted[m])
             fai_note(&d->notes, "marker-doubted", FA_PLACE("%s, first in frame %d", d->map->name[m], d->first_doubt[m]),
                      "check its place in the map, and whether it was swapped",
-                     "marker %s is far from where the others put it in %d of %d frames, and has little weight there", d->map->name[m], d->doubted[m], nf);
+                     "marker %s is far from where the others put it in %d of %d frames, and has little weight there",
+                     d->map->name[m], d->doubted[m], nf);
 }
 
 static FaCode solve_all(FaDrive *d, FaError *err) {

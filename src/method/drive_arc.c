@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { SAMPLES = 300, ROUNDS = 2 };
+enum { SAMPLES = 120, ROUNDS = 2 };
 enum { DIFFERENCES = 60000 };  // at most
 static const double RIDGE = 0.02;  // of the mean diagonal: what is hardly seen stays straight
 

@@ -2,7 +2,8 @@
 //
 // Shapes that are right for the face are hard to beat; shapes of somebody else are better used as forces. Nobody says which they
 // are, but the markers can: each n-th of them is left out in turn, frames sampled over the take are solved both ways, residual
-// pass included, and what counts is how far the markers left out are from where they should be.
+// pass included, and what counts is how far the markers left out are from where they should be. The jaw's frame is asked about in the
+// same way.
 #include "method/drive_work.h"
 
 #include "math/mat3.h"
@@ -11,6 +12,7 @@
 
 enum { FOLDS = 5, SAMPLES = 24, LEAD = 2 };  // LEAD: frames before a sample, so that forces have a past
 static const double NOISY = 0.3;
+static const double JAW_MARGIN = 0.97;       // the jaw's frame is left out only if that is plainly better
 static const double MARGIN = 0.995;          // forces must be better by this much: shapes cost less
 
 typedef struct Tally {
@@ -83,8 +85,31 @@ static FaCode learn_alone(FaDrive *d, FaError *err) {
     return rc;
 }
 
+// The jaw's frame turns skin on the hinge that the rig's shapes show; on shapes moved from a face of other build the hinge may be off.
+static FaCode try_without_jaw(FaDrive *d, double *shapes, FaError *err) {
+    size_t size = (size_t)d->rig->nshape * sizeof *d->arc_gain;
+    double without, noise = d->noise, *gain = FA_NEW(d->rig->nshape, double);
+    if (d->o.no_jaw || !gain) {
+        fa_free(gain);
+        return d->o.no_jaw ? FA_OK : FA_FAIL_MEMORY(err);
+    }
+    memcpy(gain, d->arc_gain, size);
+    d->o.no_jaw = true;
+    FaCode rc = left_out_error(d, FA_DRIVE_SBS, true, &without, err);
+    if (rc >= 0 && without < JAW_MARGIN * *shapes) {
+        *shapes = without;
+    } else {
+        d->o.no_jaw = false;
+        d->noise = noise;
+        memcpy(d->arc_gain, gain, size);
+    }
+    fa_free(gain);
+    return rc;
+}
+
 FaCode fai_drive_decide(FaDrive *d, FaError *err) {
     double shapes, forces;
+    bool given = d->o.no_jaw;
     FaDriveReport *r = &d->report;
     r->held_out_mm = r->held_out_shapes_mm = r->held_out_forces_mm = NAN;
     if (d->o.kind != FA_DRIVE_AUTO) {
@@ -103,6 +128,7 @@ FaCode fai_drive_decide(FaDrive *d, FaError *err) {
         else
             d->noise = noise;
     }
+    FA_TRY(try_without_jaw(d, &shapes, err));
     FA_TRY(left_out_error(d, FA_DRIVE_BF, false, &forces, err));
     r->held_out_shapes_mm = 1e3 * shapes;
     r->held_out_forces_mm = 1e3 * forces;
@@ -113,7 +139,8 @@ FaCode fai_drive_decide(FaDrive *d, FaError *err) {
     }
     r->kind = forces < MARGIN * shapes ? FA_DRIVE_BF : FA_DRIVE_SBS;
     r->held_out_mm = r->kind == FA_DRIVE_BF ? r->held_out_forces_mm : r->held_out_shapes_mm;
-    snprintf(d->why, sizeof d->why, "%s: markers left out in turn are missed by %.2f mm with shapes and by %.2f mm with forces",
-             r->kind == FA_DRIVE_BF ? "forces" : "shapes", 1e3 * shapes, 1e3 * forces);
+    snprintf(d->why, sizeof d->why, "%s: markers left out in turn are missed by %.2f mm with shapes and by %.2f mm with forces%s",
+             r->kind == FA_DRIVE_BF ? "forces" : "shapes", 1e3 * shapes, 1e3 * forces,
+             d->o.no_jaw && !given ? ", less without the jaw's frame" : "");
     return FA_OK;
 }

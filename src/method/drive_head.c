@@ -7,6 +7,9 @@
 
 #include <math.h>
 
+enum { TURNS = 4 };             // more follow wrong shapes too far
+enum { ENOUGH = 12 };           // markers that tell expression from head motion
+static const double WIDTH = 1e-3;  // m: what is missed by more has little say
 static const double HEAD_SHARE = 0.5;  // of the frames: if fewer decide the head's pose the take is not usable in the world
 
 // Rows of the take that the map's markers are, by name; the same order is the usual case. found: how many there are.
@@ -39,6 +42,18 @@ static void copy_samples(FaDrive *d, const FaMarkerTake *take, const int *row, c
         }
 }
 
+// A frame's samples from the world, or whatever the pose leads to, to the head.
+static void bring_frame(FaMarkerTake *t, int f, const FaPose *pose) {
+    FaPose to_head = fai_pose_inverse(pose);
+    for (size_t i = (size_t)f * (size_t)t->nmarker; i < (size_t)(f + 1) * (size_t)t->nmarker; i++) {
+        double y[3];
+        if (!t->ok[i]) continue;
+        fai_v3_load(t->x, (int)i, y);
+        fai_pose_apply(&to_head, y, y);
+        for (size_t k = 0; k < 3; k++) t->x[3 * i + k] = (float)y[k];
+    }
+}
+
 // Poses from the markers that hold still; the samples brought to the head.
 static FaCode stabilise(FaDrive *d, FaPose *head, FaError *err) {
     FaMarkerTake *t = d->take;
@@ -65,22 +80,49 @@ static FaCode stabilise(FaDrive *d, FaPose *head, FaError *err) {
         fai_note_count(&d->notes, t->nframe - report.frames_found, "head-held", FA_PLACE("frame %d", report.first_lost),
                        "look at those frames", "%d frames have too few markers for the head's pose: that of the frame before is kept",
                        t->nframe - report.frames_found);
-    for (int f = 0; rc >= 0 && f < t->nframe; f++) {
-        FaPose to_head = fai_pose_inverse(&head[f]);
-        for (size_t i = 0; i < n; i++) {
-            float *x = t->x + 3 * ((size_t)f * n + i);
-            double y[3] = {(double)x[0], (double)x[1], (double)x[2]};
-            if (!t->ok[(size_t)f * n + i]) continue;
-            fai_pose_apply(&to_head, y, y);
-            for (size_t k = 0; k < 3; k++) x[k] = (float)y[k];
-        }
-    }
+    for (int f = 0; rc >= 0 && f < t->nframe; f++) bring_frame(t, f, &head[f]);
     fa_free(rest);
     fa_free(trust);
     fa_free(still);
     fa_free(belong);
     fa_free(found);
     return rc;
+}
+
+// A face that moves everywhere leaves no marker quite still. What the shapes say of a frame is where the markers are on a head that
+// does: they are laid over it, and so on in turns.
+static FaCode refine(FaDrive *d, FaPose *head, FaError *err) {
+    FaMarkerTake *t = d->take;
+    FaDriveOptions o = {.kind = FA_DRIVE_SBS, .no_residual = true, .trust = d->o.trust, .fps = d->o.fps};
+    FaControl *c = NULL;
+    FaControlFrame frame;
+    FaArena *arena = fai_arena_new(0);
+    FaCode rc = arena ? fai_control_new(d->rig, d->face, d->map, &o, NULL, &c, err) : FA_FAIL_MEMORY(err);
+    if (rc >= 0) rc = fai_control_frame_new(c, arena, &frame, err);
+    size_t n = rc >= 0 ? (size_t)fai_control_npoint(c) : 0;
+    double *at = rc >= 0 ? FA_PUSH(arena, 3 * n, double) : NULL, *x = rc >= 0 ? FA_PUSH(arena, 3 * n, double) : NULL;
+    double *weight = rc >= 0 ? FA_PUSH(arena, n, double) : NULL, *own = rc >= 0 ? FA_PUSH(arena, n, double) : NULL;
+    if (rc >= 0 && (!at || !x || !weight || !own)) rc = FA_FAIL_MEMORY(err);
+    for (int f = 0; rc >= 0 && f < TURNS * t->nframe; f++) {
+        FaMarkers m = fai_drive_markers_of(d, f / TURNS);
+        fa_control_reset(c);
+        rc = fai_control_solve(c, &m, t->time[f / TURNS], &frame, err);
+        if (rc < 0 || frame.fit.used < ENOUGH) continue;
+        fai_control_predict(c, &frame, NULL, at);
+        for (size_t i = 0; i < n; i++) {
+            size_t row = (size_t)fai_control_points(c)[i];
+            weight[i] = m.ok[row] ? (double)fai_control_belief(c)[i] : 0;
+            for (size_t k = 0; k < 3; k++) x[3 * i + k] = m.ok[row] ? (double)m.x[3 * row + k] : 0;
+        }
+        FaAlign a = fai_align_robust((int)n, at, x, weight, false, WIDTH, own);
+        if (a.kind != FA_ALIGN_FULL) continue;
+        FaPose turn = fai_align_pose(&a);
+        head[f / TURNS] = fai_pose_mul(&head[f / TURNS], &turn);
+        bring_frame(t, f / TURNS, &turn);
+    }
+    fa_control_free(c);
+    fai_arena_free(arena);
+    return FA_MIN(rc, FA_OK);
 }
 
 FaCode fai_drive_head(FaDrive *d, const FaMarkerTake *take, FaPose *head, bool *known, FaError *err) {
@@ -105,6 +147,7 @@ FaCode fai_drive_head(FaDrive *d, const FaMarkerTake *take, FaPose *head, bool *
     FaPose from_axes = fai_pose_inverse(&axes);
     if (world) {
         FA_TRY(stabilise(d, head, err));
+        FA_TRY(refine(d, head, err));
         *known = true;
         for (int f = 0; f < take->nframe; f++) head[f] = fai_pose_mul(&head[f], &from_axes);
     } else if (take->head && !d->o.head_frame) {
