@@ -35,10 +35,10 @@
     X(NUMBER, gravity, 1, 0, 1, "", NULL, "how much of gravity the sculpted shapes hold already")                          \
     X(CHOICE, contact, 0, 0, 2, "", "mouth|face|off", "what may touch")                                                    \
     X(FLAG, strict, 0, 0, 1, "", NULL, "contact corrects the artist's own crossings too")                                  \
-    X(NUMBER, contact_stiffness, 150, 0.1, 1e6, "N/m/mm2", NULL, "of touching skin, per area")                             \
+    X(NUMBER, contact_stiffness, 15, 0.1, 1e6, "N/m/mm2", NULL, "of touching skin, per area")                             \
     X(FLAG, teeth, 1, 0, 1, "", NULL, "flesh slides on teeth and other bones given, where the face has them")              \
     X(CHOICE, solver, 0, 0, 4, "", "pcg|jacobi|lbfgs|chol|cholmod", "of the minimisations: the fastest is the default")    \
-    X(NUMBER, tolerance, 1e-3, 1e-12, 0.5, "", NULL, "of a minimisation, relative; 1e-6 to verify")
+    X(NUMBER, tolerance, 3e-4, 1e-12, 0.5, "", NULL, "of a minimisation, relative; 1e-6 to verify")
 
 enum {
 #define X(type, name, value, min, max, unit, choices, help) P_##name,

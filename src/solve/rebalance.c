@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+enum { FIELDS = 6 };  // of the state
+
 struct FaRebalance {
     const FaSolid *solid;
     FaRebalanceOptions o;
@@ -26,6 +28,8 @@ struct FaRebalance {
     // the state
     double *d, *d_last;          // from X; a step ago, carried to X      (n x 3)
     double *w, *w_last;          // in the world, in the axes of the pose (n x 3)
+    double *gain_last;           // what d gained in the step before the last: for a good start   (n x 3)
+    double *shift;               // what the last static solve added to d                        (n x 3)
     struct Frame {
         FaPose pose, pose_last;
         double rate[9];          // 1/s, fai_inertial_rate of the step that made w
@@ -39,7 +43,7 @@ struct FaRebalance {
 
 static FaCode push_arrays(FaRebalance *r, FaError *err) {
     double **field[] = {&r->x,     &r->x_new, &r->carried, &r->carried_new, &r->y, &r->from, &r->stepped, &r->start, &r->force,
-                        &r->d_new, &r->w_new, &r->d,       &r->d_last,      &r->w, &r->w_last};
+                        &r->d_new, &r->w_new, &r->d,       &r->d_last,      &r->w, &r->w_last, &r->gain_last, &r->shift};
     bool ok = true;
     for (int i = 0; i < FA_COUNT(field); i++) ok &= (*field[i] = FA_PUSH(r->arena, 3 * r->n + 1, double)) != NULL;
     for (int i = 0; i < 2; i++) {
@@ -125,6 +129,8 @@ FaCode fai_rebalance_reset(FaRebalance *r, const double *X, const double *mu, co
     memset(r->d, 0, 3 * r->n * sizeof(double));
     memset(r->d_last, 0, 3 * r->n * sizeof(double));
     memset(r->w_last, 0, 3 * r->n * sizeof(double));
+    memset(r->gain_last, 0, 3 * r->n * sizeof(double));
+    memset(r->shift, 0, 3 * r->n * sizeof(double));
     fai_inertial_start_d(pose, v, omega, (int)r->n, X, r->w);
     double skew[9] = {0, -omega[2], omega[1], omega[2], 0, -omega[0], -omega[1], omega[0], 0};
     r->frame = (struct Frame){.pose = *pose, .pose_last = *pose, .worn = true};
@@ -147,6 +153,22 @@ FaCode fai_rebalance_prepare(FaRebalance *r, const double *X, const double *mu, 
 
 // --- a step -------------------------------------------------------------------------------------------------------
 
+// Does any of the rows from `first` on push at x?
+static bool pushes(const FaNewtonInput *p, int first, const double *x) {
+    for (int i = first; i < p->nrow; i++) {
+        const FaRow *row = &p->row[i];
+        double depth = (double)row->gap;
+        for (int k = 0; k < 3; k++) {
+            double s = (double)row->offset[k];
+            for (int j = 0; j < 4; j++)
+                if (row->node[j] >= 0) s += (double)row->weight[j] * (x[3 * row->node[j] + k] - p->row_base[3 * row->node[j] + k]);
+            depth -= (double)row->normal[k] * s;
+        }
+        if (row->kind != FA_ROW_PUSH || depth > 0) return true;
+    }
+    return false;
+}
+
 // Solve, look what was met on the way, and once more if that is new.
 static FaCode solve(FaRebalance *r, FaNewton *newton, const FaRebalanceInput *in, FaNewtonInput *p, double *x, FaNewtonReport *report, int *stalled, FaError *err) {
     p->iterations = r->o.iterations;
@@ -156,7 +178,7 @@ static FaCode solve(FaRebalance *r, FaNewton *newton, const FaRebalanceInput *in
     for (int pass = 0; pass < 2; pass++) {
         int before = p->nrow;
         if (in->collect) p->nrow = in->collect(in->collect_user, x, &p->row);
-        if (pass > 0 && p->nrow == before) break;
+        if (pass > 0 && !pushes(p, before, x)) break;
         FaCode rc = fai_newton_solve(newton, p, x, report, err);
         if (rc < 0) return rc;
         *stalled += rc == FA_STALLED && pass == 0;
@@ -203,8 +225,8 @@ static FaCode step_within(FaRebalance *r, const FaRebalanceInput *in, int which,
     // what inertia and gravity would push with if nothing moved
     for (size_t i = 0; i < 3 * r->n; i++) carried[i] = inertia * r->mass[i / 3] * (X[i] + r->d[i] - r->y[i]) - (in->force ? in->force[i] : 0);
     p->reference = norm_of(r, carried);
-    // start where the motion against the head goes on
-    for (size_t i = 0; i < 3 * r->n; i++) x[i] = X[i] + r->d[i] + ahead * (r->d[i] - r->d_last[i]);
+    // start where the motion against the head goes on, as it changed before
+    for (size_t i = 0; i < 3 * r->n; i++) x[i] = X[i] + r->d[i] + ahead * (2 * (r->d[i] - r->d_last[i]) - r->gain_last[i]);
     FA_TRY(solve(r, r->dynamic, in, p, x, report, stalled, err));
     carry(r, r->rest[which], in, p, x, carried);
     return FA_OK;
@@ -216,6 +238,7 @@ static FaCode settle(FaRebalance *r, const FaRebalanceInput *in, double alpha, F
     for (size_t i = 0; i < 3 * r->n; i++) {
         r->force[i] = alpha == 1 ? r->carried[i] : alpha * r->carried[i] + (1 - alpha) * r->carried_new[i];
         r->start[i] = in->X[i] + (alpha == 1 ? r->x[i] - X[i] : alpha * (r->x[i] - X[i]) + (1 - alpha) * (r->x_new[i] - in->X[i]));
+        if (alpha == 1) r->start[i] += r->shift[i];  // as the last one
     }
     *p = (FaNewtonInput){.rest = r->rest[1], .fixed_at = in->X, .force = r->force, .nrow = p->nrow, .row = p->row, .row_base = in->base};
     p->reference = norm_of(r, r->force);
@@ -225,7 +248,7 @@ static FaCode settle(FaRebalance *r, const FaRebalanceInput *in, double alpha, F
 }
 
 // The new state: increment and velocity are those of the step of time; the rest's own motion carries the head's velocity along.
-static void finish(FaRebalance *r, const FaRebalanceInput *in, const FaInertia *inertia, double carried_share) {
+static void finish(FaRebalance *r, const FaRebalanceInput *in, const FaInertia *inertia, bool moved, double carried_share) {
     const double *X = fai_solid_rest_x(r->rest[0]);
     double rate[9];
     fai_inertial_rate(inertia, rate);
@@ -237,6 +260,8 @@ static void finish(FaRebalance *r, const FaRebalanceInput *in, const FaInertia *
         fai_m3_mulv(r->frame.rate, shift, last);
         for (size_t k = 0; k < 3; k++) {
             size_t j = 3 * i + k;
+            r->gain_last[j] = r->d[j] - r->d_last[j];
+            r->shift[j] = moved && carried_share == 1 ? r->d_new[j] - r->stepped[j] : 0;
             r->d_last[j] = r->d_new[j] - (r->stepped[j] - r->d[j]);
             r->d[j] = r->d_new[j];
             r->w_last[j] = r->w[j] + last[k];
@@ -287,7 +312,7 @@ FaCode fai_rebalance_step(FaRebalance *r, const FaRebalanceInput *in, FaRebalanc
         r->d_new[i] = moved ? r->x[i] - in->X[i] : r->stepped[i];
     }
     if (moved && alpha > 0) FA_TRY(settle(r, in, alpha, &p, report, err));
-    finish(r, in, &inertia, alpha);
+    finish(r, in, &inertia, moved, alpha);
     r->frame.worn = fai_newton_worn(r->dynamic) || fai_newton_worn(r->still);
     if (moved) swap_rest(r);
     report->seconds = fai_seconds() - begin;
@@ -308,6 +333,8 @@ FaCode fai_rebalance_settle(FaRebalance *r, const FaRebalanceInput *in, FaRebala
     FaNewtonInput p = {.rest = r->rest[1], .fixed_at = in->X, .force = r->force};
     FA_TRY(solve(r, r->still, in, &p, r->x, &report->settle, &report->stalled, err));
     for (size_t i = 0; i < 3 * r->n; i++) r->d[i] = r->d_last[i] = r->x[i] - in->X[i];
+    memset(r->gain_last, 0, 3 * r->n * sizeof(double));
+    memset(r->shift, 0, 3 * r->n * sizeof(double));
     r->frame.h_last = 0;
     swap_rest(r);
     report->seconds = fai_seconds() - begin;
@@ -331,22 +358,22 @@ void fai_rebalance_energy(FaRebalance *r, double *kinetic, double *elastic) {
     *elastic = fai_solid_energy(r->rest[0], r->x, NULL, NULL);
 }
 
-size_t fai_rebalance_state_size(const FaRebalance *r) { return 4 * 3 * r->n * sizeof(double) + sizeof r->frame; }
+size_t fai_rebalance_state_size(const FaRebalance *r) { return FIELDS * 3 * r->n * sizeof(double) + sizeof r->frame; }
 
 void fai_rebalance_save(const FaRebalance *r, void *state) {
-    const double *field[] = {r->d, r->d_last, r->w, r->w_last};
+    const double *field[FIELDS] = {r->d, r->d_last, r->w, r->w_last, r->gain_last, r->shift};
     size_t size = 3 * r->n * sizeof(double);
     unsigned char *at = state;
-    for (int i = 0; i < 4; i++, at += size) memcpy(at, field[i], size);
+    for (int i = 0; i < FIELDS; i++, at += size) memcpy(at, field[i], size);
     memcpy(at, &r->frame, sizeof r->frame);
 }
 
 FaCode fai_rebalance_load(FaRebalance *r, const void *state, const double *X, const double *mu, const double *lambda, FaError *err) {
     FA_TRY(set_rest(r, 0, X, mu, lambda, NULL, err));
-    double *field[] = {r->d, r->d_last, r->w, r->w_last};
+    double *field[FIELDS] = {r->d, r->d_last, r->w, r->w_last, r->gain_last, r->shift};
     size_t size = 3 * r->n * sizeof(double);
     const unsigned char *at = state;
-    for (int i = 0; i < 4; i++, at += size) memcpy(field[i], at, size);
+    for (int i = 0; i < FIELDS; i++, at += size) memcpy(field[i], at, size);
     memcpy(&r->frame, at, sizeof r->frame);
     return FA_OK;
 }
