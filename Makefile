@@ -15,7 +15,10 @@ demo: all
 
 test:
 	@tools/setup test
-	@for p in asan clang release; do cmake --preset $$p -DFASCIA_TESTS=ON >/dev/null && cmake --build --preset $$p -j $(JOBS) -- --quiet || exit 1; done
+	@for p in asan clang release; do cmake --preset $$p -DFASCIA_TESTS=ON >/dev/null || exit 1; done
+	@cmake --build --preset asan -j $(JOBS) --target unit_tests -- --quiet
+	@cmake --build --preset clang -j $(JOBS) --target hash_tests -- --quiet
+	@cmake --build --preset release -j $(JOBS) -- --quiet
 	cd build-asan && LSAN_OPTIONS=suppressions=../tools/lsan.supp:print_suppressions=0 $(CTEST) -L unit
 	cd build-clang && $(CTEST) -L hash
 	cd build && $(CTEST)
