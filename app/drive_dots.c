@@ -203,9 +203,9 @@ static FaCode load_motion(DotsJob *j, FaError *err) {
 // Contact: goals so firm that the control's timing stays; no motion of the head and no sticking, whose effects the dots show already,
 // and no teeth, on which lips that open within a frame get caught. Full: the method as it is.
 static FaCode set_flesh(int mode, FaError *err) {
-    static const struct { const char *name; double value; } firm[] = {{"goal", 60}, {"head", 0}, {"damping", 60}, {"sticky", 0}, {"teeth", 0}};
+    static const struct { const char *name; double value; } firm[] = {{"goal", 60}, {"head", 0}, {"damping", 60}, {"sticky", 0}, {"teeth", 0}, {"iterations", 3}};
     const FaParamInfo *info = fa_method_params("projective");
-    for (int i = 0; mode == FLESH_CONTACT && i < 5; i++)
+    for (int i = 0; mode == FLESH_CONTACT && i < (int)(sizeof firm / sizeof *firm); i++)
         for (const FaParamInfo *p = info; p->name; p++)
             if (!strcmp(p->name, firm[i].name) && fa_params_get(cli_params, p->name) == p->value)
                 TRY(fa_params_set_number(cli_params, p->name, firm[i].value, err));
