@@ -1,39 +1,10 @@
 // fascia blend as a user meets it: a take with flesh, stills, sheets of combinations, estimation; and its refusals.
-#include "test.h"
+#include "test_app_tools.h"
 
 #include "fascia/analytic.h"
 #include "fascia/head.h"
 
-#define PROGRAM FASCIA_BINARY_DIR "/fascia"
-
-static char output[1 << 16];
-
-static int run(const char *const *args) {
-    const char *argv[24] = {PROGRAM, "blend"};
-    int n = 2;
-    for (; *args; args++) argv[n++] = *args;
-    argv[n++] = "--threads";
-    argv[n++] = "2";
-    const char *log = test_path("blend.txt");
-    int code = test_run(argv, log);
-    FILE *file = fopen(log, "rb");
-    size_t size = file ? fread(output, 1, sizeof output - 1, file) : 0;
-    output[size] = 0;
-    if (file) fclose(file);
-    return code;
-}
-#define RUN(...) run((const char *const[]){__VA_ARGS__, NULL})
-#define SAID(text)                                                                                                     \
-    (strstr(output, text) ? (void)0 : (print_error("%s\n", output), assert_non_null(strstr(output, text))))
-
-static double json_number(const char *key) {
-    char want[64];
-    snprintf(want, sizeof want, "\"%s\":", key);
-    const char *at = strstr(output, want);
-    if (!at) print_error("%s\n", output);
-    assert_non_null(at);
-    return strtod(at + strlen(want), NULL);
-}
+#define BLEND(...) RUN("blend", __VA_ARGS__, "--threads", "2")
 
 static char rig[4096];
 
@@ -57,9 +28,9 @@ static void test_clip(void **state) {
     (void)state;
     FaError err = {0};
     const char *cache = test_path("out.pc2"), *baked = test_path("out.glb");
-    assert_int_equal(RUN(rig, "-o", cache, "--preset", "jelly", "--json"), 0);
-    assert_true(json_number("frames") == 121 && json_number("max_displacement_mm") > 1 && json_number("clamped") == 0);
-    assert_true(json_number("intersections") == -1);
+    assert_int_equal(BLEND(rig, "-o", cache, "--preset", "jelly", "--json"), 0);
+    assert_true(said_number("frames") == 121 && said_number("max_displacement_mm") > 1 && said_number("clamped") == 0);
+    assert_true(said_number("intersections") == -1);
     SAID("\"preset\":\"jelly\"");
     // the library gives the same frames
     FaRig *r;
@@ -88,22 +59,22 @@ static void test_clip(void **state) {
     fa_params_free(p);
     fa_rig_free(r);
     // baked, and found again by estimation: what was put in comes out
-    assert_int_equal(RUN(rig, "-o", baked, "--frames", "10-60", "--json"), 0);
-    assert_true(json_number("frames") == 51 && json_number("targets") > 0 && json_number("max_mm") <= 0.05);
-    assert_int_equal(RUN(rig, "-o", cache, "--head-motion", "0", "--frequency", "5", "--ratio", "0.4", "-q"), 0);
-    assert_int_equal(RUN(rig, "--estimate", cache, "--json"), 0);
-    CHECK_NEAR(json_number("frequency_hz"), 5, 0.05);
-    CHECK_NEAR(json_number("ratio"), 0.4, 0.004);
+    assert_int_equal(BLEND(rig, "-o", baked, "--frames", "10-60", "--json"), 0);
+    assert_true(said_number("frames") == 51 && said_number("targets") > 0 && said_number("max_mm") <= 0.05);
+    assert_int_equal(BLEND(rig, "-o", cache, "--head-motion", "0", "--frequency", "5", "--ratio", "0.4", "-q"), 0);
+    assert_int_equal(BLEND(rig, "--estimate", cache, "--json"), 0);
+    CHECK_NEAR(said_number("frequency_hz"), 5, 0.05);
+    CHECK_NEAR(said_number("ratio"), 0.4, 0.004);
 }
 
 static void test_still(void **state) {
     (void)state;
     const char *obj = test_path("still.obj");
-    assert_int_equal(RUN(rig, "--weights", "jawOpen=1,cheekPuff=0.5@0.2", "--time", "0.6", "--mass", "1", "--damping",
+    assert_int_equal(BLEND(rig, "--weights", "jawOpen=1,cheekPuff=0.5@0.2", "--time", "0.6", "--mass", "1", "--damping",
                          "4", "--stiffness", "4", "-o", obj, "--json"),
                      0);
-    CHECK_NEAR(json_number("jawOpen"), 0.567973, 1e-6);
-    CHECK_NEAR(json_number("cheekPuff"), 0.5 * 0.103624, 1e-6);
+    CHECK_NEAR(said_number("jawOpen"), 0.567973, 1e-6);
+    CHECK_NEAR(said_number("cheekPuff"), 0.5 * 0.103624, 1e-6);
     FaError err = {0};
     FaRig *a, *b;
     CHECK_OK(fa_rig_load(obj, &(FaRigOptions){.unit = FA_UNIT_M, .any_size = true}, &a, &err), &err);
@@ -113,27 +84,27 @@ static void test_still(void **state) {
     fa_rig_free(b);
     // ill-posed: exit 1, a sentence with the numbers and a damping that works
     assert_int_equal(
-        RUN(rig, "--weights", "jawOpen=1", "--mass", "1", "--damping", "0", "--stiffness", "39.4784176", "-o", obj), 1);
+        BLEND(rig, "--weights", "jawOpen=1", "--mass", "1", "--damping", "0", "--stiffness", "39.4784176", "-o", obj), 1);
     SAID("stiffness 39.4784176");
     SAID("raise the damping to 2.");
-    assert_int_equal(RUN(rig, "--weights", "jawOpen", "-o", obj), 2);
-    assert_int_equal(RUN(rig, "--weights", "noSuchShape=1", "-o", obj), 2);
+    assert_int_equal(BLEND(rig, "--weights", "jawOpen", "-o", obj), 2);
+    assert_int_equal(BLEND(rig, "--weights", "noSuchShape=1", "-o", obj), 2);
     SAID("noSuchShape");
-    assert_int_equal(RUN(rig, "--weights", "jawOpen=1", "--mass", "heavy", "-o", obj), 2);
+    assert_int_equal(BLEND(rig, "--weights", "jawOpen=1", "--mass", "heavy", "-o", obj), 2);
 }
 
 static void test_choose(void **state) {
     (void)state;
     const char *five = "jawOpen,cheekPuff,mouthPucker,browInnerUp,mouthSmileLeft", *more = test_path("more.glb");
-    assert_int_equal(RUN(rig, "--targets", five, "--explore", "3", "--json"), 0);
-    assert_true(json_number("candidates") == 242);
-    assert_int_equal(RUN(rig, "--targets", five, "--explore", "11", "--json", "--dry-run"), 0);
-    assert_true(json_number("candidates") == 161050);
-    assert_int_equal(RUN(rig, "--targets", five, "--explore", "11", "--limit", "1000"), 3);
+    assert_int_equal(BLEND(rig, "--targets", five, "--explore", "3", "--json"), 0);
+    assert_true(said_number("candidates") == 242);
+    assert_int_equal(BLEND(rig, "--targets", five, "--explore", "11", "--json", "--dry-run"), 0);
+    assert_true(said_number("candidates") == 161050);
+    assert_int_equal(BLEND(rig, "--targets", five, "--explore", "11", "--limit", "1000"), 3);
     SAID("161050");
-    assert_int_equal(RUN(rig, "--targets", five, "--random", "7", "--seed", "3"), 0);
+    assert_int_equal(BLEND(rig, "--targets", five, "--random", "7", "--seed", "3"), 0);
     SAID("\n6: ");
-    assert_int_equal(RUN(rig, "--targets", five, "--explore", "3", "--pick", "3,17,40", "-o", more), 0);
+    assert_int_equal(BLEND(rig, "--targets", five, "--explore", "3", "--pick", "3,17,40", "-o", more), 0);
     FaError err = {0};
     FaRig *a, *b;
     CHECK_OK(fa_rig_load(rig, NULL, &a, &err), &err);
@@ -143,20 +114,20 @@ static void test_choose(void **state) {
     assert_true(b->clip && b->clip->nframe == a->clip->nframe);
     fa_rig_free(a);
     fa_rig_free(b);
-    assert_int_equal(RUN(rig, "--targets", five, "--explore", "3", "--pick", "242", "-o", more), 2);
+    assert_int_equal(BLEND(rig, "--targets", five, "--explore", "3", "--pick", "242", "-o", more), 2);
 }
 
 static void test_usage(void **state) {
     (void)state;
-    assert_int_equal(RUN("--help"), 0);
+    assert_int_equal(BLEND("--help"), 0);
     SAID("--per-vertex");
-    assert_int_equal(RUN(rig), 2);
-    assert_int_equal(RUN(rig, "--weights", "jawOpen=1", "--explore", "3", "-o", "x.png"), 2);
-    assert_int_equal(RUN(rig, "--explore", "3", "-o", "x.png"), 2);
-    assert_int_equal(RUN(rig, "-o", "x.pc2", "--preset", "mushy"), 2);
+    assert_int_equal(BLEND(rig), 2);
+    assert_int_equal(BLEND(rig, "--weights", "jawOpen=1", "--explore", "3", "-o", "x.png"), 2);
+    assert_int_equal(BLEND(rig, "--explore", "3", "-o", "x.png"), 2);
+    assert_int_equal(BLEND(rig, "-o", "x.pc2", "--preset", "mushy"), 2);
     SAID("jelly");
-    assert_int_equal(RUN(rig, "-o", "x.pc2", "--mass", "-3"), 2);
-    assert_int_equal(RUN("nothing.glb", "-o", "x.pc2"), 5);
+    assert_int_equal(BLEND(rig, "-o", "x.pc2", "--mass", "-3"), 2);
+    assert_int_equal(BLEND("nothing.glb", "-o", "x.pc2"), 5);
 }
 
 int main(void) {

@@ -1,29 +1,10 @@
 // The program as a user meets it: exit codes, help, errors that name file and remedy, outputs that are whole.
-#include "test.h"
+#include "test_app_tools.h"
 
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define PROGRAM FASCIA_BINARY_DIR "/fascia"
-
-static char output[1 << 20];
-
-// Run with up to 8 arguments; both streams land in `output`.
-static int run(const char *a, const char *b, const char *c, const char *d, const char *e, const char *f, const char *g) {
-    const char *argv[] = {PROGRAM, a, b, c, d, e, f, g, NULL};
-    const char *log = test_path("output.txt");
-    int code = test_run(argv, log);
-    FILE *file = fopen(log, "rb");
-    size_t n = file ? fread(output, 1, sizeof output - 1, file) : 0;
-    output[n] = 0;
-    if (file) fclose(file);
-    return code;
-}
-#define RUN(...) RUN_(__VA_ARGS__, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
-#define RUN_(a, b, c, d, e, f, g, ...) run(a, b, c, d, e, f, g)
-#define SAID(text) assert_non_null(strstr(output, text))
 
 static void write_file(const char *path, const char *text) {
     FILE *f = fopen(path, "wb");

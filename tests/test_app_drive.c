@@ -1,29 +1,11 @@
 // fascia build and fascia drive as a user meets them: a face once, a clip with flesh, parameters as options, refusals.
-#include "test.h"
+#include "test_app_tools.h"
 
 #include "base/json.h"
 #include "fascia/head.h"
 #include "fascia/markers.h"
 
-#define PROGRAM FASCIA_BINARY_DIR "/fascia"
-
-static char output[1 << 16], rig[4096];
-
-static int run(const char *const *args) {
-    const char *argv[24] = {PROGRAM};
-    int n = 1;
-    for (; *args; args++) argv[n++] = *args;
-    const char *log = test_path("drive.txt");
-    int code = test_run(argv, log);
-    FILE *file = fopen(log, "rb");
-    size_t size = file ? fread(output, 1, sizeof output - 1, file) : 0;
-    output[size] = 0;
-    if (file) fclose(file);
-    return code;
-}
-#define RUN(...) run((const char *const[]){__VA_ARGS__, NULL})
-#define SAID(text)                                                                                                     \
-    (strstr(output, text) ? (void)0 : (print_error("%s\n", output), assert_non_null(strstr(output, text))))
+static char rig[4096];
 
 static int make_head(void **state) {
     (void)state;

@@ -1,39 +1,12 @@
 // fascia enrich as a user meets it: one command, killed and run again, edited and run again, loops, refusals.
-#include "test.h"
+#include "test_app_tools.h"
 
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PROGRAM FASCIA_BINARY_DIR "/fascia"
-
-static char output[1 << 16], rig[4096], face[4096], clip_path[4096];
-
-static int run(const char *const *args) {
-    const char *argv[24] = {PROGRAM};
-    int n = 1;
-    for (; *args; args++) argv[n++] = *args;
-    const char *log = test_path("enrich.txt");
-    int code = test_run(argv, log);
-    FILE *file = fopen(log, "rb");
-    size_t size = file ? fread(output, 1, sizeof output - 1, file) : 0;
-    output[size] = 0;
-    if (file) fclose(file);
-    return code;
-}
-#define RUN(...) run((const char *const[]){__VA_ARGS__, NULL})
-#define SAID(text) (strstr(output, text) ? (void)0 : (print_error("%s\n", output), assert_non_null(strstr(output, text))))
-
-// A number of the last --json output.
-static double said_number(const char *key) {
-    char quoted[64];
-    snprintf(quoted, sizeof quoted, "\"%s\":", key);
-    const char *at = strstr(output, quoted);
-    if (!at) print_error("%s\n", output);
-    assert_non_null(at);
-    return atof(at + strlen(quoted));
-}
+static char rig[4096], face[4096], clip_path[4096];
 
 static void save_clip(FaClip *clip, const char *path) {
     FaError err = {0};
