@@ -187,7 +187,7 @@ static void test_json_refused(void **state) {
     REFUSED(CLIP "\"x\":1} 2", "line 1, column 41", "after the end");
     static char deep[400] = CLIP "\"x\":";
     memset(deep + strlen(deep), '[', 200);
-    REFUSED(deep, "line 1, column 101", "nested too deeply");
+    REFUSED(deep, "line 1, column 102", "nested too deeply");
 }
 
 // --- CSV ----------------------------------------------------------------------------------------------------------

@@ -346,7 +346,7 @@ static void test_refused(void **state) {
     t = spoiled("", "\"time\":2,", ""), check_refused(&t, FA_E_FORMAT, "", "1 of 2 frames have a time");
     t = spoiled("", "\"time\":2,", "\"visibility\":[1],\"time\":2,"),
     check_refused(&t, FA_E_FORMAT, "frame 0/visibility", "does not fit");
-    t = spoiled("", "]]},", "]],}"), check_refused(&t, FA_E_FORMAT, "line 1, column 1529", "comma or ]");
+    t = spoiled("", "]]},", "]],}"), check_refused(&t, FA_E_FORMAT, "line 1, column 1528", "a key in quotes");
     // CSV
     t = plain("time,a\n0,1\n"), check_refused(&t, FA_E_FORMAT, "line 1", "names no landmarks");
     t = plain("time,x_0,y_0\n0,1,1\n"), check_refused(&t, FA_E_FORMAT, "line 1", "1 landmarks, from 0 to 0");

@@ -1,14 +1,9 @@
 #include "io/clip_csv.h"
 
-#include "io/clip_tools.h"
-#include "io/csv.h"
+#include "io/csv_pose.h"
 #include "io/decimal.h"
 
 #include <math.h>
-
-enum { POSE = 7, QUAT = 4 };
-static const char *const pose_name[POSE] = {"head.qx", "head.qy", "head.qz", "head.qw",
-                                            "head.px", "head.py", "head.pz"};
 
 // What a column holds: a channel (its number, from 0), or one of these.
 enum { COL_TIME = -1, COL_SKIP = -2, COL_POSE = -10 };  // -10 .. -4: the pose's numbers
@@ -20,7 +15,7 @@ typedef struct Table {
     int ncolumn, nchan, nrow;
     int *column;         //                                  (ncolumn)
     const char **name;   // of the channels                  (ncolumn)
-    bool has[POSE];
+    bool has[FA_CSV_POSE];
     FaClip *clip;
     int empty;
     FaPlace first_empty;
@@ -29,12 +24,6 @@ typedef struct Table {
 
 // --- the header ---------------------------------------------------------------------------------------------------
 
-static int pose_column(const FaCsvCell *cell) {
-    for (int i = 0; i < POSE; i++)
-        if (fai_csv_is(cell, pose_name[i])) return i;
-    return -1;
-}
-
 // NAME.x, NAME.y, NAME.z throughout: markers, not weights.
 static bool is_marker_file(const Table *t) {
     for (int c = 0; c < t->nchan; c++) {
@@ -42,11 +31,6 @@ static bool is_marker_file(const Table *t) {
         if (n < 3 || t->name[c][n - 2] != '.' || t->name[c][n - 1] < 'x' || t->name[c][n - 1] > 'z') return false;
     }
     return t->nchan >= 3 && t->nchan % 3 == 0;
-}
-
-static FaCode twice(const FaCsvCell *cell, FaError *err) {
-    return FA_FAIL(err, FA_E_FORMAT, fai_csv_place(cell, NULL).text, "keep one of them", "two columns are called %s",
-                   fai_csv_show(cell).text);
 }
 
 static FaCode read_header(Table *t, FaError *err) {
@@ -58,13 +42,13 @@ static FaCode read_header(Table *t, FaError *err) {
     if (!t->column || !t->name) return FA_FAIL_MEMORY(err);
     for (int i = 0; i < t->ncolumn; i++) {
         const FaCsvCell *cell = &t->csv.cell[i];
-        int pose = pose_column(cell);
+        int pose = fai_csv_pose_column(cell);
         if (fai_csv_is(cell, "time")) {
-            if (timed) return twice(cell, err);
+            if (timed) return fai_csv_twice(cell, err);
             timed = true;
             t->column[i] = COL_TIME;
         } else if (pose >= 0) {
-            if (t->has[pose]) return twice(cell, err);
+            if (t->has[pose]) return fai_csv_twice(cell, err);
             t->has[pose] = true;
             t->column[i] = COL_POSE + pose;
         } else if (fai_csv_blank(cell)) {
@@ -86,11 +70,7 @@ static FaCode read_header(Table *t, FaError *err) {
     if (is_marker_file(t))
         return FA_FAIL(err, FA_E_FORMAT, "line 1", "use it where markers are asked for",
                        "these are marker positions, not weights");
-    int q = t->has[0] + t->has[1] + t->has[2] + t->has[3], p = t->has[4] + t->has[5] + t->has[6];
-    if (q % QUAT || p % (POSE - QUAT))
-        return FA_FAIL(err, FA_E_FORMAT, "line 1", "give head.qx head.qy head.qz head.qw and head.px head.py head.pz",
-                       "some of the head's columns are missing");
-    return FA_OK;
+    return fai_csv_pose_whole(t->has, err);
 }
 
 // --- rows ---------------------------------------------------------------------------------------------------------
@@ -134,7 +114,7 @@ static FaCode read_time(Table *t, int frame, const FaCsvCell *cell, FaError *err
 static FaCode read_value(Table *t, int frame, int code, const FaCsvCell *cell, FaError *err) {
     FaClip *clip = t->clip;
     int pose = code - COL_POSE;
-    const char *name = code >= 0 ? t->name[code] : pose_name[pose];
+    const char *name = code >= 0 ? t->name[code] : fai_csv_pose_name[pose];
     double v;
     bool empty;
     FA_TRY(read_number(t, cell, name, &v, &empty, err));
@@ -148,7 +128,7 @@ static FaCode read_value(Table *t, int frame, int code, const FaCsvCell *cell, F
         return FA_OK;
     }
     FaPose *p = &clip->head[frame];
-    if (!empty) *(pose < QUAT ? &p->q[pose] : &p->p[pose - QUAT]) = v;  // empty: the pose before was copied
+    if (!empty) *(pose < FA_CSV_QUAT ? &p->q[pose] : &p->p[pose - FA_CSV_QUAT]) = v;  // empty: the pose before was copied
     return FA_OK;
 }
 
@@ -165,9 +145,7 @@ static FaCode read_rows(Table *t, FaError *err) {
             if (t->column[i] == COL_TIME) FA_TRY(read_time(t, f, &t->csv.cell[i], err));
             else FA_TRY(read_value(t, f, t->column[i], &t->csv.cell[i], err));
         }
-        if (clip->head && !fai_pose_unit(&clip->head[f], &clip->notes, FA_PLACE("line %d", t->csv.cell[0].line)))
-            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("line %d", t->csv.cell[0].line), "head.q* is a unit quaternion",
-                           "the head's quaternion has no direction");
+        if (clip->head) FA_TRY(fai_csv_pose_unit(&clip->head[f], t->csv.cell[0].line, &clip->notes, err));
     }
     return FA_OK;
 }
@@ -180,10 +158,10 @@ static FaCode parse_table(Table *t, FaError *err) {
     if (t->nrow == 0)
         return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("line %d", t->csv.line), "add a row per frame",
                        "the clip has a header and no frames");
-    FA_TRY(fai_clip_room(t->size, t->nrow, t->nchan, t->has[0] || t->has[QUAT], err));
+    FA_TRY(fai_clip_room(t->size, t->nrow, t->nchan, t->has[0] || t->has[FA_CSV_QUAT], err));
     FA_TRY(fa_clip_new(t->nrow, t->nchan, t->name, 30, &t->clip, err));
     FaClip *clip = t->clip;
-    if ((t->has[0] || t->has[QUAT]) && !(clip->head = FA_NEW(t->nrow, FaPose))) return FA_FAIL_MEMORY(err);
+    if ((t->has[0] || t->has[FA_CSV_QUAT]) && !(clip->head = FA_NEW(t->nrow, FaPose))) return FA_FAIL_MEMORY(err);
     FA_TRY(read_rows(t, err));
     FA_TRY(fai_clip_from_zero(clip, err));
     FA_TRY(fai_clip_find_fps(clip, 30, err));
@@ -211,23 +189,20 @@ FaCode fai_clip_csv_write(const FaClip *clip, FaText *out, FaError *err) {
     fai_text_str(out, "time");
     for (int c = 0; c < clip->nchan; c++) {
         FaCsvCell cell = {.text = clip->name[c], .size = (int)strlen(clip->name[c])};
-        if (pose_column(&cell) >= 0 || fai_csv_is(&cell, "time") || fai_csv_blank(&cell))
+        if (fai_csv_pose_column(&cell) >= 0 || fai_csv_is(&cell, "time") || fai_csv_blank(&cell))
             return FA_FAIL(err, FA_E_UNSUPPORTED, FA_PLACE("channel %d", c), "save it as .json, or rename the channel",
                            "a channel called '%s' cannot be told from the clip's own columns",
                            fai_csv_show(&cell).text);
         fai_text_bytes(out, ",", 1);
         fai_csv_write(out, clip->name[c]);
     }
-    for (int i = 0; clip->head && i < POSE; i++) fai_text_printf(out, ",%s", pose_name[i]);
+    if (clip->head) fai_csv_pose_header(out);
     fai_text_bytes(out, "\n", 1);
     for (int f = 0; f < clip->nframe; f++) {
         fai_text_double(out, clip->time[f]);
         if (clip->nchan)
             fai_decimal_row(out, ",", clip->weight + (size_t)f * (size_t)clip->nchan, clip->nchan, ",", "");
-        for (int i = 0; clip->head && i < POSE; i++) {
-            fai_text_bytes(out, ",", 1);
-            fai_text_double(out, i < QUAT ? clip->head[f].q[i] : clip->head[f].p[i - QUAT]);
-        }
+        if (clip->head) fai_csv_pose_write(&clip->head[f], out);
         fai_text_bytes(out, "\n", 1);
     }
     return out->failed ? FA_FAIL_MEMORY(err) : FA_OK;

@@ -263,6 +263,11 @@ FaCode fai_csv_ragged(const FaCsv *csv, int ncolumn, FaError *err) {
                    csv->ncell, csv->ncell == 1 ? "" : "s", ncolumn);
 }
 
+FaCode fai_csv_twice(const FaCsvCell *cell, FaError *err) {
+    return FA_FAIL(err, FA_E_FORMAT, fai_csv_place(cell, NULL).text, "keep one of them", "two columns are called %s",
+                   fai_csv_show(cell).text);
+}
+
 void fai_csv_write(FaText *out, const char *text) {
     size_t n = strlen(text);
     bool plain = n > 0 && !is_space(text[0]) && !is_space(text[n - 1]) && !strpbrk(text, "\",;\t\r\n");

@@ -56,6 +56,9 @@ FaPlace fai_csv_show(const FaCsvCell *cell);
 // The failure of a row that has another number of cells than the header.
 FaCode fai_csv_ragged(const FaCsv *csv, int ncolumn, FaError *err);
 
+// The failure of a column whose name is there already.
+FaCode fai_csv_twice(const FaCsvCell *cell, FaError *err);
+
 // Append a cell, quoted where it has to be.
 void fai_csv_write(FaText *out, const char *text);
 

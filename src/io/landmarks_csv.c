@@ -110,9 +110,7 @@ static FaCode read_header(Table *t, Set set[2], FaError *err) {
             s->have[point] |= (unsigned char)(1 << which);
             t->column[i] = 4 * point + which;
         }
-        if (twice)
-            return FA_FAIL(err, FA_E_FORMAT, fai_csv_place(cell, NULL).text, "keep one of them",
-                           "two columns are called %s", fai_csv_show(cell).text);
+        if (twice) return fai_csv_twice(cell, err);
     }
     return FA_OK;
 }

@@ -12,6 +12,7 @@
 //
 // Frames are parsed one at a time, so that memory does not grow with the text.
 #include "base/json.h"
+#include "base/json_walk.h"
 #include "io/clip_tools.h"
 #include "io/decimal.h"
 #include "io/landmarks.h"
@@ -19,106 +20,31 @@
 #include <math.h>
 #include <strings.h>
 
-enum { MAX_DEPTH = 64 };
-
-typedef struct Span {
-    const char *at, *end;
-} Span;
-
 typedef struct Reader {
-    const char *text, *p, *end;
+    FaJsonWalk w;
     size_t size;
     const FaLandmarkOptions *options;
-    FaError *err;
-    Span frames; // the array of frames; at NULL: `single` is the only one
-    Span single;
+    FaJsonSpan frames; // the array of frames; at NULL: `single` is the only one
+    FaJsonSpan single;
     FaLandmarkTake *take;
     FaLandmarkFacts facts;
     int timed, stamps; // frames with a time, with one of unknown unit
 } Reader;
 
-// --- walking over JSON text ---------------------------------------------------------------------------------------
-
-static FaCode syntax(const Reader *r, const char *what) {
-    int line = 1, column = 1;
-    for (const char *c = r->text; c < r->p; c++) {
-        column = *c == '\n' ? 1 : column + (((unsigned char)*c & 0xC0) != 0x80);
-        line += *c == '\n';
-    }
-    return FA_FAIL(r->err, FA_E_FORMAT, FA_PLACE("line %d, column %d", line, column),
-                   "check that it is complete, strict JSON", "%s", what);
-}
-
-static char peek(Reader *r) {
-    while (r->p < r->end && (*r->p == ' ' || *r->p == '\n' || *r->p == '\r' || *r->p == '\t')) r->p++;
-    return r->p < r->end ? *r->p : 0;
-}
-
-static FaCode skip_string(Reader *r) {
-    const char *start = r->p++;
-    while (r->p < r->end && *r->p != '"') r->p += *r->p == '\\' ? 2 : 1;
-    if (r->p >= r->end) {
-        r->p = start;
-        return syntax(r, "a string is not closed");
-    }
-    r->p++;
-    return FA_OK;
-}
-
-// Over one value; only brackets and strings are looked at, the parser judges the rest.
-static FaCode skip_value(Reader *r, Span *span) {
-    char open[MAX_DEPTH];
-    int depth = 0;
-    peek(r);
-    span->at = r->p;
-    do {
-        char c = peek(r);
-        if (c == '"') {
-            FA_TRY(skip_string(r));
-            continue;
-        }
-        if (c == 0 && r->p >= r->end) return syntax(r, "the text ends inside of a value");
-        if (c == '[' || c == '{') {
-            if (depth == MAX_DEPTH) return syntax(r, "nested too deeply");
-            open[depth++] = c;
-        } else if (c == ']' || c == '}') {
-            if (!depth || open[depth - 1] != (c == ']' ? '[' : '{')) return syntax(r, "a bracket that does not match");
-            depth--;
-        } else if (c == ',' || c == ':') {
-            if (!depth) return syntax(r, "a value is missing");
-        } else {
-            while (r->p < r->end && !strchr(" \t\r\n,:[]{}\"", *r->p)) r->p++;
-            if (r->p < r->end && *r->p == 0) return syntax(r, "a zero byte");
-            continue;
-        }
-        r->p++;
-    } while (depth);
-    span->end = r->p;
-    return FA_OK;
-}
-
-// The next element of an array; *more false at its end. r->p stands after the opening bracket or after an element.
-static FaCode next_element(Reader *r, bool first, Span *span, bool *more) {
-    char c = peek(r);
-    *more = false;
-    if (c == ']') return FA_OK;
-    if (!first) {
-        if (c != ',') return syntax(r, "a comma or ] must stand here");
-        r->p++;
-        peek(r);
-    }
-    *more = true;
-    return skip_value(r, span);
+// The next element of an array; *more false at its end. r->w.p stands after the opening bracket or after an element.
+static FaCode next_element(Reader *r, bool first, FaJsonSpan *span, bool *more) {
+    FA_TRY(fai_json_next(&r->w, first, ']', more));
+    return *more ? fai_json_skip_value(&r->w, span) : FA_OK;
 }
 
 // The value of a span as a document of its own.
-static FaCode parse_span(Reader *r, Span span, int frame, FaJsonDoc **doc) {
+static FaCode parse_span(Reader *r, FaJsonSpan span, int frame, FaJsonDoc **doc) {
     FaError inner = {0};
     FaCode rc = fai_json_parse(span.at, (size_t)(span.end - span.at), doc, NULL, &inner);
     if (rc >= 0) return rc;
-    if (rc == FA_E_MEMORY) return FA_FAIL_MEMORY(r->err);
-    r->p = span.at;
-    return FA_FAIL(r->err, rc, frame >= 0 ? FA_PLACE("frame %d, %.100s", frame, inner.place) : inner.place,
+    if (rc == FA_E_MEMORY) return FA_FAIL_MEMORY(r->w.err);
+    r->w.p = span.at;
+    return FA_FAIL(r->w.err, rc, frame >= 0 ? FA_PLACE("frame %d, %.100s", frame, inner.place) : inner.place,
                    inner.remedy, "%s", inner.what);
 }
 
@@ -161,7 +87,7 @@ static FaCode find_points(Reader *r, const FaJson *frame, int f, const FaJson **
     if (fai_json_is(frame, FA_JSON_OBJECT)) {
         v = list_of(frame);
         if (!v)
-            return FA_FAIL(r->err, FA_E_FORMAT, FA_PLACE("frame %d", f), "name the list of points \"points\"",
+            return FA_FAIL(r->w.err, FA_E_FORMAT, FA_PLACE("frame %d", f), "name the list of points \"points\"",
                            "a frame has no points");
     }
     for (int depth = 0; depth < 3; depth++) {
@@ -180,7 +106,7 @@ static FaCode find_points(Reader *r, const FaJson *frame, int f, const FaJson **
         } else
             break;
     }
-    return FA_FAIL(r->err, FA_E_FORMAT, FA_PLACE("frame %d%.100s", f, fai_json_path(v).text),
+    return FA_FAIL(r->w.err, FA_E_FORMAT, FA_PLACE("frame %d%.100s", f, fai_json_path(v).text),
                    "a frame is a list of [x, y, z] or {\"x\":, \"y\":, \"z\":}", "these are no landmarks");
 }
 
@@ -192,13 +118,13 @@ static FaCode read_point(Reader *r, const FaJson *v, int f, int i) {
     bool object = fai_json_is(v, FA_JSON_OBJECT);
     FaPlace place = fai_place("frame %d, point %d", f, i);
     if (!is_point(v))
-        return FA_FAIL(r->err, FA_E_FORMAT, place.text, "a point is [x, y, z], {\"x\":, \"y\":, \"z\":} or null",
+        return FA_FAIL(r->w.err, FA_E_FORMAT, place.text, "a point is [x, y, z], {\"x\":, \"y\":, \"z\":} or null",
                        "this is no point");
     for (int k = 0; k < t->dims; k++) {
         const FaJson *c = object ? fai_json_get(v, key[k]) : fai_json_at(v, k);
         float x = is_number(c) ? (float)c->number : NAN;
         if (!isfinite(x))
-            return FA_FAIL(r->err, FA_E_FORMAT, place.text, "every point needs the same coordinates, finite numbers",
+            return FA_FAIL(r->w.err, FA_E_FORMAT, place.text, "every point needs the same coordinates, finite numbers",
                            c ? "%s is no finite number" : "there is no %s", key[k]);
         t->x[at * (size_t)t->dims + (size_t)k] = x;
     }
@@ -220,7 +146,7 @@ static FaCode read_visibility(Reader *r, const FaJson *frame, int f) {
         if (*to > 0) *to = (float)e->number;
     }
     if (i < t->count)
-        return FA_FAIL(r->err, FA_E_FORMAT, FA_PLACE("frame %d/visibility", f), "give a number from 0 to 1 per point",
+        return FA_FAIL(r->w.err, FA_E_FORMAT, FA_PLACE("frame %d/visibility", f), "give a number from 0 to 1 per point",
                        "the visibility does not fit the points");
     return FA_OK;
 }
@@ -236,7 +162,7 @@ static FaCode read_time(Reader *r, const FaJson *frame, int f) {
         const FaJson *v = fai_json_get(frame, known[i].key);
         if (!v) continue;
         if (!is_number(v) || !isfinite(v->number))
-            return FA_FAIL(r->err, FA_E_FORMAT, FA_PLACE("frame %d/%s", f, known[i].key), "give seconds",
+            return FA_FAIL(r->w.err, FA_E_FORMAT, FA_PLACE("frame %d/%s", f, known[i].key), "give seconds",
                            "the time is no finite number");
         r->take->time[f] = v->number * known[i].scale;
         r->timed++;
@@ -250,16 +176,16 @@ static FaCode read_time(Reader *r, const FaJson *frame, int f) {
 static FaCode make_take(Reader *r, const FaJson *points, int f, int nframe) {
     FaLandmarkLayout layout;
     if (!fai_landmark_layout(points->count, &layout))
-        return FA_FAIL(r->err, FA_E_FORMAT, FA_PLACE("frame %d", f), "give 68, 468 or 478 points",
+        return FA_FAIL(r->w.err, FA_E_FORMAT, FA_PLACE("frame %d", f), "give 68, 468 or 478 points",
                        "%d points are in no layout that is known", points->count);
     const FaJson *first = points->first;
     while (fai_json_is(first, FA_JSON_NULL)) first = first->next;
     int dims = fai_json_is(first, FA_JSON_OBJECT) ? 2 + is_number(fai_json_get(first, "z")) : FA_MIN(first->count, 3);
-    FA_TRY(fai_landmarks_room(r->size, nframe, points->count, dims, r->err));
-    return fa_landmarks_new(layout, dims, nframe, 30, &r->take, r->err);
+    FA_TRY(fai_landmarks_room(r->size, nframe, points->count, dims, r->w.err));
+    return fa_landmarks_new(layout, dims, nframe, 30, &r->take, r->w.err);
 }
 
-static FaCode read_frame(Reader *r, Span span, int f, int nframe, double *early) {
+static FaCode read_frame(Reader *r, FaJsonSpan span, int f, int nframe, double *early) {
     FaJsonDoc *doc = NULL;
     FA_TRY(parse_span(r, span, f, &doc));
     const FaJson *points;
@@ -268,7 +194,7 @@ static FaCode read_frame(Reader *r, Span span, int f, int nframe, double *early)
     FaCode rc = find_points(r, doc->root, f, &points, &faces);
     if (rc >= 0 && points && !made) rc = make_take(r, points, f, nframe);
     if (rc >= 0 && points && points->count != r->take->count)
-        rc = FA_FAIL(r->err, FA_E_FORMAT, FA_PLACE("frame %d", f), "every frame needs the same points",
+        rc = FA_FAIL(r->w.err, FA_E_FORMAT, FA_PLACE("frame %d", f), "every frame needs the same points",
                      "%d points after %d", points->count, r->take->count);
     if (rc >= 0 && !points && !r->facts.lost++) r->facts.first_lost = f;
     r->facts.several += faces > 1;
@@ -289,7 +215,7 @@ static FaCode read_frame(Reader *r, Span span, int f, int nframe, double *early)
 
 // --- what stands around the frames --------------------------------------------------------------------------------
 
-static FaCode read_head(Reader *r, const char *key, size_t size, Span value) {
+static FaCode read_head(Reader *r, const char *key, size_t size, FaJsonSpan value) {
     static const char *const known[] = {"width", "height", "fps", "units"};
     int k = 0;
     while (k < FA_COUNT(known) && (strlen(known[k]) != size || memcmp(known[k], key, size))) k++;
@@ -301,7 +227,7 @@ static FaCode read_head(Reader *r, const char *key, size_t size, Span value) {
     if (k <= 2) {
         bool good = is_number(v) && v->number > 0 && isfinite(v->number) && v->number < 1e6 && v->number > 1e-6;
         if (!good && !(k == 2 && r->options && r->options->fps > 0))
-            rc = FA_FAIL(r->err, FA_E_FORMAT, FA_PLACE("/%s", known[k]), "give a number above 0", "this is no %s",
+            rc = FA_FAIL(r->w.err, FA_E_FORMAT, FA_PLACE("/%s", known[k]), "give a number above 0", "this is no %s",
                          k == 2 ? "frame rate" : "size of an image");
         double number = good ? v->number : 0;
         *(k == 0 ? &r->facts.width : k == 1 ? &r->facts.height : &r->facts.fps) = number;
@@ -312,7 +238,7 @@ static FaCode read_head(Reader *r, const char *key, size_t size, Span value) {
                               : !strcasecmp(s, "m")       ? 2
                                                           : -1;
         if (r->facts.normalized < 0)
-            rc = FA_FAIL(r->err, FA_E_FORMAT, "/units", "give \"pixels\", \"normalized\" or \"m\"",
+            rc = FA_FAIL(r->w.err, FA_E_FORMAT, "/units", "give \"pixels\", \"normalized\" or \"m\"",
                          "the units are not known");
     }
     fai_json_free(doc);
@@ -321,44 +247,37 @@ static FaCode read_head(Reader *r, const char *key, size_t size, Span value) {
 
 // An object: its members, and where the frames are. Without "frames" it is itself the only frame.
 static FaCode read_object(Reader *r) {
-    const char *start = r->p++;
+    const char *start = r->w.p++;
     for (bool first = true;; first = false) {
-        char c = peek(r);
-        if (c == '}') break;
-        if (!first) {
-            if (c != ',') return syntax(r, "a comma or } must stand here");
-            r->p++;
-            c = peek(r);
-        }
-        if (c != '"') return syntax(r, "a key in quotes must stand here");
-        const char *key = r->p + 1;
-        FA_TRY(skip_string(r));
-        size_t size = (size_t)(r->p - 1 - key);
-        if (peek(r) != ':') return syntax(r, "a colon must stand here");
-        r->p++;
-        Span value;
-        FA_TRY(skip_value(r, &value));
+        const char *key;
+        int size;
+        bool more;
+        FaJsonSpan value;
+        FA_TRY(fai_json_next(&r->w, first, '}', &more));
+        if (!more) break;
+        FA_TRY(fai_json_skip_key(&r->w, &key, &size));
+        FA_TRY(fai_json_skip_value(&r->w, &value));
         if (size == 6 && !memcmp(key, "frames", 6)) {
             if (*value.at != '[') {
-                r->p = value.at;
-                return syntax(r, "the frames must be a list");
+                r->w.p = value.at;
+                return fai_json_syntax(&r->w, "the frames must be a list");
             }
             r->frames = value;
         } else
-            FA_TRY(read_head(r, key, size, value));
+            FA_TRY(read_head(r, key, (size_t)size, value));
     }
-    r->p++;
-    if (!r->frames.at) r->single = (Span){start, r->p};
+    r->w.p++;
+    if (!r->frames.at) r->single = (FaJsonSpan){start, r->w.p, 0};
     return FA_OK;
 }
 
 // A list: of frames, or the points of one.
 static FaCode read_array(Reader *r) {
-    Span whole, first;
+    FaJsonSpan whole, first;
     bool more;
-    FA_TRY(skip_value(r, &whole));
-    const char *after = r->p;
-    r->p = whole.at + 1;
+    FA_TRY(fai_json_skip_value(&r->w, &whole));
+    const char *after = r->w.p;
+    r->w.p = whole.at + 1;
     FA_TRY(next_element(r, true, &first, &more));
     bool points = false;
     if (more) {
@@ -368,68 +287,68 @@ static FaCode read_array(Reader *r) {
         fai_json_free(doc);
     }
     *(points ? &r->single : &r->frames) = whole;
-    r->p = after;
+    r->w.p = after;
     return FA_OK;
 }
 
 static FaCode count_frames(Reader *r, int *nframe) {
     *nframe = 1;
     if (!r->frames.at) return FA_OK;
-    r->p = r->frames.at + 1;
+    r->w.p = r->frames.at + 1;
     int64_t n = 0;
     for (bool more = true;; n++) {
-        Span span;
+        FaJsonSpan span;
         FA_TRY(next_element(r, n == 0, &span, &more));
         if (!more) break;
     }
-    if (n < 1) return FA_FAIL(r->err, FA_E_FORMAT, NULL, "give at least one frame", "there are no frames");
-    if (n > INT32_MAX) return FA_FAIL(r->err, FA_E_LIMIT, NULL, "split the file", "too many frames");
+    if (n < 1) return FA_FAIL(r->w.err, FA_E_FORMAT, NULL, "give at least one frame", "there are no frames");
+    if (n > INT32_MAX) return FA_FAIL(r->w.err, FA_E_LIMIT, NULL, "split the file", "too many frames");
     *nframe = (int)n;
     return FA_OK;
 }
 
 static FaCode read_frames(Reader *r, int nframe) {
     double *early = FA_NEW(nframe, double);
-    if (!early) return FA_FAIL_MEMORY(r->err);
+    if (!early) return FA_FAIL_MEMORY(r->w.err);
     FaCode rc = FA_OK;
-    if (r->frames.at) r->p = r->frames.at + 1;
+    if (r->frames.at) r->w.p = r->frames.at + 1;
     for (int f = 0; f < nframe && rc >= 0; f++) {
-        Span span = r->single;
+        FaJsonSpan span = r->single;
         bool more;
         if (r->frames.at) rc = next_element(r, f == 0, &span, &more);
         if (rc >= 0) rc = read_frame(r, span, f, nframe, early);
     }
     fa_free(early);
     if (rc >= 0 && !r->take)
-        rc = FA_FAIL(r->err, FA_E_FORMAT, NULL, "check that the tracker saw the face",
+        rc = FA_FAIL(r->w.err, FA_E_FORMAT, NULL, "check that the tracker saw the face",
                      "there is no face in any of the %d frame%s", nframe, nframe == 1 ? "" : "s");
     return rc;
 }
 
 static FaCode parse(Reader *r) {
     int nframe;
-    char c = peek(r);
-    if (c != '{' && c != '[') return syntax(r, "landmarks are an object or a list");
+    char c = fai_json_peek(&r->w);
+    if (c != '{' && c != '[') return fai_json_syntax(&r->w, "landmarks are an object or a list");
     FA_TRY(c == '{' ? read_object(r) : read_array(r));
-    if (peek(r) || r->p < r->end) return syntax(r, "text after the end");
+    if (fai_json_peek(&r->w) || r->w.p < r->w.end) return fai_json_syntax(&r->w, "text after the end");
     FA_TRY(count_frames(r, &nframe));
     FA_TRY(read_frames(r, nframe));
     if (r->timed && r->timed != nframe)
-        return FA_FAIL(r->err, FA_E_FORMAT, NULL, "give all frames a time, or none", "%d of %d frames have a time",
+        return FA_FAIL(r->w.err, FA_E_FORMAT, NULL, "give all frames a time, or none", "%d of %d frames have a time",
                        r->timed, nframe);
     r->facts.timed = r->timed > 0;
     r->facts.stamps = r->stamps == nframe;
     r->take->metric = r->facts.normalized == 2;
-    return fai_landmarks_finish(r->take, &r->facts, r->options, r->err);
+    return fai_landmarks_finish(r->take, &r->facts, r->options, r->w.err);
 }
 
 FaCode fai_landmarks_json_parse(const void *data, size_t size, const FaLandmarkOptions *options, FaLandmarkTake **take,
                                 FaError *err) {
     *take = NULL;
     const char *text = size ? data : "";
-    Reader r = {.text = text, .p = text, .end = text + size, .size = size, .options = options, .err = err};
+    Reader r = {.w = {text, text, text + size, err}, .size = size, .options = options};
     r.facts.normalized = -1;
-    if (size >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3)) r.p += 3;
+    if (size >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3)) r.w.p += 3;
     FaCode rc = parse(&r);
     if (rc >= 0)
         *take = r.take;

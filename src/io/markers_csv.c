@@ -1,15 +1,10 @@
 // Marker CSV: one column per coordinate, one row per frame. See markers.h for what is decided.
-#include "io/clip_tools.h"
-#include "io/csv.h"
+#include "io/csv_pose.h"
 #include "io/decimal.h"
 #include "io/markers.h"
 
 #include <math.h>
 #include <strings.h>
-
-enum { POSE = 7, QUAT = 4 };
-static const char *const pose_name[POSE] = {"head.qx", "head.qy", "head.qz", "head.qw",
-                                            "head.px", "head.py", "head.pz"};
 
 // What a column holds: 3 * marker + coordinate, or one of these.
 enum { COL_TIME = -1, COL_SKIP = -2, COL_FRAME = -3, COL_POSE = -20 }; // -20 .. -14: the pose's numbers
@@ -23,7 +18,7 @@ typedef struct Table {
     int *column;         //                                                     (ncolumn)
     const char **name;   // of the markers                                      (ncolumn)
     unsigned char *have; // bit k: the marker's coordinate k has a column       (ncolumn)
-    bool has[POSE];
+    bool has[FA_CSV_POSE];
     bool timed, counted; // there is a column `time`, `frame`
     FaMarkerTake *take;
     double unit;
@@ -34,12 +29,6 @@ typedef struct Table {
 } Table;
 
 // --- the header ---------------------------------------------------------------------------------------------------
-
-static int pose_column(const FaCsvCell *cell) {
-    for (int i = 0; i < POSE; i++)
-        if (fai_csv_is(cell, pose_name[i])) return i;
-    return -1;
-}
 
 // "NAME.x": the coordinate, and the name before it; -1 if it is none.
 static int coordinate(const char *name, size_t *base) {
@@ -67,11 +56,6 @@ static int marker_of(Table *t, Names *names, const char *name) {
     return names->slot[h] - 1;
 }
 
-static FaCode twice(const FaCsvCell *cell, FaError *err) {
-    return FA_FAIL(err, FA_E_FORMAT, fai_csv_place(cell, NULL).text, "keep one of them", "two columns are called %s",
-                   fai_csv_show(cell).text);
-}
-
 static FaCode read_name(Table *t, Names *names, int i, FaError *err) {
     const FaCsvCell *cell = &t->csv.cell[i];
     if (memchr(cell->text, 0, (size_t)cell->size))
@@ -88,7 +72,7 @@ static FaCode read_name(Table *t, Names *names, int i, FaError *err) {
     }
     name[base] = 0;
     int m = marker_of(t, names, name);
-    if (t->have[m] & 1 << k) return twice(cell, err);
+    if (t->have[m] & 1 << k) return fai_csv_twice(cell, err);
     t->have[m] |= (unsigned char)(1 << k);
     t->column[i] = 3 * m + k;
     return FA_OK;
@@ -108,11 +92,7 @@ static FaCode check_header(Table *t, FaError *err) {
                        t->counted ? "give the frame rate (--fps), or a column `time` in seconds"
                                   : "markers have a column `time` in seconds",
                        "the header has no column of times");
-    int q = t->has[0] + t->has[1] + t->has[2] + t->has[3], p = t->has[4] + t->has[5] + t->has[6];
-    if (q % QUAT || p % (POSE - QUAT))
-        return FA_FAIL(err, FA_E_FORMAT, "line 1", "give head.qx head.qy head.qz head.qw and head.px head.py head.pz",
-                       "some of the head's columns are missing");
-    return FA_OK;
+    return fai_csv_pose_whole(t->has, err);
 }
 
 static FaCode read_header(Table *t, FaError *err) {
@@ -128,12 +108,12 @@ static FaCode read_header(Table *t, FaError *err) {
     if (!names.slot || !t->column || !t->name || !t->have) return FA_FAIL_MEMORY(err);
     for (int i = 0; i < t->ncolumn; i++) {
         const FaCsvCell *cell = &t->csv.cell[i];
-        int pose = pose_column(cell);
+        int pose = fai_csv_pose_column(cell);
         bool *seen = pose >= 0                   ? &t->has[pose]
                      : fai_csv_is(cell, "time")  ? &t->timed
                      : fai_csv_is(cell, "frame") ? &t->counted
                                                  : NULL;
-        if (seen && *seen) return twice(cell, err);
+        if (seen && *seen) return fai_csv_twice(cell, err);
         if (seen) {
             *seen = true;
             t->column[i] = pose >= 0 ? COL_POSE + pose : seen == &t->timed ? COL_TIME : COL_FRAME;
@@ -209,15 +189,15 @@ static FaCode read_coordinate(Table *t, int frame, int code, const FaCsvCell *ce
 static FaCode read_pose(Table *t, int frame, int pose, const FaCsvCell *cell, FaError *err) {
     double v;
     bool empty;
-    FA_TRY(read_number(t, cell, pose_name[pose], &v, &empty, err));
+    FA_TRY(read_number(t, cell, fai_csv_pose_name[pose], &v, &empty, err));
     if (empty || isnan(v))
-        return FA_FAIL(err, FA_E_FORMAT, fai_csv_place(cell, pose_name[pose]).text,
+        return FA_FAIL(err, FA_E_FORMAT, fai_csv_place(cell, fai_csv_pose_name[pose]).text,
                        "the head's pose must be whole in every row", "no number");
     FaPose *p = &t->take->head[frame];
-    if (pose < QUAT)
+    if (pose < FA_CSV_QUAT)
         p->q[pose] = v;
     else
-        p->p[pose - QUAT] = t->unit > 0 ? t->unit * v : v;
+        p->p[pose - FA_CSV_QUAT] = t->unit > 0 ? t->unit * v : v;
     return FA_OK;
 }
 
@@ -241,9 +221,7 @@ static FaCode read_rows(Table *t, FaError *err) {
             else if (code < COL_FRAME)
                 FA_TRY(read_pose(t, f, code - COL_POSE, cell, err));
         }
-        if (take->head && !fai_pose_unit(&take->head[f], &take->notes, FA_PLACE("line %d", t->csv.cell[0].line)))
-            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("line %d", t->csv.cell[0].line), "head.q* is a unit quaternion",
-                           "the head's quaternion has no direction");
+        if (take->head) FA_TRY(fai_csv_pose_unit(&take->head[f], t->csv.cell[0].line, &take->notes, err));
     }
     return FA_OK;
 }
@@ -259,7 +237,7 @@ static FaCode parse_table(Table *t, FaError *err) {
     FA_TRY(fai_markers_room(t->size, t->nrow, t->nmarker, err));
     FA_TRY(fa_markers_new(t->nrow, t->nmarker, t->name, 30, &t->take, err));
     FaMarkerTake *take = t->take;
-    if ((t->has[0] || t->has[QUAT]) && !(take->head = FA_NEW(t->nrow, FaPose))) return FA_FAIL_MEMORY(err);
+    if ((t->has[0] || t->has[FA_CSV_QUAT]) && !(take->head = FA_NEW(t->nrow, FaPose))) return FA_FAIL_MEMORY(err);
     t->unit = fai_markers_unit(t->options, 0);
     FA_TRY(read_rows(t, err));
     FA_TRY(fai_markers_rate(take, 0, t->options, err));
@@ -301,7 +279,7 @@ FaCode fai_markers_csv_write(const FaMarkerTake *take, FaText *out, FaError *err
         out->failed |= name.failed;
         fai_text_free(&name);
     }
-    for (int i = 0; take->head && i < POSE; i++) fai_text_printf(out, ",%s", pose_name[i]);
+    if (take->head) fai_csv_pose_header(out);
     fai_text_bytes(out, "\n", 1);
     for (int f = 0; f < take->nframe; f++) {
         fai_text_double(out, take->time[f]);
@@ -312,10 +290,7 @@ FaCode fai_markers_csv_write(const FaMarkerTake *take, FaText *out, FaError *err
             else
                 fai_text_str(out, ",,,");
         }
-        for (int i = 0; take->head && i < POSE; i++) {
-            fai_text_bytes(out, ",", 1);
-            fai_text_double(out, i < QUAT ? take->head[f].q[i] : take->head[f].p[i - QUAT]);
-        }
+        if (take->head) fai_csv_pose_write(&take->head[f], out);
         fai_text_bytes(out, "\n", 1);
     }
     return out->failed ? FA_FAIL_MEMORY(err) : FA_OK;
