@@ -144,3 +144,18 @@ void fai_jw_raw(FaJsonWriter *w, const char *key, const char *json, size_t n) {
     begin_value(w, key);
     fai_text_bytes(w->text, json, n);
 }
+
+void fai_jw_notes(FaJsonWriter *w, const char *key, const FaNotes *notes) {
+    fai_jw_open(w, key, '[');
+    for (int i = 0; i < notes->count; i++) {
+        const FaNote *n = &notes->note[i];
+        fai_jw_open(w, NULL, '{');
+        fai_jw_str(w, "code", n->code);
+        fai_jw_str(w, "text", n->text);
+        fai_jw_str(w, "where", n->where);
+        fai_jw_str(w, "remedy", n->remedy);
+        fai_jw_int(w, "count", n->count);
+        fai_jw_close(w);
+    }
+    fai_jw_close(w);
+}

@@ -39,5 +39,6 @@ void fai_jw_float(FaJsonWriter *w, const char *key, float value);
 void fai_jw_int(FaJsonWriter *w, const char *key, int64_t value);
 void fai_jw_bool(FaJsonWriter *w, const char *key, bool value);
 void fai_jw_raw(FaJsonWriter *w, const char *key, const char *json, size_t n);
+void fai_jw_notes(FaJsonWriter *w, const char *key, const FaNotes *notes);  // an array of them
 
 #endif

@@ -190,21 +190,6 @@ static void write_counts(FaJsonWriter *w, const FaFace *f) {
     fai_jw_float(w, "mass_kg", (float)mass);
 }
 
-static void write_warnings(FaJsonWriter *w, const FaNotes *notes) {
-    fai_jw_open(w, "warnings", '[');
-    for (int i = 0; i < notes->count; i++) {
-        const FaNote *n = &notes->note[i];
-        fai_jw_open(w, NULL, '{');
-        fai_jw_str(w, "code", n->code);
-        fai_jw_str(w, "text", n->text);
-        fai_jw_str(w, "where", n->where);
-        fai_jw_str(w, "remedy", n->remedy);
-        fai_jw_int(w, "count", n->count);
-        fai_jw_close(w);
-    }
-    fai_jw_close(w);
-}
-
 FaCode fa_face_report(const FaFace *face, char **json, FaError *err) {
     FaText text = {0};
     FaJsonWriter w = {.text = &text};
@@ -217,7 +202,7 @@ FaCode fa_face_report(const FaFace *face, char **json, FaError *err) {
     write_clamped(&w, face);
     write_jaw(&w, &face->jaw);
     write_bones(&w, face);
-    write_warnings(&w, &face->notes);
+    fai_jw_notes(&w, "warnings", &face->notes);
     fai_jw_close(&w);
     if (rc >= 0 && text.failed) rc = FA_FAIL_MEMORY(err);
     if (rc < 0)

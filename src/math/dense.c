@@ -21,7 +21,7 @@ static Pair pair_at(const double *p) {
     return v;
 }
 
-static double dot(const double *a, const double *b, int n) {
+double fai_dot_n(const double *a, const double *b, int n) {
     Pair s0 = {0, 0}, s1 = s0, s2 = s0, s3 = s0;
     int i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -44,7 +44,7 @@ static void add_scaled(double *restrict y, double s, const double *restrict x, i
 // Householder vector of x (n): H x = (beta, 0, ...) with H = I - tau u u'. u overwrites x. Returns tau; 0: nothing to
 // do.
 static double householder(double *x, int n, double *beta) {
-    double tail = dot(x + 1, x + 1, n - 1);
+    double tail = fai_dot_n(x + 1, x + 1, n - 1);
     *beta = x[0];
     if (tail <= DBL_MIN) {
         memset(x, 0, (size_t)n * sizeof *x);
@@ -68,8 +68,8 @@ static void tridiagonal(int n, double *a, double *d, double *e, double *tau, dou
         if (tau[k] == 0) continue;
         // the rest becomes A - u q' - q u' with q = p - (tau/2)(p.u) u, p = tau A u
         double *rest = a + (size_t)(k + 1) * n + k + 1;
-        for (int i = 0; i < m; i++) p[i] = tau[k] * dot(rest + (size_t)i * n, u, m);
-        add_scaled(p, -tau[k] / 2 * dot(p, u, m), u, m);
+        for (int i = 0; i < m; i++) p[i] = tau[k] * fai_dot_n(rest + (size_t)i * n, u, m);
+        add_scaled(p, -tau[k] / 2 * fai_dot_n(p, u, m), u, m);
         for (int i = 0; i < m; i++) {
             double *row = rest + (size_t)i * n, ui = u[i], pi = p[i];
             for (int j = 0; j < m; j++) row[j] -= ui * p[j] + pi * u[j];
@@ -87,7 +87,7 @@ static void accumulate(int n, const double *a, const double *tau, double *v) {
         const double *u = a + (size_t)k * n + k + 1;
         for (int i = k + 1; i < n; i++) {
             double *row = v + (size_t)i * n + k + 1;
-            add_scaled(row, -tau[k] * dot(row, u, n - k - 1), u, n - k - 1);
+            add_scaled(row, -tau[k] * fai_dot_n(row, u, n - k - 1), u, n - k - 1);
         }
     }
 }

@@ -20,4 +20,7 @@ void fai_gram(int n, size_t m, const float *rows, double *gram);
 // out = coef * rows: out k x m, coef k x n, rows n x m; summed in double. out must not overlap rows. Parallel.
 void fai_mix_rows(int k, int n, size_t m, const double *coef, const float *rows, float *out);
 
+// a . b (n), in eight sums of a fixed order.
+double fai_dot_n(const double *a, const double *b, int n);
+
 #endif

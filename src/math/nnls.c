@@ -9,6 +9,8 @@
 // (Bland), and the work is bounded.
 #include "math/nnls.h"
 
+#include "math/dense.h"
+
 #include <math.h>
 
 typedef enum Place { AT_LO, AT_HI, AT_REST, INSIDE, FIXED } Place; // AT_REST: no finite bound, not in the list, x = 0
@@ -82,20 +84,6 @@ const char *fai_nnls_text(FaNnlsStatus status) {
 
 // --- the factor ---------------------------------------------------------------------------------------------------
 
-// Four sums in a fixed order: four times as fast as one, and the same bits with any compiler.
-static double dot(const double *a, const double *b, int n) {
-    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    int i = 0;
-    for (; i + 4 <= n; i += 4) {
-        s0 += a[i] * b[i];
-        s1 += a[i + 1] * b[i + 1];
-        s2 += a[i + 2] * b[i + 2];
-        s3 += a[i + 3] * b[i + 3];
-    }
-    for (; i < n; i++) s0 += a[i] * b[i];
-    return (s0 + s1) + (s2 + s3);
-}
-
 static void axpy(double s, const double *a, int n, double *restrict y) {
     for (int i = 0; i < n; i++) y[i] += s * a[i];
 }
@@ -104,7 +92,7 @@ static void axpy(double s, const double *a, int n, double *restrict y) {
 static void forward(const FaNnls *w, double *y) {
     for (int i = 0; i < w->p; i++) {
         const double *row = w->l + (size_t)i * (size_t)w->max;
-        y[i] = (y[i] - dot(row, y, i)) / row[i];
+        y[i] = (y[i] - fai_dot_n(row, y, i)) / row[i];
     }
 }
 
@@ -121,7 +109,7 @@ static bool append(FaNnls *w, int j) {
     const double *g = w->g + (size_t)j * (size_t)w->stride;
     for (int i = 0; i < w->p; i++) w->row[i] = g[w->list[i]];
     forward(w, w->row);
-    double pivot = g[j] - dot(w->row, w->row, w->p);
+    double pivot = g[j] - fai_dot_n(w->row, w->row, w->p);
     if (pivot < -1e-9 * fabs(g[j]) && w->indefinite < 0) w->indefinite = j;
     if (!(pivot > 8 * 2.3e-16 * (w->p + 2) * g[j])) return false;
     double *row = w->l + (size_t)w->p * (size_t)w->max;

@@ -8,6 +8,7 @@
 #include "math/rbf.h"
 
 #include "base/task.h"
+#include "math/dense.h"
 #include "math/mat3.h"
 #include "math/procrustes.h"
 
@@ -153,19 +154,6 @@ static void rows_times_q(void *ctx, int begin, int end, int chunk) {
             reflect(s->house + (size_t)k * (size_t)s->n, s->n, s->a + (size_t)i * (size_t)s->n, 1);
 }
 
-static double dot(const double *a, const double *b, int n) {
-    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    int i = 0;
-    for (; i + 4 <= n; i += 4) {
-        s0 += a[i] * b[i];
-        s1 += a[i + 1] * b[i + 1];
-        s2 += a[i + 2] * b[i + 2];
-        s3 += a[i + 3] * b[i + 3];
-    }
-    for (; i < n; i++) s0 += a[i] * b[i];
-    return (s0 + s1) + (s2 + s3);
-}
-
 typedef struct Below {
     System *s;
     int col;
@@ -181,7 +169,7 @@ static void below(void *ctx, int begin, int end, int chunk) {
     int done = b->col - s->m;
     for (int i = b->col + 1 + begin; i < b->col + 1 + end; i++) {
         double *row = s->a + (size_t)i * n + (size_t)s->m;
-        row[done] = (row[done] - dot(row, top, done)) / top[done];
+        row[done] = (row[done] - fai_dot_n(row, top, done)) / top[done];
     }
 }
 
@@ -207,7 +195,7 @@ static FaCode factor(FaRbf *r, System *s, double lambda, FaError *err) {
     fai_parallel(s->n, 32, rows_times_q, s);
     for (int c = s->m; c < s->n; c++) {
         double *row = s->a + (size_t)c * n + (size_t)s->m, was = row[c - s->m];
-        double pivot = was - dot(row, row, c - s->m);
+        double pivot = was - fai_dot_n(row, row, c - s->m);
         if (!(pivot > 0))
             return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("point %d", c),
                            "raise the smoothing a little, or leave out points that nearly coincide",
@@ -229,7 +217,7 @@ static void solve_add(FaRbf *r, const System *s, const double *u, double *v, dou
         double *y = v + m;
         for (int i = 0; i < q; i++) {
             const double *row = s->a + (size_t)(m + i) * n + (size_t)m;
-            y[i] = (y[i] - dot(row, y, i)) / row[i];
+            y[i] = (y[i] - fai_dot_n(row, y, i)) / row[i];
         }
         for (int i = q; i-- > 0;) {
             const double *row = s->a + (size_t)(m + i) * n + (size_t)m;
@@ -239,7 +227,7 @@ static void solve_add(FaRbf *r, const System *s, const double *u, double *v, dou
         for (int i = 0; i < m; i++) v[i] = 0;
         for (int h = m; h-- > 0;) reflect(s->house + (size_t)h * n, s->n, v, 1); // c = Q (0, y)
         // affine part: R b = first rows of Q'(u - K c)
-        for (size_t i = 0; i < n; i++) c[i] = u[3 * i + (size_t)k] - dot(s->k + i * n, v, s->n);
+        for (size_t i = 0; i < n; i++) c[i] = u[3 * i + (size_t)k] - fai_dot_n(s->k + i * n, v, s->n);
         for (int h = 0; h < m; h++) reflect(s->house + (size_t)h * n, s->n, c, 1);
         for (int i = m; i-- > 0;) {
             for (int j = i + 1; j < m; j++) c[i] -= s->tri[i * m + j] * c[j];

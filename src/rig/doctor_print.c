@@ -26,21 +26,6 @@ static void json_shapes(FaJsonWriter *w, const FaInfo *info) {
     fai_jw_close(w);
 }
 
-static void json_warnings(FaJsonWriter *w, const FaNotes *notes) {
-    fai_jw_open(w, "warnings", '[');
-    for (int i = 0; i < notes->count; i++) {
-        const FaNote *n = &notes->note[i];
-        fai_jw_open(w, NULL, '{');
-        fai_jw_str(w, "code", n->code);
-        fai_jw_str(w, "text", n->text);
-        fai_jw_str(w, "where", n->where);
-        fai_jw_str(w, "remedy", n->remedy);
-        fai_jw_int(w, "count", n->count);
-        fai_jw_close(w);
-    }
-    fai_jw_close(w);
-}
-
 FaCode fa_info_json(const FaInfo *info, char **json, FaError *err) {
     *json = NULL;
     FaText text = {0};
@@ -72,7 +57,7 @@ FaCode fa_info_json(const FaInfo *info, char **json, FaError *err) {
     fai_jw_int(w, "matched", info->matched);
     fai_jw_int(w, "arkit_covered", info->arkit_covered);
     json_shapes(w, info);
-    json_warnings(w, &info->notes);
+    fai_jw_notes(w, "warnings", &info->notes);
     fai_jw_close(w);
     if (text.failed) {
         fai_text_free(&text);
