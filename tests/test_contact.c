@@ -5,29 +5,8 @@
 
 #include <float.h>
 
-static FaArena *arena;
 static const FaContactOptions PLAIN = {.stiffness = 1e3, .seed = 7};
 static const double H = 1.0 / 60;
-
-static int set_up(void **state) {
-    (void)state;
-    arena = fai_arena_new(0);
-    fa_threads_set(1); // the tests of threads set more; machines that run many tests at once gain nothing from it
-    return arena ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    fai_arena_free(arena);
-    fa_threads_set(0);
-    return 0;
-}
-
-static float *copy(const FaMesh *m, const float *x) {
-    float *to = FA_PUSH(arena, 3 * (size_t)m->nvert, float);
-    memcpy(to, x, 3 * (size_t)m->nvert * sizeof *to);
-    return to;
-}
 
 static double noise(uint64_t seed, uint64_t i) { return 2 * fai_random_unit(seed, i) - 1; }
 
@@ -70,7 +49,7 @@ static void report(const char *name, const Tally *t) {
 static void test_sheets(void **state) {
     (void)state;
     for (int scene = 0; scene < 5; scene++) {
-        FaMesh m = shape_lips(arena, 12, 0.03, 1e-3, 5e-4);
+        FaMesh m = shape_lips(12, 0.03, 1e-3, 5e-4);
         FaContact *c = contact_of(&m, &PLAIN, 0, NULL);
         float *x = copy(&m, m.x), *to = copy(&m, m.x);
         Tally tally = {0};
@@ -104,7 +83,7 @@ static void test_sheets(void **state) {
 static void test_folds(void **state) {
     (void)state;
     for (int scene = 0; scene < 2; scene++) {
-        FaMesh m = shape_strip(arena, 40, 0.06);
+        FaMesh m = shape_strip(40, 0.06);
         FaContact *c = contact_of(&m, &PLAIN, 0, NULL);
         float *x = copy(&m, m.x), *to = copy(&m, m.x);
         Tally tally = {0};
@@ -236,7 +215,7 @@ static void test_edge_row(void **state) {
 // do.
 static void test_press(void **state) {
     (void)state;
-    FaMesh m = shape_lips(arena, 12, 0.03, 3e-4, 3e-4);
+    FaMesh m = shape_lips(12, 0.03, 3e-4, 3e-4);
     FaContact *c = contact_of(&m, &PLAIN, 0, NULL);
     float *x = copy(&m, m.x), *to = copy(&m, m.x), *wish = copy(&m, m.x);
     int last = 0, least = 1 << 30, per = m.nvert / 2;
@@ -303,7 +282,7 @@ static void test_crossed_at_rest(void **state) {
 // Only triangles whose corners all take part do.
 static void test_mask(void **state) {
     (void)state;
-    FaMesh m = shape_lips(arena, 6, 0.03, 1e-3, 0);
+    FaMesh m = shape_lips(6, 0.03, 1e-3, 0);
     unsigned char *touch = FA_PUSH(arena, m.nvert, unsigned char);
     for (int v = 0; v < m.nvert; v++) touch[v] = m.x[3 * v] < 0.0151f ? 3 : 0;
     FaContactSurface s = {.nnode = m.nvert, .ntri = m.ntri, .tri = m.tri, .x0 = m.x, .touch = touch};
@@ -332,7 +311,7 @@ static const FaPose STILL = {.q = {0, 0, 0, 1}};
 // way.
 static void test_collider(void **state) {
     (void)state;
-    FaMesh m = shape_lips(arena, 8, 0.02, 0.5, 0); // the second sheet is far away
+    FaMesh m = shape_lips(8, 0.02, 0.5, 0); // the second sheet is far away
     for (int t = 0; t < m.ntri; t++) {             // and the first faces down
         int swap = m.tri[3 * t];
         m.tri[3 * t] = m.tri[3 * t + 1];
@@ -392,7 +371,7 @@ static void test_collider(void **state) {
 
 static void test_friction(void **state) {
     (void)state;
-    FaMesh m = shape_lips(arena, 8, 0.02, 1e-3, 0);
+    FaMesh m = shape_lips(8, 0.02, 1e-3, 0);
     FaContactOptions o = PLAIN;
     o.friction = 0.5;
     int per = m.nvert / 2;
@@ -431,7 +410,7 @@ static void test_friction(void **state) {
 
 static void test_max_rows(void **state) {
     (void)state;
-    FaMesh m = shape_lips(arena, 8, 0.02, 1e-3, 2e-4);
+    FaMesh m = shape_lips(8, 0.02, 1e-3, 2e-4);
     FaContactOptions o = PLAIN;
     FaContact *all = contact_of(&m, &o, 0, NULL);
     o.max_rows = 20;
@@ -471,7 +450,7 @@ static void test_max_rows(void **state) {
 
 static void test_bad_positions(void **state) {
     (void)state;
-    FaMesh m = shape_lips(arena, 6, 0.02, 1e-3, 2e-4);
+    FaMesh m = shape_lips(6, 0.02, 1e-3, 2e-4);
     FaContact *c = contact_of(&m, &PLAIN, 0, NULL);
     const float bad[] = {NAN, INFINITY, -INFINITY, FLT_MAX, 1e20f};
     float *to = copy(&m, m.x), *v = FA_PUSH(arena, 4 * (size_t)m.nvert, float);
@@ -489,7 +468,7 @@ static void test_bad_positions(void **state) {
 
 static void test_bad_arguments(void **state) {
     (void)state;
-    FaMesh m = shape_lips(arena, 2, 0.02, 1e-3, 0);
+    FaMesh m = shape_lips(2, 0.02, 1e-3, 0);
     FaContactSurface s = {.nnode = m.nvert, .ntri = m.ntri, .tri = m.tri, .x0 = m.x};
     const FaContactOptions bad[] = {{.stiffness = 0},
                                     {.stiffness = NAN},
@@ -567,7 +546,7 @@ static FaContact *busy_contact(const FaMesh *m) {
 
 static void test_threads(void **state) {
     (void)state;
-    FaMesh m = shape_lips(arena, 14, 0.02, 6e-4, 2e-4);
+    FaMesh m = shape_lips(14, 0.02, 6e-4, 2e-4);
     uint64_t first = 0;
     const int threads[] = {1, 2, 8, 1};
     for (int i = 0; i < FA_COUNT(threads); i++) {
@@ -589,7 +568,7 @@ static void test_threads(void **state) {
 // to be kept. Nor on AVX2.
 static void test_listing(void **state) {
     (void)state;
-    FaMesh m = shape_lips(arena, 14, 0.02, 6e-4, 2e-4);
+    FaMesh m = shape_lips(14, 0.02, 6e-4, 2e-4);
     FaContact *c = busy_contact(&m);
     uint64_t want = run(c, &m, 12);
     setenv("FA_SIMD", "ref", 1);
@@ -651,7 +630,7 @@ static void *counting(void *user, void *old, size_t size) {
 
 static void test_no_allocation(void **state) {
     (void)state;
-    FaMesh m = shape_lips(arena, 8, 0.02, 6e-4, 2e-4);
+    FaMesh m = shape_lips(8, 0.02, 6e-4, 2e-4);
     FaContact *c = busy_contact(&m);
     float *x = copy(&m, m.x), *to = copy(&m, m.x), *v = FA_PUSH(arena, 4 * (size_t)m.nvert, float);
     fa_allocator_set(&(FaAllocator){counting, NULL});
@@ -674,7 +653,7 @@ static void test_no_allocation(void **state) {
 static void test_out_of_memory(void **state) {
     (void)state;
     // crossing and touching at rest too, so that the tables of those grow
-    FaMesh m = shape_lips(arena, 4, 0.02, 1e-3, 0);
+    FaMesh m = shape_lips(4, 0.02, 1e-3, 0);
     for (int v = m.nvert / 2; v < m.nvert; v++) m.x[3 * v + 2] = v % 2 ? 2e-4f : -2e-4f;
     FaContactSurface s = {.nnode = m.nvert, .ntri = m.ntri, .tri = m.tri, .x0 = m.x};
     bool done = false;
@@ -710,7 +689,7 @@ static void test_speed(void **state) {
     (void)state;
     for (int threads = 1; threads <= 2; threads++) {
         fa_threads_set(threads);
-        FaMesh m = shape_lips(arena, 19, 0.03, 6e-4, 2e-4);
+        FaMesh m = shape_lips(19, 0.03, 6e-4, 2e-4);
         int per = m.nvert / 2, rows = 0, bonds = 0, candidates = 0;
         for (int v = per; v < m.nvert; v++) {
             double x = m.x[3 * v] - 0.015, y = m.x[3 * v + 1] - 0.015;

@@ -9,9 +9,31 @@
 #include "fascia/mesh.h"
 #include "mesh/intersect.h"
 
+static FaArena *arena;
+
+static int set_up(void **state) {
+    (void)state;
+    arena = fai_arena_new(0);
+    fa_threads_set(1); // the tests of threads set more; machines that run many tests at once gain nothing from it
+    return arena ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    fai_arena_free(arena);
+    fa_threads_set(0);
+    return 0;
+}
+
+static float *copy(const FaMesh *m, const float *x) {
+    float *to = FA_PUSH(arena, 3 * (size_t)m->nvert, float);
+    memcpy(to, x, 3 * (size_t)m->nvert * sizeof *to);
+    return to;
+}
+
 // Two sheets of n x n quads, `side` m wide, one above the other by `apart`, facing each other, with waves of `wave` m
 // that follow each other, so that the distance is the same everywhere. Cells of the upper one are shifted by a third.
-static inline FaMesh shape_lips(FaArena *arena, int n, double side, double apart, double wave) {
+static inline FaMesh shape_lips(int n, double side, double apart, double wave) {
     int per = (n + 1) * (n + 1);
     FaMesh m = {.nvert = 2 * per, .ntri = 4 * n * n};
     m.x = FA_PUSH(arena, 3 * (size_t)m.nvert, float);
@@ -32,7 +54,7 @@ static inline FaMesh shape_lips(FaArena *arena, int n, double side, double apart
 }
 
 // One strip of 8 x n quads, `length` m long.
-static inline FaMesh shape_strip(FaArena *arena, int n, double length) {
+static inline FaMesh shape_strip(int n, double length) {
     FaMesh m = {.nvert = 9 * (n + 1), .ntri = 16 * n};
     m.x = FA_PUSH(arena, 3 * (size_t)m.nvert, float);
     m.tri = FA_PUSH(arena, 3 * (size_t)m.ntri, int);

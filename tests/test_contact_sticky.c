@@ -4,29 +4,8 @@
 
 #include "contact/contact_work.h"
 
-static FaArena *arena;
 static const double H = 1.0 / 60, GAP = 1e-5;
 static const FaContactOptions STICKY = {.stiffness = 1e3, .sticky_stiffness = 5, .seed = 21};
-
-static int set_up(void **state) {
-    (void)state;
-    arena = fai_arena_new(0);
-    fa_threads_set(1);
-    return arena ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    fai_arena_free(arena);
-    fa_threads_set(0);
-    return 0;
-}
-
-static float *copy(const FaMesh *m, const float *x) {
-    float *to = FA_PUSH(arena, 3 * (size_t)m->nvert, float);
-    memcpy(to, x, 3 * (size_t)m->nvert * sizeof *to);
-    return to;
-}
 
 static void lift(const FaMesh *m, float *x, double height) { // the upper sheet, above the flat lower one
     for (int v = m->nvert / 2; v < m->nvert; v++) x[3 * v + 2] = (float)height;
@@ -81,7 +60,7 @@ static void test_distribution(void **state) {
     (void)state;
     const double length[] = {1.2e-5, 1e-3, 2e-3, 3e-3, 4e-3, 5.5e-3};
     enum { LENGTHS = 6, SEEDS = 12 };
-    FaMesh m = shape_lips(arena, 10, 0.02, 5e-4, 0);
+    FaMesh m = shape_lips(10, 0.02, 5e-4, 0);
     double rate = fai_break_rate(2e-3, 0.1), chi = 0;
     for (int k = 0; k < LENGTHS; k++) {
         int all = 0, broken = 0;
@@ -113,7 +92,7 @@ static void test_distribution(void **state) {
 // About as many as vertices that touch, spread out; rows are those of eq. 5.17's springs.
 static void test_bonds_made(void **state) {
     (void)state;
-    FaMesh m = shape_lips(arena, 10, 0.02, 5e-4, 0);
+    FaMesh m = shape_lips(10, 0.02, 5e-4, 0);
     float *x = copy(&m, m.x);
     int bonds, n, kept = 0;
     FaContact *c = touched(&m, &STICKY, x, &bonds);
@@ -171,7 +150,7 @@ static void test_bonds_made(void **state) {
 // Pulled apart by 0.4 mm a frame: bonds go over several frames, none comes back, in the end none is left.
 static void test_part_gradually(void **state) {
     (void)state;
-    FaMesh m = shape_lips(arena, 12, 0.02, 5e-4, 0);
+    FaMesh m = shape_lips(12, 0.02, 5e-4, 0);
     float *x = copy(&m, m.x), *to = copy(&m, m.x), *v = FA_PUSH(arena, 4 * (size_t)m.nvert, float);
     int bonds, count[40], between = 0;
     FaContact *c = touched(&m, &STICKY, x, &bonds);
@@ -226,7 +205,7 @@ static uint64_t go_on(FaContact *c, const FaMesh *m, float *x, int first, int fr
 
 static void test_snapshot(void **state) {
     (void)state;
-    FaMesh m = shape_lips(arena, 8, 0.02, 5e-4, 1e-4);
+    FaMesh m = shape_lips(8, 0.02, 5e-4, 1e-4);
     float tooth[9] = {0, 0, -1e-3f, 0.02f, 0, -1e-3f, 0, 0.02f, -1e-3f};
     FaCollider collider = {.nvert = 3, .ntri = 1, .x = tooth, .tri = (int[]){0, 1, 2}};
     FaContactOptions o = STICKY;
@@ -250,7 +229,7 @@ static void test_snapshot(void **state) {
     assert_true(go_on(c, &m, z, 12, 10) == want);
     fai_contact_free(other);
     // of another face, or damaged: refused, and nothing changes
-    FaMesh small = shape_lips(arena, 7, 0.02, 5e-4, 1e-4);
+    FaMesh small = shape_lips(7, 0.02, 5e-4, 1e-4);
     other = contact_of(&small, &o, 1, &collider);
     assert_int_equal(fai_contact_load(other, saved, &err), FA_E_FORMAT);
     fai_contact_free(other);

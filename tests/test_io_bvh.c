@@ -1,5 +1,5 @@
 // BVH: the grammar, forward kinematics, the choice of joint and unit, the CMU takes, bad input.
-#include "test.h"
+#include "test_io_clip_tools.h"
 
 #include "base/base.h"
 #include "base/file.h"
@@ -351,26 +351,12 @@ static void test_truncated(void **state) {
     assert_in_range(good, 20, 40);  // only where at least one row of motion is whole
 }
 
+static FaCode read_text(const char *text, FaClip **clip, FaError *err) { return fai_bvh_parse(text, strlen(text), NULL, clip, err); }
+
 static void test_no_memory(void **state) {
     (void)state;
     const char *text = person(26, "Head", STILL);
-    long failures = 0, dropped = 0;
-    for (long n = 1; n < 1000; n++) {
-        test_fail_alloc(n);
-        long before = test_alloc_balance();
-        FaError err = {0};
-        FaClip *clip;
-        FaCode rc = fai_bvh_parse(text, strlen(text), NULL, &clip, &err);
-        bool failed = test_alloc_failed();
-        if (failed && rc >= 0) dropped++;  // only a note was lost
-        else if (failed) assert_int_equal(rc, FA_E_MEMORY);
-        failures += failed;
-        fa_clip_free(clip);
-        assert_int_equal(test_alloc_balance(), before);
-        test_fail_alloc(0);
-        if (!failed) break;
-    }
-    assert_in_range(failures - dropped, 5, 100);
+    starve_clip_reader(read_text, text, 5);
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
 // fascia's own clip formats, JSON and CSV; which reader a file gets; saving.
-#include "test.h"
+#include "test_io_clip_tools.h"
 
 #include "base/base.h"
 #include "base/file.h"
@@ -435,42 +435,25 @@ static void test_mangled(void **state) {
     mangle(fai_clip_csv_parse, small_csv, sizeof small_csv - 1, 20);
 }
 
-static void starve(ParseFn *parse, const char *text) {
-    long failures = 0, dropped = 0;
-    for (long n = 1; n < 1000; n++) {
-        test_fail_alloc(n);
-        long before = test_alloc_balance();
-        FaError err = {0};
-        FaClip *clip;
-        FaCode rc = parse(text, strlen(text), &clip, &err);
-        bool failed = test_alloc_failed();
-        if (failed && rc >= 0) dropped++;  // only a note was lost
-        else if (failed) assert_int_equal(rc, FA_E_MEMORY);
-        failures += failed;
-        fa_clip_free(clip);
-        assert_int_equal(test_alloc_balance(), before);
-        test_fail_alloc(0);
-        if (!failed) break;
-    }
-    assert_in_range(failures - dropped, 6, 100);
-}
+static FaCode read_json(const char *text, FaClip **clip, FaError *err) { return fai_clip_json_parse(text, strlen(text), clip, err); }
+static FaCode read_csv(const char *text, FaClip **clip, FaError *err) { return fai_clip_csv_parse(text, strlen(text), clip, err); }
 
 // The whole way from a file, for each text format.
-static FaCode load_file(const void *data, size_t size, FaClip **clip, FaError *err) {
-    (void)data, (void)size;
+static FaCode load_file(const char *text, FaClip **clip, FaError *err) {
+    (void)text;
     return fa_clip_load(test_path("starved"), NULL, clip, err);
 }
 
 static void test_no_memory(void **state) {
     (void)state;
-    starve(fai_clip_json_parse, small_json);
-    starve(fai_clip_csv_parse, small_csv);
+    starve_clip_reader(read_json, small_json, 6);
+    starve_clip_reader(read_csv, small_csv, 6);
     static const char *const text[] = {
         small_json, small_csv, "Timecode,BlendshapeCount,JawOpen\n00:00:00:00,61,1.5\n00:00:01:00,61,0\n",
         "HIERARCHY ROOT Head { OFFSET 0 1 0 CHANNELS 1 Xrotation } MOTION Frames: 2 Frame Time: 0.1 0 1"};
     for (int i = 0; i < 4; i++) {
         save_text("starved", text[i]);
-        starve(load_file, text[i]);
+        starve_clip_reader(load_file, text[i], 6);
     }
     // saving: the old file stays
     FaError err = {0};

@@ -1,5 +1,5 @@
 // Live Link Face takes: exact times from time codes, head angles, repairs and refusals, the way back.
-#include "test.h"
+#include "test_io_clip_tools.h"
 
 #include "base/file.h"
 #include "io/clip_tools.h"
@@ -577,28 +577,14 @@ static void test_truncated(void **state) {
     }
 }
 
+static FaCode read_text(const char *text, FaClip **clip, FaError *err) { return fai_livelink_parse(text, strlen(text), NULL, clip, err); }
+
 static void test_no_memory(void **state) {
     (void)state;
     static const char text[] =
         "Timecode,BlendshapeCount,EyeLookDownLeft,EyeLookUpLeft,HeadYaw,LeftEyePitch,own\n"
         "23:59:59:59.000,61,0.5,\"0\",0.1,0.3,1\n00:00:00:00.5,0\n00:00:00:01.5,61,,1.5,.1,-0.6,1\n";
-    long failures = 0, dropped = 0;
-    for (long n = 1; n < 1000; n++) {
-        test_fail_alloc(n);
-        long before = test_alloc_balance();
-        FaError err = {0};
-        FaClip *clip;
-        FaCode rc = fai_livelink_parse(text, sizeof text - 1, NULL, &clip, &err);
-        bool failed = test_alloc_failed();
-        if (failed && rc >= 0) dropped++;  // only a note was lost
-        else if (failed) assert_int_equal(rc, FA_E_MEMORY);
-        failures += failed;
-        fa_clip_free(clip);
-        assert_int_equal(test_alloc_balance(), before);
-        test_fail_alloc(0);
-        if (!failed) break;
-    }
-    assert_in_range(failures - dropped, 15, 100);
+    starve_clip_reader(read_text, text, 15);
 }
 
 static void test_speed(void **state) {

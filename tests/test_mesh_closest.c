@@ -6,20 +6,6 @@
 
 #include <float.h>
 
-static FaArena *arena;
-
-static int set_up(void **state) {
-    (void)state;
-    arena = fai_arena_new(0);
-    return arena ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    fai_arena_free(arena);
-    return 0;
-}
-
 static FaMesh soup(int n, double size, uint64_t seed) {
     float *x = FA_PUSH(arena, 9 * (size_t)n, float);
     int *tri = FA_PUSH(arena, 3 * (size_t)n, int);
@@ -31,7 +17,7 @@ static FaMesh soup(int n, double size, uint64_t seed) {
                             size * fai_random_normal(seed, 9 * (uint64_t)t + 3 * (uint64_t)i + (uint64_t)k));
             tri[3 * t + i] = 3 * t + i;
         }
-    return shape_triangles(arena, 3 * n, x, n, tri);
+    return shape_triangles(3 * n, x, n, tri);
 }
 
 // Distance to a triangle by a way of its own: the foot of the perpendicular if it is inside, else the edges, with
@@ -155,7 +141,7 @@ static void points_on_soups(void **state) {
 // Points on vertices and edges of a closed mesh are as close to several triangles: the first is taken.
 static void ties_go_to_the_first(void **state) {
     (void)state;
-    FaMesh m = shape_sphere(arena, 16, 24, 1);
+    FaMesh m = shape_sphere(16, 24, 1);
     check_points(&m, m.nvert, m.x);
     FaClosest *c;
     assert_int_equal(fai_closest_new(&m, NULL, &c, NULL), FA_OK);
@@ -229,7 +215,7 @@ static void rays_against_all(void **state) {
 // From inside a closed mesh every ray hits, also through vertices and edges.
 static void rays_do_not_leak(void **state) {
     (void)state;
-    FaMesh m = shape_sphere(arena, 16, 24, 1);
+    FaMesh m = shape_sphere(16, 24, 1);
     FaClosest *tree[2];
     assert_int_equal(fai_closest_new(&m, NULL, &tree[0], NULL), FA_OK);
     assert_int_equal(fai_closest_new_own(&m, NULL, &tree[1], NULL), FA_OK);
@@ -261,7 +247,7 @@ static void odd_input(void **state) {
     fai_closest_free(c);
     fai_closest_free(NULL);
 
-    FaMesh m = shape_sphere(arena, 6, 8, 1);
+    FaMesh m = shape_sphere(6, 8, 1);
     assert_int_equal(fai_closest_new(&m, NULL, &c, NULL), FA_OK);
     assert_int_equal(fai_closest_point(c, nan, INFINITY).tri, -1);
     assert_int_equal(fai_closest_point(c, p, NAN).tri, -1);
@@ -292,7 +278,7 @@ static void odd_input(void **state) {
 static void ict_neutral(void **state) {
     (void)state;
     FaMesh m;
-    if (!shape_ict_neutral(arena, &m)) skip();
+    if (!shape_ict_neutral(&m)) skip();
     float p[3 * 100];
     for (int i = 0; i < 300; i++) p[i] = m.x[3 * (i / 3 * 263) + i % 3] + (float)fai_random_normal(6, (uint64_t)i);
     check_points(&m, 100, p);

@@ -6,20 +6,6 @@
 
 #include <float.h>
 
-static FaArena *arena;
-
-static int set_up(void **state) {
-    (void)state;
-    arena = fai_arena_new(0);
-    return arena ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    fai_arena_free(arena);
-    return 0;
-}
-
 // --- the truth, by other means ------------------------------------------------------------------------------------
 
 typedef int64_t Point[3];
@@ -184,7 +170,7 @@ static FaMesh soup(int n, double size, uint64_t seed) {
             }
             tri[3 * t + i] = 3 * t + i;
         }
-    return shape_triangles(arena, 3 * n, x, n, tri);
+    return shape_triangles(3 * n, x, n, tri);
 }
 
 static bool joined(const FaMesh *m, int i, int j) {
@@ -264,7 +250,7 @@ static void soups_against_all_pairs(void **state) {
 // Two spheres: whole apart, crossing when moved into each other, and told apart by part ids.
 static void spheres(void **state) {
     (void)state;
-    FaMesh one = shape_sphere(arena, 12, 20, 1);
+    FaMesh one = shape_sphere(12, 20, 1);
     int n = one.nvert, t = one.ntri;
     float *x = FA_PUSH(arena, 6 * (size_t)n, float);
     int *tri = FA_PUSH(arena, 6 * (size_t)t, int), *part = FA_PUSH(arena, 2 * (size_t)n, int);
@@ -279,7 +265,7 @@ static void spheres(void **state) {
         x[3 * (n + v) + 1] += 0.013f;
         part[n + v] = 1;
     }
-    FaMesh m = shape_triangles(arena, 2 * n, x, 2 * t, tri);
+    FaMesh m = shape_triangles(2 * n, x, 2 * t, tri);
     check_search(&m, NULL, 20);
     int count;
     assert_int_equal(fai_self_intersections(&m, NULL, part, NULL, 0, &count, NULL), FA_OK);
@@ -294,7 +280,7 @@ static void joined_triangles_are_skipped(void **state) {
     // one triangle through another: counted; the same with a vertex welded, or at the same place: skipped
     float x[] = {0, 0, 0, 2, 0, 0, 0, 2, 0, 0.5f, 0.5f, -1, 0.5f, 0.5f, 1, 3, 3, 1};
     int tri[] = {0, 1, 2, 3, 4, 5}, count;
-    FaMesh m = shape_triangles(arena, 6, x, 2, tri);
+    FaMesh m = shape_triangles(6, x, 2, tri);
     assert_int_equal(fai_self_intersections(&m, NULL, NULL, NULL, 0, &count, NULL), FA_OK);
     assert_int_equal(count, 1);
     m.weld = (int[]){0, 1, 2, 3, 4, 1};
@@ -315,7 +301,7 @@ static void joined_triangles_are_skipped(void **state) {
 
 static void refuses_nan(void **state) {
     (void)state;
-    FaMesh m = shape_sphere(arena, 5, 8, 1);
+    FaMesh m = shape_sphere(5, 8, 1);
     m.x[3 * 7 + 1] = NAN;
     FaError err = {0};
     int count;
@@ -396,7 +382,7 @@ static void tree_is_sound(void **state) {
 static void ict_neutral(void **state) {
     (void)state;
     FaMesh m;
-    if (!shape_ict_neutral(arena, &m)) skip();
+    if (!shape_ict_neutral(&m)) skip();
     FaTopology topo;
     assert_int_equal(fai_topology_build(&m, &topo, NULL), FA_OK);
     int all, within, two;

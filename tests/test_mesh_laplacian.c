@@ -4,19 +4,6 @@
 #include "mesh/laplacian.h"
 
 static const double PI = 3.14159265358979323846;
-static FaArena *arena;
-
-static int set_up(void **state) {
-    (void)state;
-    arena = fai_arena_new(0);
-    return arena ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    fai_arena_free(arena);
-    return 0;
-}
 
 // Symmetric to the bit, rows sum to 0, and no negative energy for random functions; the largest entry.
 static double check_sound(const FaCsr *l) {
@@ -46,7 +33,7 @@ static double check_sound(const FaCsr *l) {
 static void linear_precision(void **state) {
     (void)state;
     enum { N = 12 };
-    FaMesh m = shape_grid(arena, N, 0.7, 3);
+    FaMesh m = shape_grid(N, 0.7, 3);
     FaCsr l;
     double mass[(N + 1) * (N + 1)], f[(N + 1) * (N + 1)], lf[(N + 1) * (N + 1)], total = 0, energy = 0, outside = 0;
     int clamped = -1;
@@ -75,7 +62,7 @@ static void linear_precision(void **state) {
 
 // z on the unit sphere is a harmonic: eigenvalue 2, energy 8 pi / 3; the error falls with the square of the step.
 static double sphere_error(int rings) {
-    FaMesh m = shape_sphere(arena, rings, 2 * rings, 1);
+    FaMesh m = shape_sphere(rings, 2 * rings, 1);
     FaCsr l;
     assert_int_equal(fai_laplacian_build(&m, NULL, &l, NULL, NULL, NULL), FA_OK);
     check_sound(&l);
@@ -98,7 +85,7 @@ static void sphere_harmonic(void **state) {
 static void one_triangle(void **state) {
     (void)state;
     const float x[] = {0, 0, 5, 2, 0, 5, 0, 2, 5};
-    FaMesh m = shape_triangles(arena, 3, x, 1, (int[]){0, 1, 2});
+    FaMesh m = shape_triangles(3, x, 1, (int[]){0, 1, 2});
     FaCsr l;
     double mass[3];
     assert_int_equal(fai_laplacian_build(&m, NULL, &l, mass, NULL, NULL), FA_OK);
@@ -115,7 +102,7 @@ static void slivers(void **state) {
     (void)state;
     const float x[] = {0, 0, 0, 1, 0, 0, 2, 0, 0, 0, 1, 0, 0, 1, 0, 1, 1e-7f, 0, 5, 5, 5};
     const int tri[] = {0, 1, 3, 0, 1, 2, 0, 2, 5, 3, 4, 4, 0, 3, 4, 6, 6, 6};
-    FaMesh m = shape_triangles(arena, 7, x, 6, tri);
+    FaMesh m = shape_triangles(7, x, 6, tri);
     FaCsr l;
     double mass[7];
     int clamped = -1;
@@ -138,7 +125,7 @@ static void slivers(void **state) {
 // A seam that the weld map closes is no boundary: the rows equal those of the mesh without the seam.
 static void seams(void **state) {
     (void)state;
-    FaMesh m = shape_sphere(arena, 8, 12, 1), split = m;
+    FaMesh m = shape_sphere(8, 12, 1), split = m;
     // copies of the vertices of one meridian, used by the triangles on its far side
     int *weld = FA_PUSH(arena, m.nvert + 7, int), *tri = FA_PUSH(arena, 3 * m.ntri, int);
     float *x = FA_PUSH(arena, 3 * (m.nvert + 7), float);
@@ -172,7 +159,7 @@ static void seams(void **state) {
 static void ict_neutral(void **state) {
     (void)state;
     FaMesh m;
-    if (!shape_ict_neutral(arena, &m)) skip();
+    if (!shape_ict_neutral(&m)) skip();
     FaCsr l;
     double *mass = FA_PUSH(arena, m.nvert, double), start = fai_seconds();
     int clamped;
@@ -184,7 +171,7 @@ static void ict_neutral(void **state) {
 
 static void survives_no_memory(void **state) {
     (void)state;
-    FaMesh m = shape_sphere(arena, 4, 6, 1);
+    FaMesh m = shape_sphere(4, 6, 1);
     for (int k = 1;; k++) {
         assert_true(k < 20);
         long before = test_alloc_balance();

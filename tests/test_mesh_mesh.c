@@ -3,20 +3,6 @@
 
 #include <math.h>
 
-static FaArena *arena;
-
-static int set_up(void **state) {
-    (void)state;
-    arena = fai_arena_new(0);
-    return arena ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    fai_arena_free(arena);
-    return 0;
-}
-
 // --- triangulation ------------------------------------------------------------------------------------------------
 
 static double tri_area_z(const FaMesh *m, int t) {
@@ -37,7 +23,7 @@ static void check_cut(int n, const double (*p)[2], double tilt) {
         x[3 * i + 2] = (float)(tilt * a[0] - 2 * tilt * a[1]);
         corner[i] = i;
     }
-    FaMesh m = shape_polygons(arena, n, x, 1, &n, corner);
+    FaMesh m = shape_polygons(n, x, 1, &n, corner);
     assert_int_equal(fai_mesh_triangulate(&m, arena, &failed, NULL), FA_OK);
     assert_int_equal(failed, 0);
     assert_int_equal(m.ntri, n - 2);
@@ -61,7 +47,7 @@ static void check_cut(int n, const double (*p)[2], double tilt) {
 static void cuts_convex_as_fan(void **state) {
     (void)state;
     const float x[] = {0, 0, 0, 1, 0, 0, 1.2f, 1, 0.1f, 0.5f, 1.5f, 0, -0.2f, 1, 0};
-    FaMesh m = shape_polygons(arena, 5, x, 2, (int[]){5, 4}, (int[]){0, 1, 2, 3, 4, 1, 2, 3, 0});
+    FaMesh m = shape_polygons(5, x, 2, (int[]){5, 4}, (int[]){0, 1, 2, 3, 4, 1, 2, 3, 0});
     assert_int_equal(fai_mesh_triangulate(&m, arena, NULL, NULL), FA_OK);
     assert_int_equal(m.ntri, 5);
     assert_memory_equal(m.tri, ((int[]){0, 1, 2, 0, 2, 3, 0, 3, 4, 1, 2, 3, 1, 3, 0}), 15 * sizeof(int));
@@ -114,7 +100,7 @@ static void cuts_random_stars(void **state) {
 static void cuts_thin_polygons(void **state) {
     (void)state;
     const float h = 2e-12f, x[] = {0, 0, 0, 1, 0, 0, 2, 0, 0, 2, h, 0, 1, h, 0, 0, h, 0};
-    FaMesh m = shape_polygons(arena, 6, x, 1, (int[]){6}, (int[]){0, 1, 2, 3, 4, 5});
+    FaMesh m = shape_polygons(6, x, 1, (int[]){6}, (int[]){0, 1, 2, 3, 4, 5});
     int failed = -1;
     double sum = 0;
     assert_int_equal(fai_mesh_triangulate(&m, arena, &failed, NULL), FA_OK);
@@ -127,7 +113,7 @@ static void cuts_thin_polygons(void **state) {
 static void cuts_bridged_hole(void **state) {
     (void)state;
     const float x[] = {0, 0, 0, 3, 0, 0, 3, 3, 0, 0, 3, 0, 1, 1, 0, 1, 2, 0, 2, 2, 0, 2, 1, 0};
-    FaMesh m = shape_polygons(arena, 8, x, 1, (int[]){10}, (int[]){0, 1, 2, 3, 0, 4, 5, 6, 7, 4});
+    FaMesh m = shape_polygons(8, x, 1, (int[]){10}, (int[]){0, 1, 2, 3, 0, 4, 5, 6, 7, 4});
     int failed = -1;
     assert_int_equal(fai_mesh_triangulate(&m, arena, &failed, NULL), FA_OK);
     assert_int_equal(failed, 0);
@@ -160,7 +146,7 @@ static void cuts_polygons_that_touch_themselves(void **state) {
         }
         if (area <= 0) continue;
         FaMark mark = fai_arena_mark(arena);
-        FaMesh m = shape_polygons(arena, n, x, 1, &n, corner);
+        FaMesh m = shape_polygons(n, x, 1, &n, corner);
         assert_int_equal(fai_mesh_triangulate(&m, arena, &failed, NULL), FA_OK);
         assert_int_equal(m.ntri, n - 2);
         for (int t = 0; t < m.ntri; t++) {
@@ -183,7 +169,7 @@ static void counts_hopeless_polygons(void **state) {
         star[3 * i] = (float)cos(2 * 6.283185307179586 * i / 5);
         star[3 * i + 1] = (float)sin(2 * 6.283185307179586 * i / 5);
     }
-    FaMesh pentagram = shape_polygons(arena, 5, star, 1, (int[]){5}, (int[]){0, 1, 2, 3, 4});
+    FaMesh pentagram = shape_polygons(5, star, 1, (int[]){5}, (int[]){0, 1, 2, 3, 4});
     int crossed = -1;
     assert_int_equal(fai_mesh_triangulate(&pentagram, arena, &crossed, NULL), FA_OK);
     assert_int_equal(crossed, 1);
@@ -191,7 +177,7 @@ static void counts_hopeless_polygons(void **state) {
     // all in one point, all on one line, a figure of eight without net area, and two polygons that are none
     const float x[] = {0, 0, 0, 1, 0, 0, 2, 0, 0, 3, 0, 0, 0, 1, 0, 1, 1, 0};
     FaMesh m =
-        shape_polygons(arena, 6, x, 5, (int[]){4, 4, 4, 2, 0}, (int[]){0, 0, 0, 0, 0, 1, 2, 3, 0, 5, 1, 4, 2, 3});
+        shape_polygons(6, x, 5, (int[]){4, 4, 4, 2, 0}, (int[]){0, 0, 0, 0, 0, 1, 2, 3, 0, 5, 1, 4, 2, 3});
     int failed = -1;
     assert_int_equal(fai_mesh_triangulate(&m, arena, &failed, NULL), FA_OK);
     assert_int_equal(failed, 3);
@@ -210,7 +196,7 @@ static void survives_huge_polygon(void **state) {
         x[3 * i + 1] = i < n - 2 ? (float)(i % 2) : 5.0f;
         corner[i] = n - 1 - i;
     }
-    FaMesh m = shape_polygons(arena, n, x, 1, &n, corner);
+    FaMesh m = shape_polygons(n, x, 1, &n, corner);
     double start = fai_seconds();
     assert_int_equal(fai_mesh_triangulate(&m, arena, &failed, NULL), FA_OK);
     print_message("%d corners: %.2f s, failed %d\n", n, fai_seconds() - start, failed);
@@ -223,7 +209,7 @@ static void survives_huge_polygon(void **state) {
 
 static FaMesh tetra(void) {
     const float x[] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1};
-    return shape_triangles(arena, 4, x, 4, (int[]){0, 2, 1, 0, 1, 3, 1, 2, 3, 0, 3, 2});
+    return shape_triangles(4, x, 4, (int[]){0, 2, 1, 0, 1, 3, 1, 2, 3, 0, 3, 2});
 }
 
 static void expect_bad(const FaMesh *m, const char *place) {
@@ -278,14 +264,14 @@ static void checks(void **state) {
 static void topology_of_closed_and_open(void **state) {
     (void)state;
     FaTopology t;
-    FaMesh m = shape_sphere(arena, 10, 16, 0.1);
+    FaMesh m = shape_sphere(10, 16, 0.1);
     assert_int_equal(fai_topology_build(&m, &t, NULL), FA_OK);
     assert_int_equal(m.nvert - t.nedge + m.ntri, 2); // Euler
     assert_int_equal(t.boundary + t.nonmanifold + t.flipped + t.unused + t.degenerate + t.duplicate, 0);
     assert_int_equal(t.nparts, 1);
     fai_topology_free(&t);
 
-    m = shape_grid(arena, 7, 0.3, 1);
+    m = shape_grid(7, 0.3, 1);
     assert_int_equal(fai_topology_build(&m, &t, NULL), FA_OK);
     assert_int_equal(m.nvert - t.nedge + m.ntri, 1);
     assert_int_equal(t.boundary, 28);
@@ -302,7 +288,7 @@ static void topology_counts_defects(void **state) {
     // a repeated vertex, one without area, an island, a vertex of its own
     const float x[] = {0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 1, 5, 0, 0, 6, 0, 0, 7, 0, 0, 9, 9, 9};
     const int tri[] = {0, 1, 2, 0, 2, 3, 0, 2, 4, 2, 0, 1, 1, 1, 2, 5, 6, 7};
-    FaMesh m = shape_triangles(arena, 9, x, 6, tri);
+    FaMesh m = shape_triangles(9, x, 6, tri);
     FaTopology t;
     assert_int_equal(fai_topology_build(&m, &t, NULL), FA_OK);
     assert_int_equal(t.nparts, 2);
@@ -334,7 +320,7 @@ static void topology_counts_defects(void **state) {
 static void topology_through_weld(void **state) {
     (void)state;
     enum { N = 6, W = N + 1 };
-    FaMesh m = shape_grid(arena, N, 0, 1);
+    FaMesh m = shape_grid(N, 0, 1);
     int *weld = FA_PUSH(arena, m.nvert, int);
     for (int v = 0; v < m.nvert; v++) {
         double angle = 6.283185307179586 * (v % W % N) / N;
@@ -381,7 +367,7 @@ static void topology_against_brute_force(void **state) {
         int tri[3 * T], nedge = 0, boundary = 0, nonmanifold = 0;
         for (int i = 0; i < 3 * V; i++) x[i] = (float)fai_random_unit(seed, (uint64_t)i);
         for (int i = 0; i < 3 * T; i++) tri[i] = (int)(fai_random_u64(seed, 100 + (uint64_t)i) % V);
-        FaMesh m = shape_triangles(arena, V, x, T, tri);
+        FaMesh m = shape_triangles(V, x, T, tri);
         FaTopology t;
         assert_int_equal(fai_topology_build(&m, &t, NULL), FA_OK);
         for (int a = 0; a < V; a++)
@@ -438,7 +424,7 @@ static void coincident_vertices(void **state) {
 
 static void sphere_measures(void **state) {
     (void)state;
-    FaMesh m = shape_sphere(arena, 80, 160, 0.1);
+    FaMesh m = shape_sphere(80, 160, 0.1);
     float *normal = FA_PUSH(arena, 3 * m.nvert, float), *area = FA_PUSH(arena, m.nvert, float);
     fai_mesh_normals(&m, m.x, normal);
     fai_mesh_areas(&m, m.x, area);
@@ -485,7 +471,7 @@ static void volumes_of_parts(void **state) {
         for (int f = 0; f < 4; f++)
             for (int k = 0; k < 3 && !(part == 1 && f == 2); k++) tri[n++] = one.tri[3 * f + k] + 4 * part;
     for (int k = 0; k < 3; k++) tri[n++] = one.tri[k] + 8;
-    FaMesh m = shape_triangles(arena, 12, x, n / 3, tri);
+    FaMesh m = shape_triangles(12, x, n / 3, tri);
     FaTopology t;
     assert_int_equal(fai_topology_build(&m, &t, NULL), FA_OK);
     assert_int_equal(t.nparts, 3);
@@ -501,7 +487,7 @@ static void volumes_of_parts(void **state) {
 static void lone_vertex_has_no_normal(void **state) {
     (void)state;
     const float x[] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 4, 4, 4};
-    FaMesh m = shape_triangles(arena, 4, x, 1, (int[]){0, 1, 2});
+    FaMesh m = shape_triangles(4, x, 1, (int[]){0, 1, 2});
     float normal[12];
     fai_mesh_normals(&m, m.x, normal);
     assert_true(normal[9] == 0 && normal[10] == 0 && normal[11] == 0);
@@ -513,7 +499,7 @@ static void lone_vertex_has_no_normal(void **state) {
 static void ict_neutral(void **state) {
     (void)state;
     FaMesh m;
-    if (!shape_ict_neutral(arena, &m)) skip();
+    if (!shape_ict_neutral(&m)) skip();
     FaTopology t;
     double start = fai_seconds();
     assert_int_equal(fai_mesh_check(&m, NULL), FA_OK);
@@ -530,7 +516,7 @@ static void ict_neutral(void **state) {
 
 static void survives_no_memory(void **state) {
     (void)state;
-    FaMesh m = shape_sphere(arena, 5, 8, 1);
+    FaMesh m = shape_sphere(5, 8, 1);
     for (int k = 1;; k++) {
         assert_true(k < 100);
         long before = test_alloc_balance();

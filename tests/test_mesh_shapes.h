@@ -7,8 +7,22 @@
 #include "base/base.h"
 #include "mesh/mesh.h"
 
+static FaArena *arena;
+
+static int set_up(void **state) {
+    (void)state;
+    arena = fai_arena_new(0);
+    return arena ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    fai_arena_free(arena);
+    return 0;
+}
+
 // A mesh of polygons with `size[f]` corners each; x and corners are copied.
-static inline FaMesh shape_polygons(FaArena *arena, int nvert, const float *x, int nface, const int *size,
+static inline FaMesh shape_polygons(int nvert, const float *x, int nface, const int *size,
                                     const int *corner) {
     FaMesh m = {.nvert = nvert, .nface = nface};
     m.x = FA_PUSH(arena, 3 * (size_t)nvert, float);
@@ -21,16 +35,16 @@ static inline FaMesh shape_polygons(FaArena *arena, int nvert, const float *x, i
 }
 
 // A mesh of triangles only, triangulated.
-static inline FaMesh shape_triangles(FaArena *arena, int nvert, const float *x, int ntri, const int *tri) {
+static inline FaMesh shape_triangles(int nvert, const float *x, int ntri, const int *tri) {
     int *size = FA_PUSH(arena, ntri, int);
     for (int t = 0; t < ntri; t++) size[t] = 3;
-    FaMesh m = shape_polygons(arena, nvert, x, ntri, size, tri);
+    FaMesh m = shape_polygons(nvert, x, ntri, size, tri);
     assert_int_equal(fai_mesh_triangulate(&m, arena, NULL, NULL), FA_OK);
     return m;
 }
 
 // A sphere of `rings` x `around` quads with triangles at the poles, facing outwards; closed.
-static inline FaMesh shape_sphere(FaArena *arena, int rings, int around, double radius) {
+static inline FaMesh shape_sphere(int rings, int around, double radius) {
     int nvert = 2 + (rings - 1) * around, n = 0, c = 0;
     float *x = FA_PUSH(arena, 3 * (size_t)nvert, float);
     int *size = FA_PUSH(arena, rings * around, int), *corner = FA_PUSH(arena, 4 * (size_t)rings * around, int);
@@ -58,13 +72,13 @@ static inline FaMesh shape_sphere(FaArena *arena, int rings, int around, double 
             size[n] = r == 0 || r == rings - 1 ? 3 : 4;
             c += size[n++];
         }
-    FaMesh m = shape_polygons(arena, nvert, x, n, size, corner);
+    FaMesh m = shape_polygons(nvert, x, n, size, corner);
     assert_int_equal(fai_mesh_triangulate(&m, arena, NULL, NULL), FA_OK);
     return m;
 }
 
 // n x n quads in the plane z = 0, side 1, jittered by `noise` of a cell inside.
-static inline FaMesh shape_grid(FaArena *arena, int n, double noise, uint64_t seed) {
+static inline FaMesh shape_grid(int n, double noise, uint64_t seed) {
     int nvert = (n + 1) * (n + 1);
     float *x = FA_PUSH(arena, 3 * (size_t)nvert, float);
     int *size = FA_PUSH(arena, n * n, int), *corner = FA_PUSH(arena, 4 * (size_t)n * n, int);
@@ -82,13 +96,13 @@ static inline FaMesh shape_grid(FaArena *arena, int n, double noise, uint64_t se
         size[q] = 4;
         memcpy(corner + 4 * (size_t)q, (int[]){v, v + 1, v + n + 2, v + n + 1}, 4 * sizeof(int));
     }
-    FaMesh m = shape_polygons(arena, nvert, x, n * n, size, corner);
+    FaMesh m = shape_polygons(nvert, x, n * n, size, corner);
     assert_int_equal(fai_mesh_triangulate(&m, arena, NULL, NULL), FA_OK);
     return m;
 }
 
 // The neutral of ICT-FaceKit in its own unit (cm), False (with a message) where the data is absent.
-static inline bool shape_ict_neutral(FaArena *arena, FaMesh *m) {
+static inline bool shape_ict_neutral(FaMesh *m) {
     const char *folder = test_unpack("rigs/ict_facekit/expressions_57_obj.tar.xz");
     if (!folder) return false;
     FILE *in = fopen(fai_arena_printf(arena, "%s/generic_neutral_mesh.obj", folder), "r");
@@ -112,7 +126,7 @@ static inline bool shape_ict_neutral(FaArena *arena, FaMesh *m) {
         }
     }
     fclose(in);
-    *m = shape_polygons(arena, nvert, x, nface, size, corner);
+    *m = shape_polygons(nvert, x, nface, size, corner);
     assert_int_equal(fai_mesh_triangulate(m, arena, NULL, NULL), FA_OK);
     return true;
 }
