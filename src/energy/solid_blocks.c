@@ -6,7 +6,7 @@
 #include "energy/solid_work.h"
 #include "math/svd.h"
 
-enum { ROWS = 256, UNIQUE = 2048 };
+enum { ROWS = 256, UNIQUE = 2048, WASTE = 2 };  // WASTE: slots, so that chunks do not share a cache line either
 static const int pair_corner[FA_SOLID_PAIRS][2] = {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
 
 // --- pattern ------------------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ static FaCode build(FaBlocks *b, const FaSolid *s, const unsigned char *fixed, S
     for (int v = 0; v < s->nnode; v++) b->row[v] = fixed && fixed[v] ? -1 : b->nfree++;
     FA_TRY(count_unique(b, s, w, err));
     size_t rows = (size_t)b->nfree, blocks = 2 * (size_t)b->nunique - rows, places = (size_t)s->npatch * FA_SOLID_PAIRS * FA_SOLID_PATCH;
-    size_t slots = (size_t)w->first[b->nfree];
+    size_t slots = (size_t)w->first[b->nfree], waste = WASTE * (size_t)fai_chunks(s->npatch, FA_SOLID_CHUNK);
     b->node = FA_PUSH(b->arena, rows, int);
     b->start = FA_PUSH(b->arena, rows + 1, int);
     b->col = FA_PUSH(b->arena, blocks, int);
@@ -132,13 +132,14 @@ static FaCode build(FaBlocks *b, const FaSolid *s, const unsigned char *fixed, S
     b->slot_start = FA_PUSH(b->arena, (size_t)b->nunique + 1, int);
     b->slot_turn = FA_PUSH(b->arena, b->nunique, int);
     b->slot = FA_PUSH(b->arena, places, int);
-    b->slots = FA_PUSH(b->arena, 9 * (slots + 1) + 16, float);
+    b->slots = FA_PUSH(b->arena, 9 * (slots + waste) + 16, float);
     if (!b->node || !b->start || !b->col || !b->diagonal || !b->val || !b->unique || !b->mirror || !b->slot_start || !b->slot_turn ||
         !b->slot || !b->slots)
         return FA_FAIL_MEMORY(err);
     for (int v = 0; v < s->nnode; v++)
         if (b->row[v] >= 0) b->node[b->row[v]] = v;
-    for (size_t k = 0; k < places; k++) b->slot[k] = (int)slots; // fillers and fixed ones
+    // fillers and fixed ones: a slot of its own for every chunk, since chunks write at the same time
+    for (size_t k = 0; k < places; k++) b->slot[k] = (int)(slots + WASTE * (k / (FA_SOLID_PAIRS * FA_SOLID_PATCH * FA_SOLID_CHUNK)));
     fill_pattern(b, w);
     fill_block_slots(b, s, w);
     return FA_OK;

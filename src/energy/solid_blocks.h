@@ -24,7 +24,7 @@ struct FaBlocks {
     int *slot_start;  // (nunique + 1)
     int *slot_turn;   // from here on an element's block is (j, i): summed apart, added transposed   (nunique)
     int *slot;        // of pair p of element e, by patches: slot[(e / PATCH * 10 + p) * PATCH + e % PATCH]
-    float *slots;     // (slot_start[nunique] + 1, 9 each)
+    float *slots;     // (slot_start[nunique] and some that nobody reads, 9 each)
     FaArena *arena;
 };
 
