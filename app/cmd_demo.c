@@ -162,7 +162,7 @@ static FaCode get_volumes(Demo *d, FaError *err) {
     FaError none = {0};
     FaFaceOptions o = {.layers = 2, .simulate_vertices = 3500};
     FaVolumeOptions volumes = {.progress = cli_progress};
-    if (fa_face_load(in_dir(d, "head.enrich.face"), &d->volumes, &none) >= 0 && fa_face_fits(d->volumes, d->rig, &none) >= 0 && fa_face_has_volumes(d->volumes)) return FA_OK;
+    if (fa_face_load(in_dir(d, "head.enrich.face"), &d->volumes, &none) >= 0 && fa_face_fits(d->volumes, d->rig, &none) >= 0 && fa_face_volumes_fit(d->volumes, d->rig)) return FA_OK;
     fa_face_free(d->volumes);
     d->volumes = NULL;
     FaCode rc = fa_face_build(d->rig, &o, &d->volumes, err);

@@ -26,6 +26,9 @@ static const Option options[] = {
     {"model", 0, OPT_TEXT, &S.model, "RIG", 0, 0, "landmarks: the face to fit (the shipped head)"},
     {"identities", 0, OPT_TEXT, &S.identities, "DIR", 0, 0, "landmarks: that face's identities, one .obj each"},
     {"landmarks", 0, OPT_TEXT, &S.points, "FILE", 0, 0, "landmarks: where they are on that face, {\"0\": vertex, ...}"},
+    {"model-unit", 0, OPT_CHOICE, &S.model_unit, "auto|m|cm|mm", 0, 0, "landmarks: of that face (--unit is the RIG's)"},
+    {"image", 0, OPT_TEXT, &S.image, "WxH", 0, 0, "landmarks: size of the pictures, pixels (as the file says, else guessed)"},
+    {"focal", 0, OPT_NUM, &S.focal, "PX", 1, 1e6, "landmarks: focal length of the camera, pixels (found)"},
     {"overlay", 0, OPT_TEXT, &S.overlay, "PNG", 0, 0, "landmarks: draw the fit of the first face found"},
     OUT_OPTIONS,
     LOAD_OPTIONS_NAMES,
@@ -75,6 +78,9 @@ static int run(int argc, const char **argv) {
     if (code != EXIT_OK) return code;
     FaMotionKind kind = motion ? fa_motion_kind(motion) : FA_MOTION_OTHER;
     if (s->from && (kind != FA_MOTION_OTHER || !motion)) return cli_usage("--from takes an animation of that rig: a clip, a PC2 or a GLB");
+    if (kind != FA_MOTION_LANDMARKS && motion && (s->model || s->points || s->identities || s->image || s->overlay || s->focal > 0))
+        return cli_usage("--model, --identities, --landmarks, --image, --focal and --overlay are for landmarks, which %s does not hold",
+                         motion);
     if (s->retarget && kind != FA_MOTION_MARKERS)
         return cli_usage("--retarget takes markers; for an animation of another rig use --from RIG2");
     if (kind == FA_MOTION_OTHER && !s->from) return drive_clip(rig, motion);

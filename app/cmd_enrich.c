@@ -10,11 +10,20 @@
 #include <string.h>
 
 static const char *head_path, *keep_path;
+static const char *colliders, *collider_motions, *collider_frames;
 static bool loop;
-static double preroll, out_fps;
+static double preroll, out_fps, head_smooth = -1;
+static const double BVH_SMOOTH = 10;  // Hz
+
+enum { COLLIDERS = 16 };
 
 static const Option options[] = {
     {"head-motion", 0, OPT_TEXT, &head_path, "FILE", 0, 0, "the head's motion from a BVH or another clip"},
+    {"head-smooth", 0, OPT_NUM, &head_smooth, "HZ", 0, 1000, "take what is faster out of --head-motion (10 for a BVH, else 0: nothing)"},
+    {"collider", 0, OPT_TEXT, &colliders, "FILE[,FILE...]", 0, 0, "rigid meshes that push the skin, in the rig's frame and unit: .obj, .glb"},
+    {"collider-motion", 0, OPT_TEXT, &collider_motions, "FILE[,FILE...]", 0, 0,
+     "their poses, in the same order: CSV, BVH[:JOINT], .glb (the collider's own animation, if it has one)"},
+    {"collider-frame", 0, OPT_TEXT, &collider_frames, "head|world[,...]", 0, 0, "what they stand or move in (with a motion the world, else the head)"},
     {"out-fps", 0, OPT_NUM, &out_fps, "N", 1, 1000, "frames per second of the result (the clip's)"},
     {"preroll", 0, OPT_NUM, &preroll, "S", 0, 60, "seconds to hold the first frame before it begins (0)"},
     {"loop", 0, OPT_FLAG, &loop, NULL, 0, 0, "the clip is a loop: the motion at its end is that before its start"},
@@ -27,6 +36,10 @@ typedef struct Job {
     FaRig *rig;
     FaFace *face;
     FaClip *loaded, *moved, *extended, *out_clip;
+    int ncollider;
+    FaEnrichCollider collider[COLLIDERS];
+    FaClip *motion[COLLIDERS];
+    char *lists[3];          // --collider and what goes with it, cut in place
     const FaClip *clip;      // what is simulated
     int first;               // frame of it that is the result's first
     int from, to;            // frames of the result that are wanted
@@ -76,7 +89,7 @@ static FaCode get_face(Job *j, const char *rig_path, FaError *err) {
     char path[4096];
     FaError none = {0};
     face_path(rig_path, path, sizeof path);
-    if (fa_face_load(path, &j->face, &none) >= 0 && fa_face_fits(j->face, j->rig, &none) >= 0 && fa_face_has_volumes(j->face)) {
+    if (fa_face_load(path, &j->face, &none) >= 0 && fa_face_fits(j->face, j->rig, &none) >= 0 && fa_face_volumes_fit(j->face, j->rig)) {
         cli_say("using %s", path);
         return FA_OK;
     }
@@ -87,6 +100,80 @@ static FaCode get_face(Job *j, const char *rig_path, FaError *err) {
 
 // --- the clip ---------------------------------------------------------------------------------------------------
 
+static bool has_note(const FaNotes *notes, const char *code) {
+    for (int i = 0; i < notes->count; i++)
+        if (!strcmp(notes->note[i].code, code)) return true;
+    return false;
+}
+
+// --head-motion: without the rest pose that some collections put first, and without jitter.
+static FaCode load_head(const FaClipOptions *copt, FaClip **motion, FaError *err) {
+    FaCode rc = fa_clip_load(head_path, copt, motion, err);
+    if (rc < 0) return rc;
+    bool bvh = path_has_ext(head_path, "bvh");
+    if (has_note(&(*motion)->notes, "first-frame-rest")) {
+        FaClip *cut;
+        rc = fa_clip_slice(*motion, 1, (*motion)->nframe - 1, &cut, err);
+        if (rc < 0) return rc;
+        fa_clip_free(*motion);
+        *motion = cut;
+        cli_say("note: the first frame of %s is a rest pose: it is left out", head_path);
+    }
+    double hz = head_smooth >= 0 ? head_smooth : bvh ? BVH_SMOOTH : 0;
+    if (hz <= 0) return FA_OK;
+    if (head_smooth < 0) cli_say("note: the head's motion is smoothed below %g Hz; --head-smooth 0 leaves it as recorded", hz);
+    return fa_clip_smooth_head(*motion, hz, err);
+}
+
+// A list "a,b,,d" cut in place: how many.
+static int cut_list(const char *text, char **copy, const char **item) {
+    int n = 0;
+    if (!text) return 0;
+    *copy = strdup(text);
+    for (char *at = *copy; at && n < COLLIDERS; n++) {
+        item[n] = at;
+        if ((at = strchr(at, ','))) *at++ = 0;
+    }
+    return n;
+}
+
+// The motion of one collider, as long as the clip: of a file of its own, or the animation in the mesh's.
+static FaCode load_motion(Job *j, int i, const char *path, const FaClipOptions *copt, FaError *err) {
+    FaClip *motion = NULL;
+    FaClipOptions own = *copt;
+    FaEnrichCollider *c = &j->collider[i];
+    bool given = path && path[0], gltf = path_has_ext(given ? path : c->path, "glb") || path_has_ext(given ? path : c->path, "gltf");
+    if (!given && !gltf) return FA_OK;
+    char *file = strdup(given ? path : c->path), *joint = file ? strstr(file, ".bvh:") : NULL;
+    if (!file) return FA_E_MEMORY;
+    if (joint) joint[4] = 0, own.joint = joint + 5;
+    FaError none = {0};
+    FaCode rc = fa_clip_load(file, &own, &motion, given ? err : &none);
+    free(file);
+    if (rc < 0 && !given) return FA_OK;  // a mesh without animation
+    if (rc >= 0) rc = fa_clip_with_head(j->clip, motion, &j->motion[i], err);
+    if (rc < 0 && !given && motion && !motion->head) rc = FA_OK;
+    fa_clip_free(motion);
+    c->motion = j->motion[i];
+    c->in_file = gltf;
+    return rc;
+}
+
+static FaCode load_colliders(Job *j, const FaClipOptions *copt, FaError *err) {
+    const char *path[COLLIDERS] = {0}, *motion[COLLIDERS] = {0}, *frame[COLLIDERS] = {0};
+    int n = cut_list(colliders, &j->lists[0], path), motions = cut_list(collider_motions, &j->lists[1], motion), frames = cut_list(collider_frames, &j->lists[2], frame);
+    if (motions > n || (frames > 1 && frames > n)) return cli_usage("more --collider-motion or --collider-frame than --collider"), FA_E_ARG;
+    for (int i = 0; i < n; i++) {
+        const char *in = frames == 1 ? frame[0] : frame[i] ? frame[i] : "";
+        if (in[0] && strcmp(in, "head") && strcmp(in, "world")) return cli_usage("--collider-frame is head or world, not '%s'", in), FA_E_ARG;
+        j->collider[i] = (FaEnrichCollider){.path = path[i], .frame = !in[0] ? FA_COLLIDER_AUTO : in[0] == 'h' ? FA_COLLIDER_HEAD : FA_COLLIDER_WORLD};
+        FaCode rc = load_motion(j, i, motion[i], copt, err);
+        if (rc < 0) return rc;
+        j->ncollider = i + 1;
+    }
+    return FA_OK;
+}
+
 static FaCode load_clip(Job *j, const char *clip_path, FaError *err) {
     FaClipOptions copt = load_clip_options();
     FaCode rc = clip_path ? fa_clip_load(clip_path, &copt, &j->loaded, err) : FA_OK;
@@ -96,7 +183,7 @@ static FaCode load_clip(Job *j, const char *clip_path, FaError *err) {
     if (!(out_fps > 0)) out_fps = j->clip->fps;
     if (head_path) {
         FaClip *motion = NULL;
-        rc = fa_clip_load(head_path, &copt, &motion, err);
+        rc = load_head(&copt, &motion, err);
         if (rc >= 0) rc = fa_clip_with_head(j->clip, motion, &j->moved, err);
         fa_clip_free(motion);
         if (rc < 0) return rc;
@@ -104,10 +191,20 @@ static FaCode load_clip(Job *j, const char *clip_path, FaError *err) {
     }
     int count = 1 + (int)(j->clip->time[j->clip->nframe - 1] * out_fps + 1e-6);
     if (!cli_frames(count, &j->from, &j->to)) return FA_E_ARG;
+    rc = load_colliders(j, &copt, err);
+    if (rc < 0) return rc;
     int hold = (int)(preroll * j->clip->fps + 0.5), passes = loop ? 2 : 1;
     if (hold == 0 && passes == 1) return FA_OK;
     double start = hold / j->clip->fps + (passes - 1) * (j->clip->time[j->clip->nframe - 1] + 1 / j->clip->fps);
     j->first = (int)(start * out_fps + 0.5);
+    for (int i = 0; i < j->ncollider; i++) {
+        FaClip *longer;
+        if (!j->motion[i]) continue;
+        rc = fa_clip_extend(j->motion[i], (int)(hold / j->clip->fps * j->motion[i]->fps + 0.5), passes, &longer, err);
+        if (rc < 0) return rc;
+        fa_clip_free(j->motion[i]);
+        j->collider[i].motion = j->motion[i] = longer;
+    }
     rc = fa_clip_extend(j->clip, hold, passes, &j->extended, err);
     if (rc >= 0) j->clip = j->extended;
     return rc;
@@ -118,12 +215,14 @@ static FaCode load_clip(Job *j, const char *clip_path, FaError *err) {
 static FaCode simulate(Job *j, FaError *err) {
     FaCode rc = fa_params_json(cli_params, &j->json, err);
     if (rc >= 0) snprintf(j->generator, sizeof j->generator, "fascia %s enrich %s", fa_version(), j->json);
-    if (rc >= 0) rc = fa_enrich_open(j->rig, j->face, cli_params, &j->method, err);
+    FaEnrichOptions with = {.face = j->face, .ncollider = j->ncollider, .collider = j->collider, .clip = j->clip};
+    if (rc >= 0) rc = fa_enrich_open_with(j->rig, &with, cli_params, &j->method, err);
     snprintf(j->path, sizeof j->path, "%s%s", keep_path ? keep_path : common.output ? common.output : "fascia", keep_path ? "" : ".take");
     FaTakeOptions o = {.params = cli_params, .fps = out_fps, .count = j->first + j->to + 1, .progress = cli_progress};
     if (rc >= 0) rc = fa_take_make(j->method, j->clip, j->path, &o, &j->take, &j->made, err);
     cli_progress_end();
     if (rc < 0) return rc;
+    say_notes("enrich", fa_method_notes(j->method));
     if (keep_path && j->made.fresh[0]) cli_say("note: %s was not used: %s", keep_path, j->made.fresh);
     if (j->made.continued_at >= 0) cli_say("went on at frame %d", j->made.continued_at);
     if (j->made.kept > 0 && j->made.changed_at >= 0 && j->made.rejoined_at >= 0)
@@ -172,6 +271,7 @@ static void report(const Job *j, int frames, double seconds) {
     double ms = stats.frames ? 1e3 * stats.seconds / stats.frames : 0;
     if (!common.json) {
         cli_say("%d frames, %.1f ms each; flesh moves up to %.2f mm, %.3f mm on average", frames, ms, j->compare.max_mm, j->compare.mean_mm);
+        if (j->ncollider) cli_say("skin is at most %.2f mm inside a collider", 1e3 * fa_enrich_collider_depth(j->method));
         if (stats.clamped) cli_say("note: %d solves stopped short of their tolerance", stats.clamped);
         if (common.output && !common.dry_run) cli_say("wrote %s", common.output);
         if (j->bake.targets) cli_say("baked %d morph targets, largest error %.4f mm", j->bake.targets, j->bake.max_mm);
@@ -179,6 +279,7 @@ static void report(const Job *j, int frames, double seconds) {
     }
     printf("{\"frames\":%d,\"seconds\":%.6f,\"ms_per_frame\":%.6f,\"max_displacement_mm\":%.9g,\"mean_displacement_mm\":%.9g,\"intersections\":%d,\"clamped\":%d,", frames,
            seconds, ms, j->compare.max_mm, j->compare.mean_mm, out_options.check ? j->compare.intersections_b : -1, stats.clamped);
+    printf("\"colliders\":%d,\"collider_depth_mm\":%.9g,", j->ncollider, 1e3 * fa_enrich_collider_depth(j->method));
     printf("\"made\":%d,\"kept\":%d,\"changed_at\":%d,\"rejoined_at\":%d,\"continued_at\":%d,\"warnings\":", j->made.made, j->made.kept, j->made.changed_at,
            j->made.rejoined_at, j->made.continued_at);
     const FaNotes *notes = fa_method_notes(j->method);
@@ -204,6 +305,8 @@ static void job_free(Job *j) {
     fa_clip_free(j->extended);
     fa_clip_free(j->moved);
     fa_clip_free(j->loaded);
+    for (int i = 0; i < COLLIDERS; i++) fa_clip_free(j->motion[i]);
+    for (int i = 0; i < 3; i++) free(j->lists[i]);
     fa_face_free(j->face);
     fa_rig_free(j->rig);
 }
@@ -211,7 +314,7 @@ static void job_free(Job *j) {
 // A .face stands for the rig it was built from.
 static FaCode load_subject(Job *j, const char *path, const char **rig_path, FaError *err) {
     *rig_path = path;
-    if (!path_has_ext(path, ".face")) return load_rig(path, &j->rig, err);
+    if (!path_has_ext(path, "face")) return load_rig(path, &j->rig, err);
     FaCode rc = fa_face_load(path, &j->face, err);
     if (rc < 0) return rc;
     *rig_path = fa_face_rig_path(j->face);
@@ -251,6 +354,7 @@ const Command cmd_enrich = {
     .examples = "  fascia enrich head.glb take.csv -o out.glb                          a take with flesh, in your own file\n"
                 "  fascia enrich head.glb talk.csv --head-motion run.bvh -o out.html   the head runs; beside linear blending, in a browser\n"
                 "  fascia enrich head.glb take.csv -o out.pc2 --keep take.sim          edit the take and run it again: only what changed is made\n"
+                "  fascia enrich head.glb take.csv --collider hand.obj --collider-motion hand.csv -o out.glb   a hand pushes the cheek\n"
                 "  fascia enrich head.glb walk.csv --loop -o walk.glb --strength cheeks=1.5,lips=0.5\n",
     .notes = "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif.\n"
              "Without CLIP the rig's own animation is played. The flesh of the rig's shapes is made once and kept beside the output\n"

@@ -134,19 +134,36 @@ static FaCode load_source(DotsJob *j, FaError *err) {
     return retarget(j, j->loaded, true, err);
 }
 
+// --image WxH
+static FaCode image_size(const char *text, double *width, double *height, FaError *err) {
+    char *end;
+    if (!text) return FA_OK;
+    *width = strtod(text, &end);
+    *height = *end == 'x' ? strtod(end + 1, &end) : 0;
+    if (!*end && *width >= 1 && *height >= 1 && *width <= 1e6 && *height <= 1e6) return FA_OK;
+    return fail(err, FA_E_ARG, NULL, "give the size of the pictures in pixels: --image 1280x720", "--image takes WxH");
+}
+
 static FaCode load_landmarks(DotsJob *j, FaError *err) {
     const DriveSettings *s = &drive_settings;
     FaLandmarkOptions lopt = {.fps = common.fps};
     FaRigOptions ropt = load_rig_options();
+    ropt.unit = (FaUnit)s->model_unit;
+    ropt.mesh = NULL;
+    TRY(image_size(s->image, &lopt.width, &lopt.height, err));
     FaFaceModelOptions mopt = {.rig = s->model, .how = &ropt, .identities = s->identities, .landmarks = s->points};
     FaCameraOptions copt = fa_camera_options_default();
     copt.progress = cli_progress;
+    copt.focal_px = s->focal;
     TRY(fa_landmarks_load(j->motion, &lopt, &j->landmarks, err));
     mopt.layout = j->landmarks->layout;
     if (s->model && !s->points)
         return fail(err, FA_E_ARG, s->model, "give --landmarks FILE: {\"0\": vertex, ...}",
                     "where the landmarks are on the model is not known");
+    if (!s->model && (s->points || s->identities))
+        return fail(err, FA_E_ARG, s->points ? s->points : s->identities, "give --model RIG", "it belongs to a face that is not named");
     TRY(s->model ? fa_face_model_load(&mopt, &j->model, err) : fa_face_model_head(&j->model, err));
+    TRY(fa_camera_picture(j->model, j->landmarks, err));
     TRY(fa_camera_fit(j->model, j->landmarks, &copt, &j->fit, err));
     cli_progress_end();
     TRY(s->map ? fa_marker_map_load(s->map, j->rig, &j->map, err) : fa_markers_choose(j->rig, s->count, &j->map, err));
@@ -200,25 +217,13 @@ static FaCode load_motion(DotsJob *j, FaError *err) {
 
 // --- frames -------------------------------------------------------------------------------------------------------
 
-// Contact: goals so firm that the control's timing stays; no motion of the head and no sticking, whose effects the dots show already,
-// and no teeth, on which lips that open within a frame get caught. Full: the method as it is.
-static FaCode set_flesh(int mode, FaError *err) {
-    static const struct { const char *name; double value; } firm[] = {{"goal", 60}, {"head", 0}, {"damping", 60}, {"sticky", 0}, {"teeth", 0}, {"iterations", 3}};
-    const FaParamInfo *info = fa_method_params("projective");
-    for (int i = 0; mode == FLESH_CONTACT && i < (int)(sizeof firm / sizeof *firm); i++)
-        for (const FaParamInfo *p = info; p->name; p++)
-            if (!strcmp(p->name, firm[i].name) && fa_params_get(cli_params, p->name) == p->value)
-                TRY(fa_params_set_number(cli_params, p->name, firm[i].value, err));
-    return FA_OK;
-}
-
 static FaCode make_frames(DotsJob *j, FaError *err) {
     TRY(fa_drive_open(j->rig, j->face, j->take, j->map, &j->options, &j->drive, err));
     cli_progress_end();
     const FaClip *clip = fa_drive_clip(j->drive);
     TRY(recording_make(fa_drive_sequence(j->drive), j->rig, clip, &j->control, err));
     j->rep = fa_drive_report(j->drive);
-    TRY(set_flesh(j->flesh, err));
+    if (j->flesh == FLESH_CONTACT) TRY(fa_projective_contact(cli_params, err));
     TRY(fa_params_json(cli_params, &j->json, err));
     snprintf(j->generator, sizeof j->generator, "fascia %s drive --method %s%s%s%s --flesh %s %s", fa_version(),
              fa_drive_kind_name(j->rep.kind), j->options.literal ? " --literal" : "", j->options.no_jaw ? " --jaw off" : "", j->options.no_residual ? " --residual off" : "",
@@ -235,6 +240,21 @@ static FaCode make_frames(DotsJob *j, FaError *err) {
     return FA_OK;
 }
 
+// Eyes have no dots: where they look is the camera's own finding. clip: frames from `first` on.
+static void set_gaze(const DotsJob *j, int first, FaClip *clip) {
+    bool irises = j->fit && j->landmarks->layout == FA_LANDMARKS_478;
+    for (int c = 0; irises && c < clip->nchan; c++) {
+        int half, at = fa_arkit_match(clip->name[c], &half);
+        const char *name = at >= 0 && half == 0 ? fa_arkit_name(at) : "";
+        for (int k = 0; !strncmp(name, "eyeLook", 7) && k < j->model->nexp; k++) {
+            if (strcmp(j->model->exp_name[k], name)) continue;
+            for (int f = 0; f < clip->nframe; f++)
+                clip->weight[(size_t)f * (size_t)clip->nchan + (size_t)c] =
+                    j->fit->weight[(size_t)(first + f) * (size_t)j->fit->nexp + (size_t)k];
+        }
+    }
+}
+
 static FaCode write_out(const DotsJob *j, int first, int last, FaBakeReport *bake, FaError *err) {
     FaSequence *seq = j->result.seq ? j->result.seq : j->control.seq, *cut = NULL, *before = NULL, *world = NULL;
     const FaClip *whole = fa_drive_clip(j->drive);
@@ -247,6 +267,7 @@ static FaCode write_out(const DotsJob *j, int first, int last, FaBakeReport *bak
     if (rc >= 0) rc = fa_sequence_slice(seq, first, last, &cut, err);
     if (rc >= 0) rc = fa_sequence_slice(j->linear, first, last, &before, err);
     if (rc >= 0) rc = fa_clip_slice(whole, first, last, &clip, err);
+    if (rc >= 0) set_gaze(j, first, clip);
     OutFrames frames = {.rig = j->rig, .seq = cut, .before = before, .clip = clip, .name = fa_drive_kind_name(j->rep.kind), .verb = "drive",
                         .generator = j->generator, .sheet = true};
     if (rc >= 0) rc = out_save(&frames, common.output, bake, err);
@@ -265,14 +286,16 @@ static void say_motion(const DotsJob *j) {
         const FaCameraFit *f = j->fit;
         int found = 0;
         for (int i = 0; i < f->nframe; i++) found += f->ok[i];
-        cli_say("%s: %d landmarks, %d frames at %g per second; a face in %d of them", j->motion,
-                j->landmarks->count, f->nframe, f->fps, found);
+        cli_say("%s: %d landmarks, %d frame%s at %g per second; a face in %d of them", j->motion,
+                j->landmarks->count, f->nframe, f->nframe == 1 ? "" : "s", f->fps, found);
         cli_say("camera: reprojection error %.2f %s rms, the worst frame %d with %.2f; focal length %.0f pixels%s", f->error_rms,
                 f->metric ? "mm" : "pixels", f->worst_frame, f->error_worst, f->focal, f->focal_found ? ", estimated" : "");
         say_notes("", &j->landmarks->notes);
+        say_notes("", &j->model->notes);
         say_notes("", &f->notes);
     } else
-        cli_say("%s: %d markers, %d frames at %g per second", j->motion, j->loaded->nmarker, j->loaded->nframe, j->loaded->fps);
+        cli_say("%s: %d marker%s, %d frame%s at %g per second", j->motion, j->loaded->nmarker, j->loaded->nmarker == 1 ? "" : "s",
+                j->loaded->nframe, j->loaded->nframe == 1 ? "" : "s", j->loaded->fps);
     if (j->loaded) say_notes("", &j->loaded->notes);
     if (j->warp.how)
         cli_say("retargeted %s: %d of %d markers; size %.3f, proportions %.1f mm apart; motion %.2f mm rms becomes %.2f",
@@ -285,7 +308,7 @@ static void say_result(const DotsJob *j, int frames, double seconds, const FaBak
     const FaDriveReport *r = &j->rep;
     double samples = (double)r->nframe * r->nmarker;
     if (r->missing || r->lost)
-        cli_say("missing: %d samples of mapped markers (%.1f %%); %d frames without a usable marker: held", r->missing,
+        cli_say("missing: %d samples of mapped markers (%.1f %%); %d frames without a usable marker", r->missing,
                 samples > 0 ? 100 * r->missing / samples : 0, r->lost);
     cli_say("method %s%s%s%s%s", fa_drive_kind_name(r->kind), j->options.literal ? ", as the thesis prints it" : "",
             j->options.no_jaw ? "" : ", jaw frame", j->options.no_residual ? "" : ", residual pass", j->flesh ? ", flesh" : "");
@@ -299,7 +322,7 @@ static void say_result(const DotsJob *j, int frames, double seconds, const FaBak
         cli_say("flesh (%s): %.1f ms per frame", j->flesh == FLESH_CONTACT ? "contact" : "full",
                 1e3 * stats.seconds / (stats.frames ? stats.frames : 1));
     }
-    cli_say("%d frames in %.1f s, control %.2f ms each; up to %.2f mm from linear blending, %.3f mm on average", frames, seconds,
+    cli_say("%d frame%s in %.1f s, control %.2f ms each; up to %.2f mm from linear blending, %.3f mm on average", frames, frames == 1 ? "" : "s", seconds,
             1e3 * r->seconds / (r->nframe ? r->nframe : 1), j->compare.max_mm, j->compare.mean_mm);
     if (out_options.check)
         cli_say("triangles that cross: %d, of linear blending %d", j->compare.intersections_b, j->compare.intersections_a);
@@ -337,9 +360,9 @@ static void print_json(const DotsJob *j, int frames, double seconds, const FaBak
            "\"intersections\":%d,\"clamped\":%d,\"warnings\":",
            frames, seconds, ms, j->compare.max_mm, j->compare.mean_mm, out_options.check ? j->compare.intersections_b : -1, stats.clamped);
     const FaNotes *notes[] = {j->loaded ? &j->loaded->notes : NULL, &j->map->notes, fa_drive_notes(j->drive),
-                              j->landmarks ? &j->landmarks->notes : NULL, j->fit ? &j->fit->notes : NULL,
-                              j->method ? fa_method_notes(j->method) : NULL};
-    print_notes(notes, 6);
+                              j->landmarks ? &j->landmarks->notes : NULL, j->model ? &j->model->notes : NULL,
+                              j->fit ? &j->fit->notes : NULL, j->method ? fa_method_notes(j->method) : NULL};
+    print_notes(notes, 7);
     printf(",\"markers\":");
     print_map(j->map);
     printf(",\"control\":");

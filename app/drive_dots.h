@@ -20,7 +20,9 @@ typedef struct DriveSettings {
     const char *map, *trust, *from, *report, *truth;
     int count, neutral;
     double reach;        // mm; 0: default
-    const char *model, *identities, *points, *overlay;  // landmarks
+    const char *model, *identities, *points, *overlay, *image;  // landmarks
+    int model_unit;      // FaUnit
+    double focal;        // pixels; 0: found
 } DriveSettings;
 extern DriveSettings drive_settings;
 

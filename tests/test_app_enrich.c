@@ -157,7 +157,38 @@ static void others(void **state) {
     SAID("fascia enrich head.glb");
 }
 
+// A box beside the left cheek, 6 mm in, and a head that jitters: both reach the simulation, and the program says what it made of them.
+static void colliders_and_heads(void **state) {
+    (void)state;
+    const char *box = test_path("box.obj"), *push = test_path("push.csv"), *bvh = test_path("nod.bvh");
+    FILE *f = fopen(box, "w");
+    for (int i = 0; i < 8; i++) fprintf(f, "v %g %g %g\n", 0.041 + 0.02 * (i & 1), -0.04 + 0.02 * (i >> 1 & 1), 0.06 + 0.03 * (i >> 2));
+    fputs("f 1 3 4 2\nf 5 6 8 7\nf 1 2 6 5\nf 3 7 8 4\nf 1 5 7 3\nf 2 4 8 6\n", f);
+    fclose(f);
+    f = fopen(push, "w");
+    fputs("time,head.qx,head.qy,head.qz,head.qw,head.px,head.py,head.pz\n0,0,0,0,1,0.03,0,0\n0.1,0,0,0,1,0.03,0,0\n", f);
+    fclose(f);
+    f = fopen(bvh, "w");
+    fputs("HIERARCHY\nROOT Hips\n{\nOFFSET 0 0 0\nCHANNELS 6 Xposition Yposition Zposition Zrotation Yrotation Xrotation\nJOINT Head\n{\nOFFSET 0 60 0\n"
+          "CHANNELS 3 Zrotation Yrotation Xrotation\nEnd Site\n{\nOFFSET 0 20 0\n}\n}\n}\nMOTION\nFrames: 24\nFrame Time: 0.00833333\n", f);
+    for (int i = 0; i < 24; i++) fprintf(f, "0 90 0 0 0 0 0 0 %g\n", i % 2 ? 0.5 : -0.5);
+    fclose(f);
+    // the face itself as the subject; the box stands in the cheek
+    assert_int_equal(RUN("enrich", face, clip_path, "--collider", box, "-o", test_path("box.pc2"), "--json", "--frames", "0-2", "--rate", "60", "--unit", "m"), 0);
+    assert_true(said_number("colliders") == 1 && said_number("max_displacement_mm") > 2);
+    assert_true(said_number("collider_depth_mm") > 0 && said_number("collider_depth_mm") < 1);
+    // carried away by its motion, it touches nothing; the head's motion is calmed, and that is said
+    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "--collider", box, "--collider-motion", push, "--collider-frame", "head", "--head-motion", bvh, "-o",
+                         test_path("calm.pc2"), "--frames", "0-5", "--rate", "60", "--unit", "m"), 0);
+    SAID("smoothed below 10 Hz");
+    SAID("at most 0.00 mm inside");
+    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "--collider", box, "--collider-frame", "moon", "-o", test_path("x.pc2"), "--unit", "m"), 2);
+    SAID("head or world");
+    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "--collider-motion", push, "-o", test_path("x.pc2"), "--unit", "m"), 2);
+    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "--collider", test_path("none.obj"), "-o", test_path("x.pc2"), "--unit", "m"), 5);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(first_run), cmocka_unit_test(killed), cmocka_unit_test(edited), cmocka_unit_test(others)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(first_run), cmocka_unit_test(killed), cmocka_unit_test(edited), cmocka_unit_test(others), cmocka_unit_test(colliders_and_heads)};
     return cmocka_run_group_tests(tests, make_head, NULL);
 }

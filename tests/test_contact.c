@@ -10,6 +10,74 @@ static const double H = 1.0 / 60;
 
 static double noise(uint64_t seed, uint64_t i) { return 2 * fai_random_unit(seed, i) - 1; }
 
+// --- nearby -------------------------------------------------------------------------------------------------------
+
+// What rows push each node with at x (displacements from the rest positions m->x), and the stiffness that each vertex has in all.
+static void nearby_force(const FaContact *c, const FaMesh *m, const float *x, double *force, double *stiffness) {
+    int n;
+    const FaRow *row = fai_contact_rows(c, &n);
+    memset(force, 0, 3 * (size_t)m->nvert * sizeof *force);
+    memset(stiffness, 0, (size_t)m->nvert * sizeof *stiffness);
+    for (int i = 0; i < n; i++) {
+        double depth = (double)row[i].gap;
+        for (int k = 0; k < 3; k++) {
+            double s = (double)row[i].offset[k];
+            for (int j = 0; j < 4; j++) {
+                int at = 3 * row[i].node[j] + k;
+                s += (double)row[i].weight[j] * (double)(x[at] - m->x[at]);
+            }
+            depth -= (double)row[i].normal[k] * s;
+        }
+        stiffness[row[i].node[0]] += (double)row[i].stiffness;
+        double push = depth > 0 ? (double)row[i].stiffness * depth * depth / (2 * (double)row[i].soft) : 0;  // depth < soft
+        for (int j = 0; j < 4; j++)
+            for (int k = 0; k < 3; k++) force[3 * row[i].node[j] + k] += push * (double)(row[i].weight[j] * row[i].normal[k]);
+    }
+}
+
+// Rows of surfaces that lie on each other: shares of one per vertex, pushing apart from both sides, and without a jump as one surface
+// slides over the other.
+static void test_nearby(void **state) {
+    (void)state;
+    FaMesh m = shape_lips(12, 0.03, 7e-4, 2e-4);
+    FaContactOptions o = PLAIN;
+    o.nearby = 1.5e-3;
+    o.soft = 2e-4;
+    FaContact *c = contact_of(&m, &o, 0, NULL);
+    float *x = copy(&m, m.x);
+    size_t n = 3 * (size_t)m.nvert;
+    double *was = FA_PUSH(arena, n, double), *now = FA_PUSH(arena, n, double), *stiff = FA_PUSH(arena, m.nvert, double);
+    double most = 0, jump = 0, apart = 0, sum = 0;
+    fai_contact_begin(c, H, x, NULL);
+    assert_true(fai_contact_nearby(c, x) > m.nvert);
+    nearby_force(c, &m, x, now, stiff);
+    for (int i = 0; i < m.nvert; i++) assert_true(stiff[i] <= 1.001 * PLAIN.stiffness);
+    for (size_t i = 0; i < n; i++) assert_true(now[i] == 0);  // 0.7 mm apart
+    for (int step = 0; step < 400; step++) {  // the upper one 0.8 mm lower: through; then 4 mm along
+        for (int v = 0; v < m.nvert; v++) {
+            bool upper = v >= m.nvert / 2;
+            x[3 * v] = m.x[3 * v] + (upper ? 1e-5f * (float)step : 0);
+            x[3 * v + 2] = m.x[3 * v + 2] - (upper ? 8e-4f : 0);
+        }
+        fai_contact_begin(c, H, x, NULL);
+        fai_contact_nearby(c, x);
+        nearby_force(c, &m, x, now, stiff);
+        for (int v = 0; v < m.nvert; v++) {
+            sum += now[3 * v + 2];
+            apart += (v >= m.nvert / 2 ? 1 : -1) * now[3 * v + 2];
+            assert_true(stiff[v] <= 1.001 * PLAIN.stiffness);
+        }
+        for (size_t i = 0; i < n; i++) {
+            most = fmax(most, fabs(now[i]));
+            if (step > 0) jump = fmax(jump, fabs(now[i] - was[i]));
+        }
+        memcpy(was, now, n * sizeof *was);
+    }
+    print_message("nearby: at most %.3g N at a node, %.2g of it more or less in 0.01 mm\n", most, jump / most);
+    assert_true(most > 0.01 && apart > 0 && fabs(sum) < 1e-5 * apart && jump < 0.05 * most);
+    fai_contact_free(c);
+}
+
 // --- stress -------------------------------------------------------------------------------------------------------
 
 typedef struct Tally {
@@ -744,7 +812,7 @@ static void test_speed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sheets),   cmocka_unit_test(test_folds),         cmocka_unit_test(test_vertex_row),
+        cmocka_unit_test(test_nearby), cmocka_unit_test(test_sheets),   cmocka_unit_test(test_folds),         cmocka_unit_test(test_vertex_row),
         cmocka_unit_test(test_edge_row), cmocka_unit_test(test_press),         cmocka_unit_test(test_crossed_at_rest),
         cmocka_unit_test(test_mask),     cmocka_unit_test(test_collider),      cmocka_unit_test(test_friction),
         cmocka_unit_test(test_max_rows), cmocka_unit_test(test_bad_positions), cmocka_unit_test(test_bad_arguments),

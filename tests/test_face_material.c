@@ -9,6 +9,8 @@
 #include "face/material.h"
 #include "fascia/face.h"
 
+#include <sys/stat.h>
+
 typedef struct Fixture {
     FaRig *rig, *sheet_rig;
     FaFace *face, *sheet;
@@ -169,7 +171,7 @@ static void test_frame(void **state) {
 // --- painted --------------------------------------------------------------------------------------------------------
 
 static FaCode parse(FaFace *f, const FaRig *rig, const char *text, FaError *err) {
-    return fai_materials_parse(f, rig, text, strlen(text), err);
+    return fai_materials_parse(f, rig, text, strlen(text), NULL, err);
 }
 
 static void test_painted(void **state) {
@@ -201,7 +203,7 @@ static void test_painted(void **state) {
     fai_text_str(&values, "{\"version\": 1, \"shapes\": {\"move\": {\"mu\": {\"values\": [");
     for (int v = 0; v < fix.sheet_rig->mesh.nvert; v++) fai_text_str(&values, v % 2 ? ",null" : v ? ",9000" : "9000");
     fai_text_str(&values, "]}}}}");
-    CHECK_OK(fai_materials_parse(f, fix.sheet_rig, values.data, values.size, &err), &err);
+    CHECK_OK(fai_materials_parse(f, fix.sheet_rig, values.data, values.size, NULL, &err), &err);
     FaMaterialRange r = fai_materials_range(f);
     assert_true(r.mu[0] == 3000 && r.mu[1] > 4500 && r.mu[1] < 9001);
     fai_text_free(&values);
@@ -221,6 +223,129 @@ static void test_regions_and_others(void **state) {
     CHECK_OK(parse(f, fix.rig, "{\"version\":1,\"others\":\"auto\",\"shapes\":{\"jawOpen\":{}}}", &err), &err);
     assert_int_equal(f->materials.first[jaw], f->materials.first[jaw + 1]);
     assert_true(f->materials.first[smile + 1] > f->materials.first[smile]);
+}
+
+// --- vertex colours -------------------------------------------------------------------------------------------------
+
+// Red on the half below the middle, green everywhere: as much as given, at most `count` vertices; NAN: no colours.
+static void write_obj(const char *path, const FaRig *rig, int count, double red, double green) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (int v = 0; v < count; v++) {
+        const float *x = rig->mesh.x + 3 * (size_t)v;
+        fprintf(file, "v %.9g %.9g %.9g", (double)x[0], (double)x[1], (double)x[2]);
+        if (isfinite(red)) fprintf(file, " %.9g %.9g 0", x[1] < 0 ? red : 0.0, green);
+        fprintf(file, "\n");
+    }
+    for (int t = 0; t < rig->mesh.ntri; t++) {
+        const int *i = rig->mesh.tri + 3 * (size_t)t;
+        if (i[0] < count && i[1] < count && i[2] < count) fprintf(file, "f %d %d %d\n", i[0] + 1, i[1] + 1, i[2] + 1);
+    }
+    fclose(file);
+}
+
+static void put(unsigned char **at, const void *data, size_t size) {
+    memcpy(*at, data, size);
+    *at += size;
+}
+
+// A .glb of the rig's mesh with COLOR_0 in bytes (red 51, green 255), and one target "move" that adds 0.6 red.
+static void write_glb(const char *path, const FaRig *rig) {
+    const unsigned n = (unsigned)rig->mesh.nvert, t = (unsigned)rig->mesh.ntri;
+    const unsigned at[] = {0, 12 * n, 16 * n, 16 * n + 12 * t, 28 * n + 12 * t, 40 * n + 12 * t};
+    char json[4096];
+    int size = snprintf(json, sizeof json,
+        "{\"asset\":{\"version\":\"2.0\"},\"scene\":0,\"scenes\":[{\"nodes\":[0]}],\"nodes\":[{\"mesh\":0}],\"buffers\":[{\"byteLength\":%u}],"
+        "\"bufferViews\":[{\"buffer\":0,\"byteOffset\":%u,\"byteLength\":%u},{\"buffer\":0,\"byteOffset\":%u,\"byteLength\":%u},{\"buffer\":0,\"byteOffset\":%u,\"byteLength\":%u},"
+        "{\"buffer\":0,\"byteOffset\":%u,\"byteLength\":%u},{\"buffer\":0,\"byteOffset\":%u,\"byteLength\":%u}],"
+        "\"accessors\":[{\"bufferView\":0,\"componentType\":5126,\"count\":%u,\"type\":\"VEC3\",\"min\":[-1,-1,-1],\"max\":[1,1,1]},"
+        "{\"bufferView\":1,\"componentType\":5121,\"normalized\":true,\"count\":%u,\"type\":\"VEC4\"},{\"bufferView\":2,\"componentType\":5125,\"count\":%u,\"type\":\"SCALAR\"},"
+        "{\"bufferView\":3,\"componentType\":5126,\"count\":%u,\"type\":\"VEC3\",\"min\":[-1,-1,-1],\"max\":[1,1,1]},{\"bufferView\":4,\"componentType\":5126,\"count\":%u,\"type\":\"VEC3\"}],"
+        "\"meshes\":[{\"name\":\"skin\",\"extras\":{\"targetNames\":[\"move\"]},\"primitives\":[{\"attributes\":{\"POSITION\":0,\"COLOR_0\":1},\"indices\":2,"
+        "\"targets\":[{\"POSITION\":3,\"COLOR_0\":4}]}]}]}",
+        at[5], at[0], 12 * n, at[1], 4 * n, at[2], 12 * t, at[3], 12 * n, at[4], 12 * n, n, n, 3 * t, n, n);
+    while (size % 4) json[size++] = ' ';
+    const uint32_t head[] = {0x46546C67, 2, (uint32_t)(28 + size) + at[5], (uint32_t)size, 0x4E4F534A}, bin[] = {at[5], 0x004E4942};
+    unsigned char *all = malloc(head[2]), *to = all;
+    put(&to, head, sizeof head);
+    put(&to, json, (size_t)size);
+    put(&to, bin, sizeof bin);
+    put(&to, rig->mesh.x, 12 * (size_t)n);
+    for (unsigned v = 0; v < n; v++) put(&to, (unsigned char[]){51, 255, 0, 255}, 4);
+    put(&to, rig->mesh.tri, 12 * (size_t)t);
+    for (unsigned v = 0; v < n; v++) put(&to, (float[]){0, 0, 1e-3f}, 12);
+    for (unsigned v = 0; v < n; v++) put(&to, (float[]){0.6f, 0, 0}, 12);
+    FILE *file = fopen(path, "wb");
+    assert_int_equal(fwrite(all, 1, head[2], file), head[2]);
+    fclose(file);
+    free(all);
+}
+
+static void test_colors(void **state) {
+    (void)state;
+    FaError err = {0};
+    const FaRig *rig = fix.sheet_rig;
+    FaFace *f = fix.sheet;
+    const int n = rig->mesh.nvert;
+    float *dense = malloc(2 * (size_t)f->ntet * sizeof *dense);
+    // one .obj: the base
+    const char *obj = test_path("paint.obj");
+    write_obj(obj, rig, n, 1, 0.2);
+    CHECK_OK(fa_face_materials(f, rig, obj, &err), &err);
+    FaMaterialRange r = fai_materials_range(f);
+    CHECK_NEAR(r.lambda[0], 2500 + 0.2 * 22500, 0.1);
+    CHECK_NEAR(r.lambda[1], 2500 + 0.2 * 22500, 0.1);
+    assert_true(r.mu[0] < 4000 && r.mu[1] > 19000 && r.mu[1] < 20000.1);
+    assert_int_equal(f->materials.first[1], 0); // the shape as the base
+    // a folder: the shape alone
+    char folder[4096], file[4200];
+    snprintf(folder, sizeof folder, "%s", test_path("paint"));
+    mkdir(folder, 0777);
+    snprintf(file, sizeof file, "%s/neutral.obj", folder);
+    write_obj(file, rig, n, NAN, 0);
+    snprintf(file, sizeof file, "%s/move.obj", folder);
+    write_obj(file, rig, n, 0.5, 0);
+    CHECK_OK(fa_face_materials(f, rig, folder, &err), &err);
+    fai_columns_dense(&f->materials, 0, f->ntet, dense);
+    for (int t = 0; t < f->ntet; t++) {
+        double y = 0;
+        for (int k = 0; k < 4; k++) y += 0.25 * (double)f->x0[3 * f->tet[4 * t + k] + 1];
+        CHECK_NEAR(f->mu0[t], 3000, 0);
+        if (y < -12e-3) assert_true(dense[2 * t] > 6500 && dense[2 * t] < 8500.1f);
+        if (y > 12e-3) assert_true(dense[2 * t] < 2000);
+    }
+    // a .glb: bytes for the whole, differences for the shape
+    const char *glb = test_path("paint.glb");
+    write_glb(glb, rig);
+    CHECK_OK(fa_face_materials(f, rig, glb, &err), &err);
+    fai_columns_dense(&f->materials, 0, f->ntet, dense);
+    for (int t = 0; t < f->ntet; t++) {
+        CHECK_NEAR(f->mu0[t], 3000 + 0.2 * 17000, 0.1);
+        CHECK_NEAR(f->lambda0[t], 25000, 0.1);
+        CHECK_NEAR(dense[2 * t], 0.6 * 17000, 0.5);
+        CHECK_NEAR(dense[2 * t + 1], 0, 0.5);
+    }
+    // and in JSON, painted over
+    const char *json = test_path("paint.json");
+    FILE *text = fopen(json, "w");
+    fputs("{\"version\": 1, \"colors\": \"paint.glb\", \"base\": {\"lambda\": 5000}}", text);
+    fclose(text);
+    CHECK_OK(fa_face_materials(f, rig, json, &err), &err);
+    CHECK_NEAR(f->lambda0[0], 5000, 0.1);
+    CHECK_NEAR(f->mu0[0], 3000 + 0.2 * 17000, 0.1);
+    free(dense);
+    forget(f);
+    // refused: another mesh, colours of 0 to 255, none at all
+    static const char *const said[] = {"vertices are painted", "is no part of a colour", "no vertex colours"};
+    for (int i = 0; i < 3; i++) {
+        err = (FaError){0};
+        write_obj(obj, rig, i == 0 ? n - 1 : n, i == 1 ? 255 : i == 2 ? NAN : 1, 0);
+        assert_true(fa_face_materials(f, rig, obj, &err) < 0);
+        if (!strstr(err.what, said[i])) print_message("%s\n", err.what);
+        assert_non_null(strstr(err.what, said[i]));
+        assert_true(err.remedy[0] && err.path[0]);
+        assert_null(f->mu0);
+    }
 }
 
 static void test_wrong(void **state) {
@@ -398,7 +523,7 @@ static void test_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_heat),   cmocka_unit_test(test_automatic),          cmocka_unit_test(test_frame),
-        cmocka_unit_test(test_painted), cmocka_unit_test(test_regions_and_others), cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_painted), cmocka_unit_test(test_regions_and_others), cmocka_unit_test(test_colors), cmocka_unit_test(test_wrong),
         cmocka_unit_test(test_file),   cmocka_unit_test(test_hostile),            cmocka_unit_test(test_picture),
         cmocka_unit_test(test_memory),
     };

@@ -274,6 +274,70 @@ static void add_ball(FaFace *f, const double centre[3], double radius) {
     }
 }
 
+// A wavy bone a little below the sheet's flesh, open.
+static double floor_at(double x) { return -9e-3 + 0.8e-3 * sin(x / 4e-3); }
+
+static void add_floor(FaFace *f) {
+    enum { N = 61 };
+    FaBone *b = f->bone = FA_PUSH(f->arena, 1, FaBone);
+    assert_non_null(b);
+    f->nbone = 1;
+    *b = (FaBone){.name = "skull", .kind = FA_BONE_SKULL, .nvert = N * N};
+    b->x = FA_PUSH(f->arena, 3 * b->nvert, float);
+    b->tri = FA_PUSH(f->arena, 6 * N * N, int);
+    assert_true(b->x && b->tri);
+    for (int v = 0; v < N * N; v++) {
+        const double x = 1e-3 * (v % N - N / 2), y = 1e-3 * (v / N - N / 2);
+        b->x[3 * v] = (float)x, b->x[3 * v + 1] = (float)y, b->x[3 * v + 2] = (float)floor_at(x);
+        if (v % N == N - 1 || v / N == N - 1) continue;
+        const int t[6] = {v, v + 1, v + N + 1, v, v + N + 1, v + N};
+        memcpy(b->tri + 3 * b->ntri, t, sizeof t);
+        b->ntri += 2;
+    }
+}
+
+// Flesh slides over the bone's own surface, up and down its waves, and stays as far from it as it was.
+static void test_on_bone(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaFace *f = sheet_face();
+    FaVolumeModel *m;
+    FaVolumeShape report;
+    float *d = malloc(12 * (size_t)f->nnode);
+    for (int i = 0; i < f->nskin; i++) f->to_skull[i] = 1, f->to_jaw[i] = 0;
+    add_floor(f);
+    CHECK_OK(fai_volume_model_new(f, fix.rig, &m, &err), &err);
+    CHECK_OK(fai_volume_shape(m, 2, NULL, d, &report, &err), &err); // sideways
+    double slid = 0, rms = 0;
+    int count = 0;
+    for (int i = f->nskin * f->layers; i < f->nnode; i++) {
+        const double x0 = (double)f->x0[3 * i], z0 = (double)f->x0[3 * i + 2], x = x0 + (double)d[3 * i], z = z0 + (double)d[3 * i + 2];
+        if (d[3 * i] == 0 && d[3 * i + 2] == 0) continue;
+        slid = fmax(slid, fabs(x - x0));
+        rms += pow((z - floor_at(x)) - (z0 - floor_at(x0)), 2);
+        count++;
+    }
+    rms = sqrt(rms / FA_MAX(count, 1));
+    print_message("%d nodes on the bone slide by up to %.2f mm: %.3f mm off after the first solve, %.4f mm in the end; height above it changes by %.3f mm rms; volume %+.1f %%\n",
+                  report.on_bone, 1e3 * slid, 1e3 * report.off_bone_first, 1e3 * report.off_bone, 1e3 * rms, 100 * (report.volume - 1));
+    assert_true(report.on_bone > 50 && report.inverted == 0 && slid > 0.5e-3);
+    assert_true(report.off_bone < 0.02e-3 && report.off_bone_first > 4 * report.off_bone);
+    assert_true(rms < 0.1e-3);
+    assert_true(report.volume > 0.9 && report.volume < 1.15 && report.volume_rms > 0 && report.volume_rms < 0.5);
+    fai_volume_model_free(m);
+    // the caches know what volumes were made from
+    CHECK_OK(fa_face_volumes(f, fix.rig, NULL, NULL, &err), &err);
+    assert_true(fa_face_volumes_fit(f, fix.rig));
+    const float kept = fix.rig->delta[0];
+    fix.rig->delta[0] += 1e-4f;
+    assert_false(fa_face_volumes_fit(f, fix.rig));
+    fix.rig->delta[0] = kept;
+    f->volumes_made.version--;
+    assert_false(fa_face_volumes_fit(f, fix.rig));
+    free(d);
+    fa_face_free(f);
+}
+
 static void test_teeth(void **state) {
     (void)state;
     FaError err = {0};
@@ -395,7 +459,7 @@ static void test_killed(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unfold), cmocka_unit_test(test_shapes),  cmocka_unit_test(test_threads), cmocka_unit_test(test_file),
-        cmocka_unit_test(test_cancel), cmocka_unit_test(test_damaged), cmocka_unit_test(test_killed), cmocka_unit_test(test_teeth),
+        cmocka_unit_test(test_cancel), cmocka_unit_test(test_damaged), cmocka_unit_test(test_killed), cmocka_unit_test(test_on_bone), cmocka_unit_test(test_teeth),
     };
     return cmocka_run_group_tests(tests, make, drop);
 }

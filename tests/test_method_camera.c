@@ -83,7 +83,7 @@ static FaLandmarkTake *picture_at(const Truth *t, const FaFaceModel *m, FaLandma
         fa_face_model_face(m, t->identity, t->weight + (size_t)i * (size_t)m->nexp, x);
         for (int k = 0; k < rows->n; k++) {
             int l = rows->index[k];
-            if (l >= take->count) continue;
+            if (l >= take->count || l >= 468) continue; // irises: see gaze
             double p[3], c[3], e[3];
             fa_marker_point_at(&rows->point[l], x, true, p);
             fai_q_rotate(t->pose[i].q, p, c);
@@ -232,7 +232,7 @@ static void recovers(void **state) {
         FaCameraFit *fit = fit_it(take, FOCAL, 1);
         Miss m = compare(&t, fit, seen, 0.5);
         print(CASE[c].name, &m, fit);
-        assert_true(m.turn_worst < 0.5);
+        assert_true(m.turn_worst < 0.4);
         assert_true(m.weight_mean < 0.04);
         assert_true(m.weight_frame < 0.05);
         assert_true(m.seen >= 40);
@@ -256,7 +256,7 @@ static void waves(void **state) {
     FaCameraFit *fit = fit_it(take, FOCAL, 1);
     Miss m = compare(&t, fit, seen, 0.5);
     print("468, 2D, waves", &m, fit);
-    assert_true(m.turn_worst < 0.5);
+    assert_true(m.turn_worst < 0.4);
     assert_true(m.weight_mean < 0.07);
     fa_camera_free(fit);
     fa_landmarks_free(take);
@@ -414,8 +414,8 @@ static void bad_landmarks(void **state) {
         CHECK_OK(fa_face_model_seen(model, FA_LANDMARKS_68, 2, seen, &err), &err);
         Miss m = compare(&t, fit, seen, 0.5);
         print(kind == 0 ? "a third missing" : kind == 1 ? "an eighth 75 px off" : "eyes swapped", &m, fit);
-        assert_true(m.turn_mean < 0.5);
-        assert_true(m.turn_worst < 1.2);
+        assert_true(m.turn_mean < 0.25);
+        assert_true(m.turn_worst < 0.5);
         assert_true(m.weight_mean < 0.05);
         assert_true(fit->error_rms < 2);
         if (kind == 1) assert_true(fit->used[0] < 66);
@@ -618,6 +618,96 @@ static void same_bits(void **state) {
     truth_free(&t);
 }
 
+// Where the eyes look, from irises: the rotated eyeballs of another identity, whole; skin of the linear model. Angles in degrees.
+static void gaze(void **state) {
+    (void)state;
+    static const int LEFT[5] = {473, 474, 475, 476, 477}, RIGHT[5] = {468, 471, 470, 469, 472};
+    enum { N = 60 };
+    Truth t = truth_new(N);
+    FaError err = {0};
+    person(&t, 7);
+    act(&t, 30, 5);
+    perform(&t, "talk", 60);
+    int look[2][5], nexp = model->nexp;
+    FaFitSetup none = {.model = model, .rows = fai_model_rows(model, FA_LANDMARKS_478)};
+    assert_true(fai_gaze_channels(&none, look));
+    double want[N][2]; // yaw to the subject's left, pitch up
+    for (int i = 0; i < N; i++) {
+        want[i][0] = i < 15 ? 0 : i < 35 ? 18 : i < 50 ? -20 : -6; // saccades, and one slow sweep up and down
+        want[i][1] = 12 * sin(0.12 * i);
+        for (int s = 0; s < 2; s++) {
+            float *w = t.weight + (size_t)i * (size_t)nexp;
+            double out = (s ? -1 : 1) * want[i][0] / 30;
+            w[look[s][1]] = (float)fmax(-out, 0), w[look[s][2]] = (float)fmax(out, 0);
+            w[look[s][3]] = (float)fmax(want[i][1] / 24, 0), w[look[s][4]] = (float)fmax(-want[i][1] / 28, 0);
+        }
+    }
+    FaLandmarkTake *take = picture(&t, FA_LANDMARKS_478, 2, false, 0.5, 11);
+    FaHeadParams hp = fa_head_params_default();
+    FaHead *head = NULL;
+    hp.level = 0;
+    fa_head_params_seed(&hp, 7);
+    CHECK_OK(fa_head_new(&hp, &head, &err), &err);
+    for (int p = 0; p < head->npart; p++) {
+        const FaHeadPart *eye = &head->part[p];
+        int side = !strcmp(eye->name, "eye_left") ? 0 : !strcmp(eye->name, "eye_right") ? 1 : -1;
+        float *x = calloc(3 * (size_t)eye->mesh.nvert, sizeof *x);
+        for (int i = 0; side >= 0 && i < N; i++) {
+            float w[FA_ARKIT_COUNT] = {0};
+            for (int j = 0; j < nexp; j++)
+                if (model->rig->shape[j].arkit >= 0) w[model->rig->shape[j].arkit] = t.weight[(size_t)i * (size_t)nexp + (size_t)j];
+            CHECK_OK(fa_head_truth(head, p, w, x, &err), &err);
+            // where the white begins: five rings of 16 from the front
+            int rim = eye->mesh.nvert - 1 - 5 * 16;
+            double mid[3] = {0}, at[5][3];
+            for (int k = 0; k < 16; k++)
+                for (int a = 0; a < 3; a++) mid[a] += (double)x[3 * (rim + k) + a] / 16;
+            memcpy(at[0], mid, sizeof mid);
+            for (int k = 1; k < 5; k++) // outwards, up, inwards, down: by the rest position of the ring
+                for (int v = 0, best = -1; v < 16; v++) {
+                    const float *r = eye->mesh.x + 3 * (rim + v), *b = best < 0 ? r : eye->mesh.x + 3 * (rim + best);
+                    double way[2] = {(k == 1) - (k == 3), (k == 2) - (k == 4)};
+                    double d = (side ? -1 : 1) * way[0] * (double)(r[0] - b[0]) + way[1] * (double)(r[1] - b[1]);
+                    if (best >= 0 && d <= 0) continue;
+                    best = v;
+                    fai_v3_load(x, rim + v, at[k]);
+                }
+            for (int k = 0; k < 5; k++) {
+                size_t l = (size_t)i * 478 + (size_t)(side ? RIGHT : LEFT)[k];
+                double c[3];
+                fai_q_rotate(t.pose[i].q, at[k], c);
+                fai_v3_add(c, t.pose[i].p, c);
+                for (size_t a = 0; a < 2; a++)
+                    take->x[2 * l + a] = (float)(FOCAL * c[a] / c[2] + (a ? HEIGHT : WIDTH) / 2.0 + 0.5 * fai_random_normal(77, 2 * l + a));
+                take->visibility[l] = 1;
+            }
+        }
+        free(x);
+    }
+    FaCameraFit *fit = fit_it(take, FOCAL, 1);
+    double sum = 0, worst = 0, still = 0;
+    int n = 0;
+    for (int i = 0; i < N; i++)
+        for (int s = 0; s < 2; s++) {
+            const float *w = fit->weight + (size_t)i * (size_t)nexp, *true_w = t.weight + (size_t)i * (size_t)nexp;
+            if (true_w[look[s][0]] > 0.5f) continue;
+            double yaw = (s ? -1 : 1) * 30 * (double)(w[look[s][2]] - w[look[s][1]]);
+            double pitch = 24 * (double)w[look[s][3]] - 28 * (double)w[look[s][4]];
+            double off = hypot(yaw - want[i][0], pitch - want[i][1]);
+            sum += off, n++;
+            worst = fmax(worst, off);
+            if (i > 20 && i < 33) still = fmax(still, fabs(yaw - want[i][0]));
+        }
+    print_message("  gaze: %.2f degrees off on average, worst %.2f; %d eyes\n", sum / n, worst, n);
+    assert_true(n > 90);
+    assert_true(sum / n < 1.5);
+    assert_true(still < 3);
+    fa_head_free(head);
+    fa_camera_free(fit);
+    fa_landmarks_free(take);
+    truth_free(&t);
+}
+
 // --- what comes out -----------------------------------------------------------------------------------------------
 
 static void clips_and_markers(void **state) {
@@ -724,6 +814,7 @@ static void real_head(void **state) {
         CHECK_OK(fa_head_truth(head, 0, t.weight + (size_t)i * (size_t)model->nexp, x, &err), &err);
         for (int k = 0; k < rows->n; k++) {
             double p[3], c[3];
+            if (rows->index[k] >= 468) continue;
             fa_marker_point_at(&rows->point[rows->index[k]], x, false, p);
             fai_q_rotate(t.pose[i].q, p, c);
             fai_v3_add(c, t.pose[i].p, c);
@@ -737,8 +828,8 @@ static void real_head(void **state) {
     CHECK_OK(fa_face_model_seen(model, FA_LANDMARKS_468, 2, seen, &err), &err);
     Miss m = compare(&t, fit, seen, 0.5);
     print("nonlinear head, 468", &m, fit);
-    assert_true(m.turn_worst < 1.5);
-    assert_true(m.weight_mean < 0.06);
+    assert_true(m.turn_worst < 0.5);
+    assert_true(m.weight_mean < 0.04);
     assert_true(fit->error_rms < 2);
     free(x);
     fa_head_free(head);
@@ -824,6 +915,44 @@ static void refuses(void **state) {
     fa_face_model_free(bare);
 }
 
+// Every allocation fails once, on one thread: a code or a whole result, and nothing lost.
+static void no_memory(void **state) {
+    (void)state;
+    Truth t = truth_new(3);
+    FaError err = {0};
+    act(&t, 30, 5);
+    FaLandmarkTake *take = picture(&t, FA_LANDMARKS_68, 2, false, 0.5, 31);
+    fa_threads_set(1);
+    for (int way = 0; way < 3; way++) {
+        bool done = false;
+        long k = 1;
+        for (; !done && k < 20000; k += k < 30 ? 1 : k / 6) {
+            FaCameraFit *fit = NULL;
+            FaCameraTracker *tracker = NULL;
+            FaFaceModel *own = NULL;
+            err = (FaError){0};
+            long before = test_alloc_balance();
+            test_fail_alloc(k);
+            FaCode rc = way == 0   ? fa_camera_fit(model, take, NULL, &fit, &err)
+                        : way == 1 ? fa_camera_tracker_new(model, FA_LANDMARKS_68, 2, false, WIDTH, HEIGHT, 30, NULL, &tracker, &err)
+                                   : fa_face_model_head(&own, &err);
+            bool failed = test_alloc_failed();
+            test_fail_alloc(0);
+            done = !failed;
+            assert_true(rc >= 0 || (failed && err.what[0] && !fit && !tracker && !own));
+            if (!failed) assert_true(rc >= 0 && (fit || tracker || own));
+            fa_camera_free(fit);
+            fa_camera_tracker_free(tracker);
+            fa_face_model_free(own);
+            assert_true(test_alloc_balance() == before);
+        }
+        assert_true(done && k > 3);
+    }
+    fa_threads_set(0);
+    fa_landmarks_free(take);
+    truth_free(&t);
+}
+
 // The user's own model: ICT-FaceKit's neutral, expressions, some of its identities, and its 68 landmarks.
 static void ict_model(void **state) {
     (void)state;
@@ -864,7 +993,7 @@ static void ict_model(void **state) {
     CHECK_OK(fa_face_model_seen(ict, FA_LANDMARKS_68, 2, seen, &err), &err);
     Miss m = compare(&t, fit, seen, 0.5);
     print("ICT-FaceKit, 68", &m, fit);
-    assert_true(m.turn_worst < 1 && m.turn_mean < 0.5);
+    assert_true(m.turn_worst < 0.5 && m.turn_mean < 0.3);
     assert_true(m.weight_frame < 0.05);
     CHECK_OK(fa_camera_overlay(fit, ict, take, 20, NULL, test_path("ict.png"), &err), &err);
     fa_camera_free(fit);
@@ -881,12 +1010,13 @@ int main(void) {
     const struct CMUnitTest light[] = {
         cmocka_unit_test(gradient),       cmocka_unit_test(turns_far), cmocka_unit_test(says_what_it_sees),
         cmocka_unit_test(lost_and_found), cmocka_unit_test(same_bits), cmocka_unit_test(clips_and_markers),
-        cmocka_unit_test(refuses),
+        cmocka_unit_test(refuses),        cmocka_unit_test(no_memory),
     };
     const struct CMUnitTest heavy[] = {
         cmocka_unit_test(recovers),    cmocka_unit_test(waves),     cmocka_unit_test(bad_landmarks),
         cmocka_unit_test(finds_focal), cmocka_unit_test(holds_still), cmocka_unit_test(long_run),
         cmocka_unit_test(real_head),   cmocka_unit_test(identities), cmocka_unit_test(ict_model),
+        cmocka_unit_test(gaze),
     };
     if (CAMERA_ACCURACY) return cmocka_run_group_tests_name("accuracy", heavy, setup, teardown);
     return cmocka_run_group_tests_name("camera", light, setup, teardown);

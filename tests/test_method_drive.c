@@ -125,8 +125,16 @@ static void noise_does_not_make_it_worse(void **state) {
     d = open_drive(s.rig, &s, t.take, (FaDriveOptions){.head_frame = true});
     double ours = dense_error(&s, &t, d);
     print_message("markers with 0.3 mm of noise: sbs %.3f mm, auto %.3f mm\n", 1e3 * plain, 1e3 * ours);
-    assert_true(ours < plain);
-    CHECK_NEAR(fa_drive_report(d).smooth, 1.5, 1e-9);
+    assert_true(ours < 0.8 * plain);
+    // the markers that it solved are smoother than those given, and nearer to the truth
+    double given = 0, used = 0;
+    for (int i = 0; i < 3 * t.nframe * s.n; i++) {
+        double noise = 3e-4 * fai_random_normal(4, (uint64_t)i), off = (double)fa_drive_markers(d)->x[i] - ((double)t.take->x[i] - noise);
+        given += noise * noise;
+        used += off * off;
+    }
+    print_message("markers smoothed: %.2f of their noise is left\n", sqrt(used / given));
+    assert_true(used < 0.6 * given);
     fa_drive_free(d);
     free_take(&t);
     dots_close(&s);
@@ -200,6 +208,11 @@ static void the_head_is_found(void **state) {
     print_message("head found: markers within %.3f mm of where they are on it\n", 1e3 * worst);
     assert_true(worst < 5e-4);
     assert_true(dense_error(&s, &t, d) < 1.5e-4);
+    FaDrive *given = open_drive(s.rig, &s, t.take, (FaDriveOptions){.kind = FA_DRIVE_SBS, .head_frame = true});
+    double e[2] = {1e3 * dense_error(&s, &t, given), 1e3 * dense_error(&s, &t, d)};
+    print_message("dense error with the head's pose given %.4f mm, found %.4f mm\n", e[0], e[1]);
+    assert_true(e[1] < 1.6 * e[0]);
+    fa_drive_free(given);
     fa_drive_free(d);
     fa_markers_free(world);
     free_take(&t);
@@ -253,7 +266,8 @@ static void replay_is_what_was_solved(void **state) {
     FaError err = {0};
     Take t = make_take(&s, "press", 6, 40);
     for (int literal = 0; literal < 2; literal++) {
-        FaDriveOptions o = {.kind = FA_DRIVE_BF, .literal = literal, .no_residual = true, .head_frame = true, .fps = 60};
+        // the jaw of a take is learnt, a live one is the rig's: without it both are the same
+        FaDriveOptions o = {.kind = FA_DRIVE_BF, .literal = literal, .no_jaw = true, .no_residual = true, .head_frame = true, .fps = 60};
         FaDrive *d = open_drive(s.rig, &s, t.take, o);
         FaControl *c;
         CHECK_OK(fa_control_open(s.rig, s.face, s.map, &o, &c, &err), &err);

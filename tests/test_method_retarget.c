@@ -249,7 +249,51 @@ static void same_face(void **state) {
     free_pair(&p);
 }
 
+// Every allocation fails once: a code, an error that says so, nothing given out, nothing lost.
+static void no_memory(void **state) {
+    (void)state;
+    Pair p;
+    FaError err = {0};
+    FaClip *cut;
+    FaSequence *seq;
+    FaMarkerTake *some;
+    make_pair(&p, 3, 0, 9, 0, "talk");
+    CHECK_OK(fa_clip_slice(p.clip, 0, 2, &cut, &err), &err);
+    CHECK_OK(fa_sequence_of_clip(p.rig[0], cut, &seq, &err), &err);
+    CHECK_OK(fa_markers_sample(seq, p.map, 0, &some, &err), &err);
+    for (int way = 0; way < 3; way++) {
+        bool done = false;
+        long k = 1;
+        for (; !done && k < 20000; k += k < 40 ? 1 : k / 8) {
+            FaMarkerTake *out = NULL;
+            FaMarkerMap *map = NULL;
+            FaRetargetOptions o = fa_retarget_options_default();
+            if (way == 1) o.source = p.rig[0], o.from = p.map;
+            err = (FaError){0};
+            long before = test_alloc_balance();
+            test_fail_alloc(k);
+            FaCode rc = way == 2 ? fa_marker_map_move(p.map, p.rig[0], p.rig[1], 0, &map, &err)
+                                 : fa_retarget(some, p.rig[1], &o, &out, &map, NULL, &err);
+            bool failed = test_alloc_failed();
+            test_fail_alloc(0);
+            done = !failed;
+            assert_true(rc >= 0 || (failed && err.what[0] && !out && !map));
+            if (!failed) assert_true(rc >= 0 && map);
+            fa_markers_free(out);
+            fa_marker_map_free(map);
+            assert_true(test_alloc_balance() == before);
+        }
+        print_message("way %d: %ld allocations tried\n", way, k);
+        assert_true(done && k > 5);
+    }
+    fa_markers_free(some);
+    fa_sequence_close(seq);
+    fa_clip_free(cut);
+    free_pair(&p);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_face), cmocka_unit_test(actor), cmocka_unit_test(other_identity)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_face), cmocka_unit_test(no_memory), cmocka_unit_test(actor),
+                                       cmocka_unit_test(other_identity)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,7 +140,51 @@ static void another(void **state) {
     drop(&b);
 }
 
+// --- markers' flesh -----------------------------------------------------------------------------------------------
+
+// All frames with these iterations (0: those of fa_projective_contact), on so many threads.
+static float *contact_frames(Bench *b, int iterations, int threads) {
+    FaError err = {0};
+    FaParams *params;
+    FaMethod *m;
+    FaRun *run;
+    fa_threads_set(threads);
+    CHECK_OK(fa_params_new("projective", &params, &err), &err);
+    if (iterations) CHECK_OK(fa_params_set_number(params, "iterations", iterations, &err), &err);
+    CHECK_OK(fa_params_set_number(params, "friction", 0.2, &err), &err);
+    CHECK_OK(fa_projective_contact(params, &err), &err);
+    assert_true(fa_params_get(params, "goal") == 60 && fa_params_get(params, "sticky") == 0);
+    assert_true(fa_params_get(params, "friction") == 0.2 && fa_params_get(params, "iterations") == (iterations ? iterations : 1));
+    CHECK_OK(fa_projective_open(b->rig, b->face, params, &m, &err), &err);
+    CHECK_OK(fa_run_new_target(m, b->clip, b->target, &run, &err), &err);
+    float *x = frames_of(run, b->rig->mesh.nvert);
+    fa_run_free(run);
+    fa_method_close(m);
+    fa_params_free(params);
+    fa_threads_set(0);
+    return x;
+}
+
+// One step without local steps: the same bits on any number of threads, and near what many iterations find.
+static void by_markers(void **state) {
+    (void)state;
+    Bench b;
+    make(&b);
+    size_t n = 3 * (size_t)b.rig->mesh.nvert * FRAMES;
+    b.lift = 0.004;
+    float *x = contact_frames(&b, 0, 1), *same = contact_frames(&b, 0, 8), *far = contact_frames(&b, 30, 0);
+    assert_memory_equal(x, same, sizeof *x * n);
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += fabs((double)x[i] - (double)far[i]);
+    print_message("one step and thirty: %.4f mm apart on average, %.3f mm at most\n", 1e3 * sum / (double)n, 1e3 * apart(x, far, n));
+    assert_true(sum / (double)n < 5e-6 && apart(x, far, n) < 3e-4);
+    free(x);
+    free(same);
+    free(far);
+    drop(&b);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_rigs_own), cmocka_unit_test(another)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_rigs_own), cmocka_unit_test(another), cmocka_unit_test(by_markers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -287,6 +287,7 @@ static void case_new(Case *c, FaSolidLaw law, double inertia) {
                                   .normal = {0, 0, -1},
                                   .gap = 0.0005f,
                                   .stiffness = 200,
+                                  .soft = i % 2 ? 0.002f : 0,
                                   .kind = FA_ROW_PUSH,
                                   .offset = {0, 0, i % 3 ? -0.001f : 0.002f}};
         c->row[c->nrow].offset[2] = i % 3 ? 0.001f : -0.004f;

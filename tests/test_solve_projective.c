@@ -292,6 +292,73 @@ static void same_bits(void **state) {
     slab_free(s);
 }
 
+// --- one step from a posed rest -----------------------------------------------------------------------------------
+
+static float *rest_of(const Slab *s, const float *goal, int *stride) {
+    FaTets *tets;
+    FaError err = {0};
+    int clamped;
+    *stride = (s->e.ntet + 7) / 8 * 8;
+    float *rest = aligned_alloc(64, (36 * (size_t)*stride + 63) / 64 * 64);
+    assert_non_null(rest);
+    CHECK_OK(fai_tets_new(&s->e, &tets, &err), &err);
+    fai_tets_pose(tets, goal, -1, rest, &clamped);
+    fai_tets_free(tets);
+    return rest;
+}
+
+// Without a local step: below a bound that is below the start, where one iteration with local steps ends, and no rest shape is read.
+static void once(void **state) {
+    (void)state;
+    Slab *s = slab_new(14, 12, 3, 1, false, 1, 200, true);
+    FaProjectiveOptions o = slab_options(s, FA_SOLVE_QUICK);
+    FaProjective *p = solver(s, &o);
+    FaError err = {0};
+    FaProjectiveReport r;
+    float *goal = field(s), *u = field(s), *v = field(s), *rest;
+    size_t bytes = 16 * (size_t)s->e.nnode;
+    for (int i = 0; i < 4 * s->e.nnode; i++) goal[i] = i % 4 == 3 ? 0 : 1.3f * s->y[i - i % 4 + (i + 1) % 3];
+    FaProjectiveInput in = slab_input(s, 1), plain = in;
+    rest = rest_of(s, goal, &in.frame.tet_stride);
+    plain.frame.tet_rest = rest;
+    plain.frame.tet_stride = in.frame.tet_stride;
+    in.rested = true;
+    assert_true(fai_projective_once(p, &in) && !fai_projective_once(p, &plain));
+    memcpy(u, goal, bytes);
+    CHECK_OK(fai_projective_solve(p, &in, u, &r, &err), &err);
+    assert_true(r.iterations == 1 && r.evaluations == 1 && r.rows_outside == 0);
+    double start = fai_projective_energy(p, &plain, goal, NULL), end = fai_projective_energy(p, &plain, u, NULL);
+    print_message("from %.3e J to %.3e J, bound %.3e J\n", start, end, r.energy[1]);
+    CHECK_NEAR(r.energy[0] / start, 1, 1e-5);
+    assert_true(end <= r.energy[1] * (1 + 1e-5) && r.energy[1] < 0.9 * start);
+    // the usual way, which meets the same gradient by rounding
+    memcpy(v, goal, bytes);
+    CHECK_OK(fai_projective_solve(p, &plain, v, &r, &err), &err);
+    double moved = 0, apart = 0;
+    for (int i = 0; i < 4 * s->e.nnode; i++) {
+        moved = fmax(moved, fabs((double)u[i] - (double)goal[i]));
+        apart = fmax(apart, fabs((double)u[i] - (double)v[i]));
+    }
+    assert_true(r.backtracks == 0 && moved > 1e-4);
+    CHECK_NEAR(apart / moved, 0, 1e-3);
+    // what it is not for
+    FaProjectiveInput other = in;
+    other.iterations = 2;
+    assert_false(fai_projective_once(p, &other));
+    other = in;
+    other.inertia *= 1.6;
+    assert_false(fai_projective_once(p, &other));
+    other = in;
+    FaRow away = s->row[0];
+    away.node[0] = 0;  // at the bottom
+    other.row = &away;
+    other.nrow = 1;
+    assert_false(fai_projective_once(p, &other));
+    free(goal), free(u), free(v), free(rest);
+    fai_projective_free(p);
+    slab_free(s);
+}
+
 // The memoised SVD: reuses much, and ends where the exact one ends.
 static void taylor(void **state) {
     (void)state;
@@ -496,7 +563,7 @@ static void memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(energies), cmocka_unit_test(agree),      cmocka_unit_test(contact),
-        cmocka_unit_test(recover),  cmocka_unit_test(rest),       cmocka_unit_test(same_bits),
+        cmocka_unit_test(once),     cmocka_unit_test(recover),  cmocka_unit_test(rest),       cmocka_unit_test(same_bits),
         cmocka_unit_test(taylor),   cmocka_unit_test(thresholds),   cmocka_unit_test(refactored), cmocka_unit_test(refused),
         cmocka_unit_test(memory),
     };

@@ -92,6 +92,10 @@ typedef struct FaCameraOptions {
 } FaCameraOptions;
 FA_API FaCameraOptions fa_camera_options_default(void);
 
+/// A take whose file does not say how large the pictures are (1 x 1): a usual size or shape is taken, a note says which, and shares of
+/// the sides become pixels. Of shares, the shape is the one in which some frames look most like a face: tell it if you know.
+FA_API FaCode fa_camera_picture(const FaFaceModel *model, FaLandmarkTake *take, FaError *err);
+
 /// What was found. Plain data.
 typedef struct FaCameraFit {
     int nframe;

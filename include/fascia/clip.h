@@ -61,6 +61,9 @@ FA_API FaCode fa_clip_extend(const FaClip *clip, int hold, int passes, FaClip **
 /// The clip with the head's motion of another one (a BVH), from their beginnings; at a multiple of the clip's rate where the motion's is
 /// higher. A clip of one frame becomes as long as the motion; past the motion's end the head stays.
 FA_API FaCode fa_clip_with_head(const FaClip *clip, const FaClip *motion, FaClip **out, FaError *err);
+/// Take what is faster than `hz` (3 dB down there) out of the head's motion, in place and without delay: recorded motion jitters, and flesh
+/// feels accelerations. Frames are taken as evenly spaced. Nothing happens where hz is beyond what the rate holds.
+FA_API FaCode fa_clip_smooth_head(FaClip *clip, double hz, FaError *err);
 
 /// Weights (nchan) and head pose at any time, linear between frames (slerp for the head), held outside.
 /// weights and head are nullable.

@@ -88,7 +88,9 @@ typedef struct FaDriveReport {
 /// Map must outlive it, as rig and face; the take need not. Markers are found by their names in the map. The take is brought to
 /// the rig (map->rig_from_take), its head motion taken out (unless head_frame) and kept for the clip; AUTO is decided (shapes
 /// or forces, with the jaw's frame or without it); weights are found for every frame.
-/// With AUTO, BF and `refine` the take also teaches which shapes move skin on arcs, and how noisy its markers are. The residual is
+/// With a jaw's frame the take teaches how far its jaw turns and slides. With AUTO, BF and `refine` and the residual pass it also teaches
+/// which shapes move skin on arcs, how far they are to be trusted, and how noisy its markers are: noisy ones are smoothed in time
+/// first, unless `smooth` is given (fa_drive_markers has them so). The residual is
 /// filtered by a centred Gaussian, none to 1.5 frames wide by the noise that the take shows.
 FA_API FaCode fa_drive_open(const FaRig *rig, const FaFace *face, const FaMarkerTake *take, const FaMarkerMap *map,
                             const FaDriveOptions *options, FaDrive **drive, FaError *err);

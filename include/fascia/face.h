@@ -43,11 +43,27 @@ FA_API const FaNotes *fa_face_notes(const FaFace *face);
 
 // --- blendvolumes: once per rig, after fa_face_build ----------------------------------------------------------------
 
+/// One shape's volume, as it came out.
+typedef struct FaVolumeShapeReport {
+    const char *name;       // of the rig
+    bool resumed;           // taken from the partial file: only `inverted`, `least`, `volume` and `volume_rms` are known
+    double volume;          // of the flesh around what moves, against the neutral's: 1 if it is kept
+    double volume_rms;      // root mean square of the tets' own changes
+    int on_bone;            // nodes put on skull or jaw; 0: the face has none there
+    double off_bone_first_mm, off_bone_mm; // how far bone nodes are off after the first solve; in the end
+    int folded, inverted;   // inverted tets after the solves; in the end
+    double least;           // smallest singular value of a tet against the neutral
+    double seconds;
+} FaVolumeShapeReport;
+typedef void FaVolumeShapeFn(void *user, const FaVolumeShapeReport *shape);
+
 typedef struct FaVolumeOptions {
     const char *partial;    // file that keeps what is done, so that a stopped run goes on; the caller removes it once the face
                             // is saved. NULL: none
     FaProgressFn *progress; // nullable
     void *progress_user;
+    FaVolumeShapeFn *each;  // nullable; called for every shape that moves the skin, in their order, once all are made
+    void *each_user;
 } FaVolumeOptions;
 
 typedef struct FaVolumesReport {
@@ -56,6 +72,10 @@ typedef struct FaVolumesReport {
     int unfolded;           // tets that solves left folded and local moves put right
     int inverted;           // tets that stay inverted
     int pushed;             // inner nodes pushed out of teeth and bones
+    int on_bone;            // inner nodes put on skull and jaw
+    double off_bone_first, off_bone; // m: how far bone nodes are off after the first solve and in the end; means over the shapes
+    double volume;          // of the flesh of the shape that changes it most, against the neutral's
+    const char *swollen;    // that shape, or NULL; of the rig
     double gap;             // m: largest distance of the skin to a shape before it was put there
     double least;           // smallest singular value of a tet against the neutral, over all shapes
     const char *worst;      // the shape that has it, or NULL; of the rig
@@ -68,6 +88,8 @@ typedef struct FaVolumesReport {
 /// FA_E_LIMIT, "cancelled": progress returned false.
 FA_API FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *options, FaVolumesReport *report, FaError *err);
 FA_API bool fa_face_has_volumes(const FaFace *face);
+/// It has them, and they are what fa_face_volumes would make now: of this rig's shapes, by this version.
+FA_API bool fa_face_volumes_fit(const FaFace *face, const FaRig *rig);
 /// Quality: nodes, tets, element quality, thickness, clamping, regions, jaw, bones. JSON text; free with fa_free.
 FA_API FaCode fa_face_report(const FaFace *face, char **json, FaError *err);
 /// The same for people, a few lines, notes included; free with fa_free.
@@ -77,22 +99,25 @@ FA_API FaCode fa_face_summary(const FaFace *face, char **text, FaError *err);
 // --- equilibrium: once per rig, after fa_face_build -----------------------------------------------------------------
 
 typedef struct FaEquilibriumOptions {
-    double floor;          // least stiffness of edges and bending, relative to their usual one; 0: 0.15
-    double prior;          // how firmly stiffness stays what it was; 0: 0.001
-    int iterations;        // at most; 0: 10
-    bool literal;          // least forces as the thesis has it, not least displacements: faster, and the distances grow
-    bool no_distances;     // do not measure the distances: the report has only forces
+    double floor;          // least stiffness of edges and bending, relative to their usual one, and one over the largest; 0: 0.1
+    double anchor_floor;   // the same of anchors; 0: 1, they stay what they are (literal: always 0.05)
+    double prior;          // how firmly stiffness stays what it was; 0: 0.1 (literal: 0.001)
+    int iterations;        // at most; 0: 20 (literal: 10)
+    bool even;             // every edge and every bend counts alike in the means held; else by its usual stiffness (a bend by its area)
+    bool literal;          // least forces as the thesis prints it, not least distances: these stay what they were
+    bool no_distances;     // do not measure the distances
     FaProgressFn *progress; // nullable
     void *progress_user;
 } FaEquilibriumOptions;
 
-/// One shape at full weight under its own unit force: how far from rest, with the usual stiffness, with edges and bending
-/// merely softened to the floor, and with the stiffness found.
+/// One shape at full weight under its own unit force: how far from rest with the usual stiffness, with anchors, edges and bending each
+/// uniformly as stiff as those found are on average (arithmetic mean; the geometric one is held, so that for it this is `before`), and
+/// with the stiffness found.
 typedef struct FaEquilibriumShape {
-    const char *name;                        // of the rig
-    double size_mm;                          // mean motion of the nodes it moves
-    double before_mm, softened_mm, after_mm; // mean distance of those nodes to the model's rest
-    double force_before, force_after;        // |force left over| / |B_j|
+    const char *name;                       // of the rig
+    double size_mm;                         // mean motion of the nodes it moves
+    double before_mm, uniform_mm, after_mm; // mean distance of those nodes to the model's rest, nonlinear
+    double force_before, force_after;       // literal: |force left over| / |B_j|
 } FaEquilibriumShape;
 
 enum { FA_EQUILIBRIUM_LOG = 64 };
@@ -100,12 +125,13 @@ typedef struct FaEquilibriumReport {
     int nshape;                // those that move the skin
     FaEquilibriumShape *shape; //                                                              (nshape)
     int nnode, nterm;          // weights looked for
-    int held;                  // at a bound in the end
-    double share;              // of the way from plain softening to the weights found that the distances allowed: 1, 0.5 or 0
-    int iterations;
-    double energy[FA_EQUILIBRIUM_LOG + 1];   // before the first and after each iteration, m2
-    double before_mm, softened_mm, after_mm; // means over the shapes
-    double seconds, seconds_distances;       // of the optimisation; of the measuring
+    int held;                  // within 5 % of a bound in the end
+    double share;              // 1, or 0.5 or 0 of the way to the weights found where the distances did not allow more
+    double mean[3];            // relative stiffness of anchors, edges, bending: means by the usual stiffness
+    int iterations, evaluations;
+    double energy[FA_EQUILIBRIUM_LOG + 1];  // before the first and after each iteration; of the distance 1 is that at the start
+    double before_mm, uniform_mm, after_mm; // means over the shapes
+    double seconds, seconds_distances;      // of the optimisation; of the measuring
 } FaEquilibriumReport;
 
 /// Find a stiffness of the skin's springs under which the full shapes are equilibria of their unit blendforces (thesis 001

@@ -13,6 +13,11 @@ extern "C" {
 /// `face` is ignored. params NULL: defaults. Everything else as fa_method_open.
 FA_API FaCode fa_projective_open(const FaRig *rig, const FaFace *face, const FaParams *params, FaMethod **method, FaError *err);
 
+/// Parameters for a surface that is the actor's own (FaInput.target: from markers): lips stop each other, nothing else is added. Goals so
+/// firm that timing stays the actor's; no motion of the head and no sticking, whose effects markers show already; no teeth, on
+/// which lips that open within a frame get caught. Values that are not the default stay as they are.
+FA_API FaCode fa_projective_contact(FaParams *params, FaError *err);
+
 #ifdef __cplusplus
 }
 #endif

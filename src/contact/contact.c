@@ -33,6 +33,8 @@ static FaCode check_options(FaContactOptions *o, FaError *err) {
     if (!(o->sticky_length > 0 && o->sticky_length < 1) || !(o->sticky_break > 0.018 && o->sticky_break < 1))
         return FA_FAIL(err, FA_E_ARG, "sticky lips", "use a length of some 0.002 m and a share of 0.02 to 0.99",
                        "%g of the bonds cannot break at %g m", o->sticky_break, o->sticky_length);
+    if (!(o->nearby >= 0 && o->nearby <= 1e-2 && o->soft >= 0 && o->soft <= 1e-2))
+        return FA_FAIL(err, FA_E_ARG, "contact reach", "use some 1e-3 m, or 0", "%g and %g m are no reach", o->nearby, o->soft);
     if (o->max_rows < 2 || o->max_rows > 1 << 22)
         return FA_FAIL(err, FA_E_ARG, "max_rows", "use some thousands", "%d rows", o->max_rows);
     return FA_OK;
@@ -49,6 +51,8 @@ static bool allocate(FaContact *c) {
            (c->held = FA_NEW(c->pairs.npoint, unsigned char)) && (c->fresh = FA_NEW((size_t)c->pairs.nchunk * FA_PAIRS_HITS, int)) &&
            (c->shove = FA_NEW(c->max_shove, FaPairHit)) && (c->island = FA_NEW(surface, int)) &&
            (c->scale = FA_NEW(surface, double)) && (c->mark = FA_NEW(surface, unsigned char)) &&
+           (c->options.nearby == 0 || ((c->normal = fai_alloc_array((size_t)c->pairs.npoint, sizeof *c->normal)) &&
+                                       (c->shares = FA_NEW(2 * surface, double)))) &&
            (c->slip = FA_NEW(3 * rows, double)) && (c->touching = FA_NEW(rows, int)) &&
            fai_keys_new(&c->row_of, c->options.max_rows) && fai_keys_new(&c->broken, 2 * c->max_bond) &&
            fai_keys_new(&c->shove_of, c->max_shove) && fai_keys_new(&c->given_up, c->max_shove);
@@ -70,6 +74,10 @@ FaCode fai_contact_new(const FaContactSurface *surface, int ncollider, const FaC
     }
     FaPairs *p = &c->pairs;
     memcpy(c->rest, p->from, (size_t)p->npoint * sizeof *c->rest);
+    if (c->options.nearby > 0 && !fai_contact_join(c)) {
+        fai_contact_free(c);
+        return FA_FAIL_MEMORY(err);
+    }
     for (int i = 0; i < p->nsurface; i++) c->sticky[i] = !surface->touch || surface->touch[p->node[i]] & 2;
     c->collider_start[0] = p->nsurface;
     for (int i = 0; i < ncollider; i++) c->collider_start[i + 1] = c->collider_start[i] + collider[i].nvert;
@@ -87,7 +95,8 @@ void fai_contact_free(FaContact *c) {
     if (!c) return;
     fai_pairs_free(&c->pairs);
     void *all[] = {c->held,  c->rest,   c->sticky, c->collider_start, c->pose,  c->bond, c->row,  c->push,
-                   c->fresh, c->shove,  c->island,         c->scale, c->mark, c->slip, c->touching};
+                   c->fresh, c->shove,  c->island,         c->scale, c->mark, c->slip, c->touching,
+                   c->normal, c->shares, c->joined_start, c->joined};
     for (int i = 0; i < FA_COUNT(all); i++) fa_free(all[i]);
     fai_keys_free(&c->row_of);
     fai_keys_free(&c->broken);
@@ -159,6 +168,8 @@ static void move_colliders(FaContact *c, const FaPose *pose) {
 void fai_contact_begin(FaContact *c, double h, const float *x_from, const FaPose *pose) {
     c->h = h;
     c->stats.broken = c->stats.made = c->stats.dropped = c->stats.found = 0;
+    c->stats.limited = c->stats.rounds = c->stats.struck = c->stats.stuck = 0;
+    c->clear = false;
     clear_rows(c);
     fai_contact_load_points(c, x_from, c->pairs.from, c->rest);
     move_colliders(c, pose);
@@ -171,7 +182,7 @@ void fai_contact_begin(FaContact *c, double h, const float *x_from, const FaPose
 // --- collect ------------------------------------------------------------------------------------------------------
 
 // Eq. 5.14-5.16: nodes, weights, and s at u = 0; collider points at the end of the step are part of the offset.
-static void write_push(const FaContact *c, const FaPairHit *h, FaRow *row) {
+void fai_contact_write_push(const FaContact *c, const FaPairHit *h, FaRow *row) {
     const FaPairs *p = &c->pairs;
     double offset[3] = {0};
     *row = (FaRow){.gap = (float)c->options.gap, .stiffness = (float)c->options.stiffness, .kind = FA_ROW_PUSH};
@@ -230,7 +241,7 @@ static int sort_out(FaContact *c) {
                 c->fresh[fresh++] = k * FA_PAIRS_HITS + i;
             } else if (!h->near || c->push[r].near) {
                 c->push[r] = *h;
-                write_push(c, h, &c->row[r]);
+                fai_contact_write_push(c, h, &c->row[r]);
             }
         }
     return fresh;
@@ -269,6 +280,9 @@ int fai_contact_collect(FaContact *c, const float *x_from, const float *x_to) {
     c->stats.candidates = 0;
     for (int k = 0; k < p->nchunk; k++) c->stats.candidates += p->ntest[k];
     int fresh = sort_out(c), found = 0, met = 0;
+    c->clear = over == 0;
+    for (int k = 0; k < p->nchunk; k++)
+        for (int i = 0; i < p->nhit[k] && c->clear; i++) c->clear = fai_pairs_hit(p, k, i)->near;
     sort_fresh(c, c->fresh, fresh);
     c->stats.dropped += over;
     for (int i = 0; i < fresh; i++) {
@@ -280,7 +294,7 @@ int fai_contact_collect(FaContact *c, const float *x_from, const float *x_to) {
             continue;
         }
         c->push[c->nrow] = *h;
-        write_push(c, h, &c->row[c->nrow]);
+        fai_contact_write_push(c, h, &c->row[c->nrow]);
         fai_keys_put(&c->row_of, fai_hit_key(h), c->nrow++);
         found++;
         met += !h->near;
@@ -289,6 +303,8 @@ int fai_contact_collect(FaContact *c, const float *x_from, const float *x_to) {
     c->stats.found = found;
     return met;
 }
+
+bool fai_contact_clear(const FaContact *c) { return c->clear; }
 
 const FaRow *fai_contact_rows(const FaContact *c, int *nrow) {
     *nrow = c->nrow;

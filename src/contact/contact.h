@@ -26,6 +26,8 @@ typedef struct FaContactOptions {
     double sticky_stiffness; // N/m per bond; 0: no bonds
     double sticky_length;    // m: where sticky_break of the bonds break ...; 0: 2 mm
     double sticky_break;     // ... in one step of 1/60 s (eq. 5.17: p_break(2 mm) = 0.1); > 0.018 = p_break(0); 0: 0.1
+    double nearby;           // m: reach of fai_contact_nearby; 0: it is not used
+    double soft;             // m: over which its rows' stiffness comes up, which begins that much before they touch
     int max_rows;            // at most, half of them bonds; the deepest stay, the rest is counted; 0: 4096
     uint64_t seed;
 } FaContactOptions;
@@ -70,6 +72,11 @@ void fai_contact_reset(FaContact *c, const float *x);  // no bonds, no rows
 // given to fai_contact_new. In the first step after a reset colliders stand still.
 void fai_contact_begin(FaContact *c, double h, const float *x_from, const FaPose *pose);
 int fai_contact_collect(FaContact *c, const float *x_from, const float *x_to);  // how many new rows meet on the way (others are near)
+// Instead of collect, without a path: rows of each vertex with the triangles within options.nearby of x that face it, pushing along that
+// surface's normal from whichever side it is on; together as stiff as one. They change evenly with x; what travels farther than the
+// reach in a step is missed. How many rows.
+int fai_contact_nearby(FaContact *c, const float *x);
+bool fai_contact_clear(const FaContact *c);  // the last collect saw nothing meet, known pairs included: limit would change nothing
 const FaRow *fai_contact_rows(const FaContact *c, int *nrow);
 int fai_contact_limit(FaContact *c, const float *x_from, float *x_to);          // how many nodes were stopped short
 void fai_contact_end(FaContact *c, const float *x_to, float *v);                // v: m/s, nnode x 4, changed where things touch

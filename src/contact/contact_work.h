@@ -41,7 +41,12 @@ struct FaContact {
     FaKeys row_of;           // pair -> its contact row
     unsigned char *held;     // of the points: in a contact row with weight 1, as the vertex of one 2, of one with a collider 4  (npoint)
     int *fresh;              // hits without a row: chunk * FA_PAIRS_HITS + i               (nchunk * FA_PAIRS_HITS)
+    double (*normal)[3];     // of the points, nearby > 0                                   (npoint)
+    int *joined_start;       // points close along the surface, ascending; nearby > 0        (nsurface + 1)
+    int *joined;
+    double *shares;          // of each vertex, with the surface and with colliders: sums; nearby > 0   (nsurface x 2)
     FaContactStats stats;
+    bool clear;              // of fai_contact_clear
     // of limit
     FaPairHit *shove;        // pairs that are pushed apart                                 (max_shove)
     int nshove, max_shove;
@@ -57,6 +62,9 @@ struct FaContact {
 
 // Positions of nodes into the points; where they are not finite, those of `instead` stay.
 void fai_contact_load_points(const FaContact *c, const float *x, double (*point)[3], double (*instead)[3]);
+
+bool fai_contact_join(FaContact *c);  // fills joined; false: no memory
+void fai_contact_write_push(const FaContact *c, const FaPairHit *h, FaRow *row);
 
 // The law of sticky lips (eq. 5.17) for a step of h; rate: r of the equation.
 double fai_break_rate(double length, double probability);

@@ -3,6 +3,8 @@
 // Solvers work with displacements u from the rest positions X0, so a row carries its value at u = 0:
 //     s(u) = offset + sum of weight[j] u[node[j]]          (3-vector; thesis 001 eq. 5.14)
 // PUSH  (eq. 5.15-5.16)  E = k/2 min(n.s - gap, 0)^2       n points so that n.s > 0 is "not crossed"
+//       soft > 0, for Newton's method (others take it as 0): the stiffness comes up evenly with the depth p = gap - n.s,
+//                        E = k p^3 / (6 soft) up to p = soft, k/2 (p - soft/2)^2 + k soft^2 / 24 beyond
 // PULL  (eq. 5.17)       E = k/2 |s|^2                      a sticky bond of zero rest length
 #ifndef FAI_ROWS_H
 #define FAI_ROWS_H
@@ -16,6 +18,7 @@ typedef struct FaRow {
     float normal[3];   // PUSH: unit
     float gap;         // PUSH: m, tau of eq. 5.16
     float stiffness;   // N/m
+    float soft;        // PUSH: m
     FaRowKind kind;
 } FaRow;
 

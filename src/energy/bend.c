@@ -2,6 +2,31 @@
 
 #include <math.h>
 
+FaCode fai_bend_rows(FaElastic *e, const FaCsr *l, const double *area, const unsigned char *without, double stiffness,
+                     FaError *err) {
+    size_t n = (size_t)l->nrow, entries = (size_t)l->start[l->nrow];
+    e->bend_start = FA_PUSH(e->arena, n + 1, int);
+    e->bend_node = FA_PUSH(e->arena, entries, int);
+    e->bend_coef = FA_PUSH(e->arena, entries, double);
+    e->bend_weight = FA_PUSH(e->arena, n, double);
+    if (!e->bend_start || !e->bend_node || !e->bend_coef || !e->bend_weight) return FA_FAIL_MEMORY(err);
+    int at = 0;
+    for (int i = 0; i < l->nrow; i++) {
+        if (!(area[i] > 0) || l->start[i + 1] - l->start[i] < 4 || without[i])
+            continue; // no curvature without a ring around it
+        e->bend_weight[e->nbend] = stiffness * area[i];
+        e->bend_start[e->nbend++] = at;
+        for (int own = 1; own >= 0; own--)
+            for (int k = l->start[i]; k < l->start[i + 1]; k++)
+                if ((l->col[k] == i) == (own == 1)) {
+                    e->bend_node[at] = l->col[k];
+                    e->bend_coef[at++] = l->val[k] / area[i];
+                }
+    }
+    e->bend_start[e->nbend] = at;
+    return FA_OK;
+}
+
 FaCode fai_bends_new(const FaElastic *e, FaBends **bends, FaError *err) {
     FaStretchInput in = {e->nnode, e->nbend, e->bend_start, e->bend_node, e->bend_coef, e->x0, e->bend_weight, NULL, 0};
     static const int none[1] = {0};

@@ -10,6 +10,9 @@
 
 typedef FaStretch FaBends;
 
+// The bending rows of e (from its arena) out of a cotan Laplacian l (integrated, nnode x nnode) with the area of each node (nnode): row
+// i is l_i / area_i, the node itself first, of weight `stiffness` area_i. None where there is no area, no ring around it, or without[i].
+FaCode fai_bend_rows(FaElastic *e, const FaCsr *l, const double *area, const unsigned char *without, double stiffness, FaError *err);
 FaCode fai_bends_new(const FaElastic *e, FaBends **bends, FaError *err);  // free with fai_stretch_free; eval and gather: stretch.h
 // One row in double. u: of all nodes (nnode x 3); gradient (nullable): with respect to the row's entries, (entries x 3).
 double fai_bend_energy_ref(const FaElastic *e, int bend, double rest, const double *u, double *gradient);

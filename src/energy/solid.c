@@ -262,11 +262,7 @@ static void force_chunk(void *ctx, int begin, int end, int chunk) {
         if (job->share > 0) kernel->damp(p, &r->patch[q], job->share, r->from, r->step, &f);
         for (int l = 0; l < FA_SOLID_PATCH; l++) sum += f.energy[l];
         if (!job->gradient) continue;
-        for (int l = 0; l < FA_SOLID_PATCH; l++)
-            for (int k = 0; k < 4; k++) {
-                double *to = r->slot + 4 * (size_t)p->slot[k][l];
-                for (int i = 0; i < 3; i++) to[i] = f.force[3 * k + i][l];
-            }
+        kernel->scatter(p, &f, r->slot);
     }
     r->part[chunk] = sum;
 }

@@ -77,6 +77,7 @@ typedef struct FaSolidKernels {
     void (*complete)(FaSolidSecond *out);  // blocks of corner 0
     void (*deform)(const FaSolidPatch *p, const FaSolidRestPatch *r, const float *u, float (*F)[FA_SOLID_PATCH]);  // 9 rows
     void (*volume_ratio)(const FaSolidPatch *p, const FaSolidRestPatch *r, const double *u, double *J);
+    void (*scatter)(const FaSolidPatch *p, const FaSolidForce *f, double *slot);  // forces to their slots, 4 numbers each
     void (*gather)(const double *slot, const int *start, int begin, int end, double *g);
 } FaSolidKernels;
 

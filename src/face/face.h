@@ -62,6 +62,26 @@ typedef struct FaColumns {
     float *value;        //                                                                          (first[nshape] x width)
 } FaColumns;
 
+// What making the volumes found, for the report; version 0: not known (made by an earlier fascia).
+enum { FA_VOLUMES_VERSION = 2 };
+typedef struct FaVolumesMade {
+    int version;
+    uint64_t key;         // of all that they were made from
+    int inverted;         // tets that stay inverted, over all shapes
+    char worst[64];       // shape with the smallest singular value of a tet, and that value
+    double least;
+    char folded[64];      // shape with most inverted tets, "" if none has any
+    char swollen[64];     // shape whose flesh changes its volume most, and to what share of the neutral's
+    double volume;
+} FaVolumesMade;
+
+// What the stiffness below is worth (FaEquilibriumReport); nshape 0: not known.
+typedef struct FaStiffMade {
+    int nshape, iterations;
+    float before, uniform, after;  // mm
+    float mean[3];                 // relative, of anchors, edges, bending
+} FaStiffMade;
+
 typedef struct FaFace {
     // what it was built from
     uint64_t rig_hash;   // fai_face_rig_hash of the rig: neutral, topology, shapes' names
@@ -92,11 +112,13 @@ typedef struct FaFace {
     float *stiff_anchor; //                                                                          (nskin)
     float *stiff_bend;   //                                                                          (nskin)
     float *stiff_edge;   //                                                                          (stiff_edges)
+    FaStiffMade stiff_made;
     FaJaw jaw;
     int nbone;
     FaBone *bone;        //                                                                          (nbone)
     // how shapes change the flesh (paper 000, section 6); absent until they are made
     FaColumns volumes;   // B_X: rest position of the nodes, m                                       (width 3, nodes)
+    FaVolumesMade volumes_made;
     float *mu0, *lambda0; // P_0, Pa; NULL: uniform                                                  (ntet)
     FaColumns materials; // B_P: mu, lambda, Pa                                                      (width 2, tets)
     FaNotes notes;       // what was clamped, guessed, left out

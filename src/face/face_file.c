@@ -5,11 +5,12 @@
 #include "fascia/face.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 
 static const unsigned char SIGNATURE[8] = {0x89, 'F', 'A', 'C', 'E', 0x0d, 0x0a, 0x1a};
 enum { HEADER = 32, CHUNK = 16 };
-enum { STIFF_VERSION = 1 };  // what relative stiffness is relative to; another one is passed over
+enum { STIFF_VERSION = 2 };  // what relative stiffness is relative to; another one is passed over
 
 static uint32_t swap32(uint32_t v) {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -150,6 +151,36 @@ static void put_columns(Writer *w, const char *tag, const FaColumns *c) {
     close_chunk(w);
 }
 
+static void put_name(Writer *w, const char name[64]) {
+    char text[64] = {0};
+    memcpy(text, name, strnlen(name, sizeof text - 1));
+    fai_text_bytes(&w->text, text, sizeof text);
+}
+
+static void put_volumes_made(Writer *w, const FaVolumesMade *m) {
+    if (m->version == 0) return;
+    open_chunk(w, "volr");
+    put_u32(w, (uint32_t)m->version);
+    put_u32(w, (uint32_t)m->inverted);
+    put_u64(w, m->key);
+    put_f64(w, m->least);
+    put_f64(w, m->volume);
+    put_name(w, m->worst);
+    put_name(w, m->folded);
+    put_name(w, m->swollen);
+    close_chunk(w);
+}
+
+static void put_stiff_made(Writer *w, const FaStiffMade *m) {
+    const float value[] = {m->before, m->uniform, m->after, m->mean[0], m->mean[1], m->mean[2]};
+    if (m->nshape <= 0) return;
+    open_chunk(w, "stir");
+    put_u32(w, (uint32_t)m->nshape);
+    put_u32(w, (uint32_t)m->iterations);
+    for (int i = 0; i < FA_COUNT(value); i++) put_f64(w, (double)value[i]);
+    close_chunk(w);
+}
+
 static void put_face(Writer *w, const FaFace *f, const char *rig) {
     const size_t n = (size_t)f->nskin, v = (size_t)f->nvert;
     open_chunk(w, "HEAD");
@@ -183,6 +214,7 @@ static void put_face(Writer *w, const FaFace *f, const char *rig) {
     put_jaw(w, &f->jaw);
     for (int i = 0; i < f->nbone; i++) put_bone(w, &f->bone[i]);
     put_columns(w, "vols", &f->volumes);
+    put_volumes_made(w, &f->volumes_made);
     put_columns(w, "mats", &f->materials);
     if (f->mu0 && f->lambda0) {
         open_chunk(w, "mat0");
@@ -199,6 +231,7 @@ static void put_face(Writer *w, const FaFace *f, const char *rig) {
         put_array(w, f->stiff_bend, n);
         put_array(w, f->stiff_edge, (size_t)f->stiff_edges);
         close_chunk(w);
+        put_stiff_made(w, &f->stiff_made);
     }
     if (rig && sound_path(rig, strlen(rig))) {
         open_chunk(w, "rigp");
@@ -427,6 +460,16 @@ static FaCode read_stiffness(Reader *r, FaFace *f, FaError *err) {
     return r->short_read ? FA_OK : get_array(r, f->arena, (size_t)f->stiff_edges, &f->stiff_edge, err);
 }
 
+static void read_stiff_made(Reader *r, FaStiffMade *m) {
+    float *value[] = {&m->before, &m->uniform, &m->after, &m->mean[0], &m->mean[1], &m->mean[2]};
+    m->nshape = get_count(r);
+    m->iterations = get_count(r);
+    for (int i = 0; i < FA_COUNT(value); i++) {
+        double v = get_f64(r);
+        *value[i] = v >= 0 && v <= 1e6 ? (float)v : 0;
+    }
+}
+
 static FaCode read_columns(Reader *r, FaArena *arena, int width, FaColumns *c, FaError *err) {
     c->nshape = get_count(r);
     c->width = get_count(r);
@@ -437,6 +480,38 @@ static FaCode read_columns(Reader *r, FaArena *arena, int width, FaColumns *c, F
     if (!r->short_read) FA_TRY(get_array(r, arena, (size_t)n * (size_t)width, &c->value, err));
     if (!r->short_read && c->first[c->nshape] != n) r->short_read = true;
     return FA_OK;
+}
+
+static void get_name(Reader *r, char name[64]) {
+    if (r->short_read || r->end - r->at < 64) {
+        r->short_read = true;
+        return;
+    }
+    memcpy(name, r->at, 64);
+    name[63] = 0;
+    for (char *c = name; *c; c++)
+        if ((unsigned char)*c < ' ') *c = '?';
+    r->at += 64;
+}
+
+// Of another version: the volumes can be used, and are known to be older.
+static void read_volumes_made(Reader *r, FaVolumesMade *m) {
+    m->version = get_count(r);
+    if (m->version != FA_VOLUMES_VERSION) {
+        m->version = 0;
+        r->at = r->end;
+        return;
+    }
+    m->inverted = get_count(r);
+    m->key = get_u64(r);
+    double *value[] = {&m->least, &m->volume};
+    for (int i = 0; i < FA_COUNT(value); i++) {
+        *value[i] = get_f64(r);
+        if (!isfinite(*value[i])) *value[i] = 0;
+    }
+    get_name(r, m->worst);
+    get_name(r, m->folded);
+    get_name(r, m->swollen);
 }
 
 static FaCode read_materials(Reader *r, FaFace *f, FaError *err) {
@@ -486,8 +561,12 @@ static FaCode read_chunk(Reader *r, const char tag[5], FaFace *f, int nbone, FaE
         return read_notes(r, &f->notes, err);
     else if (!strcmp(tag, "stif"))
         return read_stiffness(r, f, err);
+    else if (!strcmp(tag, "stir"))
+        read_stiff_made(r, &f->stiff_made);
     else if (!strcmp(tag, "vols"))
         return read_columns(r, f->arena, 3, &f->volumes, err);
+    else if (!strcmp(tag, "volr"))
+        read_volumes_made(r, &f->volumes_made);
     else if (!strcmp(tag, "mats"))
         return read_columns(r, f->arena, 2, &f->materials, err);
     else if (!strcmp(tag, "mat0"))

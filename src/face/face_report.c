@@ -1,6 +1,7 @@
 // The quality report of a face, as JSON.
 #include "base/text.h"
 #include "face/face.h"
+#include "face/material.h"
 #include "face/tetra.h"
 #include "fascia/face.h"
 #include "mesh/mesh.h"
@@ -190,6 +191,66 @@ static void write_counts(FaJsonWriter *w, const FaFace *f) {
     fai_jw_float(w, "mass_kg", (float)mass);
 }
 
+// How many nodes or tets a shape's column has, on average over those that have any; how many do.
+static int columns_filled(const FaColumns *c, double *mean) {
+    int filled = 0;
+    for (int s = 0; s < c->nshape; s++) filled += c->first[s + 1] > c->first[s];
+    *mean = filled ? (double)c->first[c->nshape] / filled : 0;
+    return filled;
+}
+
+static void write_volumes(FaJsonWriter *w, const FaFace *f) {
+    const FaVolumesMade *m = &f->volumes_made;
+    double mean;
+    const int moving = columns_filled(&f->volumes, &mean);
+    fai_jw_open(w, "volumes", '{');
+    fai_jw_int(w, "shapes", f->volumes.nshape);
+    fai_jw_int(w, "moving", moving);
+    fai_jw_float(w, "nodes_per_shape", (float)mean);
+    if (f->volumes.nshape && m->version) {
+        fai_jw_int(w, "inverted", m->inverted);
+        if (m->folded[0]) fai_jw_str(w, "most_inverted", m->folded);
+        fai_jw_str(w, "worst", m->worst);
+        fai_jw_float(w, "least_stretch", (float)m->least);
+        fai_jw_str(w, "swollen", m->swollen);
+        fai_jw_float(w, "swollen_volume", (float)m->volume);
+    }
+    fai_jw_close(w);
+}
+
+static void write_materials(FaJsonWriter *w, const FaFace *f) {
+    const FaMaterialRange r = fai_materials_range(f);
+    double mean;
+    const int stiffening = columns_filled(&f->materials, &mean);
+    fai_jw_open(w, "materials", '{');
+    fai_jw_int(w, "shapes", f->materials.nshape);
+    fai_jw_int(w, "changing", stiffening);
+    fai_jw_float(w, "tets_per_shape", (float)mean);
+    for (int i = 0; i < 2; i++) {
+        fai_jw_open(w, i ? "lambda_pa" : "mu_pa", '[');
+        for (int k = 0; k < 2; k++) fai_jw_float(w, NULL, (float)(i ? r.lambda[k] : r.mu[k]));
+        fai_jw_close(w);
+    }
+    fai_jw_close(w);
+}
+
+static void write_stiffness(FaJsonWriter *w, const FaFace *f) {
+    const FaStiffMade *m = &f->stiff_made;
+    if (!f->stiff_anchor) return;
+    fai_jw_open(w, "equilibrium", '{');
+    fai_jw_int(w, "shapes", m->nshape);
+    if (m->nshape > 0) {
+        fai_jw_int(w, "iterations", m->iterations);
+        fai_jw_float(w, "before_mm", m->before);
+        fai_jw_float(w, "uniform_mm", m->uniform);
+        fai_jw_float(w, "after_mm", m->after);
+        fai_jw_open(w, "mean_stiffness", '{');
+        for (int q = 0; q < 3; q++) fai_jw_float(w, q == 0 ? "anchors" : q == 1 ? "edges" : "bending", m->mean[q]);
+        fai_jw_close(w);
+    }
+    fai_jw_close(w);
+}
+
 FaCode fa_face_report(const FaFace *face, char **json, FaError *err) {
     FaText text = {0};
     FaJsonWriter w = {.text = &text};
@@ -202,6 +263,9 @@ FaCode fa_face_report(const FaFace *face, char **json, FaError *err) {
     write_clamped(&w, face);
     write_jaw(&w, &face->jaw);
     write_bones(&w, face);
+    write_volumes(&w, face);
+    write_materials(&w, face);
+    write_stiffness(&w, face);
     fai_jw_notes(&w, "warnings", &face->notes);
     fai_jw_close(&w);
     if (rc >= 0 && text.failed) rc = FA_FAIL_MEMORY(err);
@@ -244,6 +308,43 @@ static void put_thickness(FaText *t, const FaFace *f, float *q) {
     fai_text_printf(t, "; thinner than asked at %d of %d nodes", clamped, f->nskin);
 }
 
+static void put_made(FaText *t, const FaFace *f) {
+    const FaVolumesMade *m = &f->volumes_made;
+    const FaMaterialRange r = fai_materials_range(f);
+    double mean;
+    if (f->volumes.nshape) {
+        put_line(t, "volumes");
+        fai_text_printf(t, "of %d shapes", columns_filled(&f->volumes, &mean));
+        if (m->version) {
+            fai_text_printf(t, "; %d tets inverted%s%s; most squeezed %s, to ", m->inverted, m->folded[0] ? ", most in " : "", m->folded, m->worst);
+            put_tenths(t, 100 * m->least);
+            fai_text_printf(t, " %%; volume changes most in %s, by ", m->swollen);
+            put_tenths(t, 100 * (m->volume - 1));
+            fai_text_str(t, " %");
+        }
+    }
+    if (f->mu0) {
+        put_line(t, "materials");
+        fai_text_printf(t, "mu %.0f to %.0f Pa, lambda %.0f to %.0f Pa; %d shapes change them", r.mu[0], r.mu[1], r.lambda[0], r.lambda[1], columns_filled(&f->materials, &mean));
+    }
+}
+
+// Micrometres, whole, so that no decimal point is needed.
+static void put_stiffness(FaText *t, const FaFace *f) {
+    const FaStiffMade *m = &f->stiff_made;
+    if (!f->stiff_anchor) return;
+    put_line(t, "stiffness");
+    if (m->nshape > 0 && m->after > 0) {
+        fai_text_printf(t, "full shapes (%d) rest %lld um away, with the usual one %lld; %d iterations; edges ", m->nshape,
+                        llround(1e3 * (double)m->after), llround(1e3 * (double)m->before), m->iterations);
+        put_tenths(t, (double)m->mean[1]);
+        fai_text_str(t, ", bending ");
+        put_tenths(t, (double)m->mean[2]);
+        fai_text_str(t, " of the usual on average");
+    } else
+        fai_text_str(t, "optimised (--equilibrium); what it is worth was not measured");
+}
+
 FaCode fa_face_summary(const FaFace *f, char **text, FaError *err) {
     FaText t = {0};
     double mass = 0;
@@ -266,6 +367,8 @@ FaCode fa_face_summary(const FaFace *f, char **text, FaError *err) {
     put_line(&t, "bones");
     for (int i = 0; i < f->nbone; i++) fai_text_printf(&t, "%s%s", i ? ", " : "", f->bone[i].name);
     if (f->nbone == 0) fai_text_str(&t, "none: the deepest layer stands for them");
+    put_made(&t, f);
+    put_stiffness(&t, f);
     put_line(&t, "regions");
     for (int r = 0; r < FA_REGIONS; r++) {
         int n = 0;

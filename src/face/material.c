@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "face/columns.h"
 #include "face/skin_paint.h"
+#include "face/vertex_color.h"
 #include "fascia/face.h"
 #include "math/chol.h"
 #include "math/mat3.h"
@@ -127,6 +128,7 @@ typedef struct Build {
     float *delta;     //                                                                     (ntet x 2)
     float *moved;     // skin in a shape                                                     (nskin x 3)
     double *lost, *area;
+    const FaVertexColors *colors; // NULL: none
     Diffusion heat;
 } Build;
 
@@ -244,6 +246,16 @@ static FaCode paint_both(Build *b, const FaJson *object, float *out, FaError *er
     return FA_OK;
 }
 
+// Red and green over what is in out (2 x nskin).
+static void paint_colors(const Build *b, const float *layer, float *out) {
+    const size_t n = (size_t)b->face->nskin;
+    for (size_t i = 0; layer && i < n; i++) {
+        const float *c = layer + 2 * (size_t)b->face->skin_vertex[i];
+        out[i] = FA_MU + c[0] * (FA_MU_MOST - FA_MU);
+        out[n + i] = FA_LAMBDA + c[1] * (FA_LAMBDA_MOST - FA_LAMBDA);
+    }
+}
+
 // Every name must be a shape of the rig: a typing mistake must not silently paint nothing.
 static FaCode check_names(const Build *b, const FaJson *shapes, FaError *err) {
     for (const FaJson *c = shapes ? shapes->first : NULL; c; c = c->next) {
@@ -299,12 +311,13 @@ static FaCode fill(Build *b, const FaJson *root, FaColumnsMaker *maker, FaError 
     FaFace *f = b->face;
     const size_t n = (size_t)f->nskin;
     const FaJson *shapes = root ? fai_json_get(root, "shapes") : NULL;
-    const char *others = root ? "base" : "auto";
+    const char *others = root || b->colors ? "base" : "auto";
     for (size_t i = 0; i < n; i++) b->base[i] = FA_MU, b->base[n + i] = FA_LAMBDA;
+    if (b->colors) paint_colors(b, b->colors->whole, b->base);
     if (root) {
-        static const char *const keys[] = {"version", "base", "shapes", "others"};
+        static const char *const keys[] = {"version", "base", "shapes", "others", "colors"};
         int64_t version;
-        FA_TRY(check_keys(root, 4, keys, "known are version, base, shapes, others", err));
+        FA_TRY(check_keys(root, 5, keys, "known are version, base, shapes, others, colors", err));
         FA_TRY(fai_json_int(root, "version", 1, 1, &version, err));
         FA_TRY(fai_json_str_or(root, "others", "base", &others, err));
         if (strcmp(others, "base") && strcmp(others, "auto"))
@@ -317,19 +330,21 @@ static FaCode fill(Build *b, const FaJson *root, FaColumnsMaker *maker, FaError 
     to_flesh(b, b->base, b->base_node);
     for (int s = 0; s < b->rig->nshape; s++) {
         const FaJson *painted = fai_json_get(shapes, b->rig->shape[s].name);
+        const float *colored = b->colors ? b->colors->shape[s] : NULL;
         memcpy(b->field, b->base, 2 * n * sizeof(float));
+        paint_colors(b, colored, b->field);
         if (painted)
             FA_TRY(paint_both(b, painted, b->field, err));
-        else if (!strcmp(others, "auto"))
+        else if (!colored && !strcmp(others, "auto"))
             automatic(b, s);
         FA_TRY(push_shape(b, maker, err));
     }
     return FA_OK;
 }
 
-static FaCode build(FaFace *face, const FaRig *rig, const FaJson *root, FaError *err) {
+static FaCode build(FaFace *face, const FaRig *rig, const FaJson *root, const FaVertexColors *colors, FaError *err) {
     FA_TRY(fa_face_fits(face, rig, err));
-    Build b = {.face = face, .rig = rig};
+    Build b = {.face = face, .rig = rig, .colors = colors};
     FaColumnsMaker maker = {.width = 2};
     FaColumns columns = {0};
     float *mu = FA_PUSH(face->arena, face->ntet, float), *lambda = FA_PUSH(face->arena, face->ntet, float);
@@ -351,19 +366,43 @@ static FaCode build(FaFace *face, const FaRig *rig, const FaJson *root, FaError 
     return rc;
 }
 
-FaCode fai_materials_parse(FaFace *face, const FaRig *rig, const char *text, size_t size, FaError *err) {
+static FaCode load_colors(const FaJson *root, const char *dir, const FaRig *rig, FaVertexColors *colors, FaError *err) {
+    const char *name;
+    FA_TRY(fai_json_str_or(root, "colors", "", &name, err));
+    if (!name[0]) return FA_OK;
+    if (!dir) return FA_FAIL(err, FA_E_FORMAT, "/colors", "keep the materials in a file", "colours are read beside a file only");
+    char *path = name[0] == '/' ? fai_strdup(name) : fai_path_join(dir, name);
+    if (!path) return FA_FAIL_MEMORY(err);
+    FaCode rc = fai_vertex_colors_load(path, rig, colors, err);
+    fa_free(path);
+    return rc;
+}
+
+FaCode fai_materials_parse(FaFace *face, const FaRig *rig, const char *text, size_t size, const char *dir, FaError *err) {
     FaJsonDoc *doc;
+    FaVertexColors colors = {0};
     FA_TRY(fai_json_parse(text, size, &doc, NULL, err));
-    FaCode rc = build(face, rig, doc->root, err);
+    FaCode rc = load_colors(doc->root, dir, rig, &colors, err);
+    if (rc >= 0) rc = build(face, rig, doc->root, colors.arena ? &colors : NULL, err);
+    fai_vertex_colors_free(&colors);
     fai_json_free(doc);
     return rc;
 }
 
 FaCode fai_materials_build(FaFace *face, const FaRig *rig, const char *path, FaError *err) {
-    if (!path) return build(face, rig, NULL, err);
+    if (!path) return build(face, rig, NULL, NULL, err);
+    if (fai_vertex_colors_named(path)) {
+        FaVertexColors colors;
+        FaCode rc = fai_vertex_colors_load(path, rig, &colors, err);
+        if (rc >= 0) rc = build(face, rig, NULL, &colors, err);
+        fai_vertex_colors_free(&colors);
+        return rc;
+    }
     FaBytes bytes;
     FA_TRY(fai_file_read(path, FILE_MOST, &bytes, err));
-    FaCode rc = fai_materials_parse(face, rig, (const char *)bytes.data, bytes.size, err);
+    char *dir = fai_path_dir(path);
+    FaCode rc = dir ? fai_materials_parse(face, rig, (const char *)bytes.data, bytes.size, dir, err) : FA_FAIL_MEMORY(err);
+    fa_free(dir);
     fai_bytes_free(&bytes);
     return rc < 0 ? fai_fail_in(err, rc, path) : rc;
 }

@@ -20,7 +20,7 @@
 //   "value": v                        1 where missing; thickness needs it
 // thickness_mm: 0.05..100; skull, jaw (attachment) and regions (lip_upper, lip_lower, mouth, eyelids, cheeks, free):
 // 0..1. Vertices are the rig's, from 0, in the order of its file; where a format splits a vertex at a seam, painting
-// one copy paints all. Vertex colours of a file are not read: a tool that paints with colours exports them as "values".
+// one copy paints all. Vertex colours paint materials alone (material.h).
 // Anything else in the file is an error that names its place: a typing mistake must not silently paint nothing.
 #ifndef FAI_SKIN_PAINT_H
 #define FAI_SKIN_PAINT_H

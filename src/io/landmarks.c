@@ -155,7 +155,7 @@ static FaCode to_pixels(FaLandmarkTake *t, const FaLandmarkFacts *facts, const F
         t->width = width;
         t->height = height;
     } else
-        fai_note(&t->notes, "image-size", "", "give the width and height of the image",
+        fai_note(&t->notes, "image-size", "", "give the width and height of the image (--image WxH)",
                  normalized ? "the size of the image is not known; a square was taken"
                             : "the size of the image is not known");
     if (!normalized || !sized) return FA_OK;

@@ -511,7 +511,7 @@ static FaCode find_unit(FaMarkerTake *t, const FaMarkerFacts *facts, const FaMar
         t->unit_how = "metres by convention";
         if (!face)
             fai_note(&t->notes, "marker-unit", "", "give the unit if it is another",
-                     "positions were taken as metres: the markers are %s m large", number);
+                     "positions were taken as metres: the markers are %d mm large", (int)(1e3 * size + 0.5));
         return FA_OK;
     }
     return FA_FAIL(err, FA_E_FORMAT, NULL, "give the unit: --unit m, cm or mm",

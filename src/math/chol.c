@@ -57,6 +57,7 @@ FaCode fai_chol_analyze(const FaCsr *a, const FaCholOptions *options, FaChol **c
     FaChol *c = FA_NEW(1, FaChol);
     if (!c) return FA_FAIL_MEMORY(err);
     c->single = o.single;
+    c->drop = o.drop;
     c->avx2 = want_avx2();
     FaCode rc;
     if (o.backend == FA_CHOL_CHOLMOD) {
@@ -80,6 +81,7 @@ FaCode fai_chol_twin(const FaChol *chol, FaChol **twin, FaError *err) {
     FaChol *c = FA_NEW(1, FaChol);
     if (!c) return FA_FAIL_MEMORY(err);
     c->single = chol->single;
+    c->drop = chol->drop;
     c->avx2 = chol->avx2;
     FaCode rc;
     if (chol->mod) {

@@ -19,6 +19,8 @@ typedef struct FaCholOptions {
     FaCholBackend backend; // CHOLMOD: double, no zone; FA_E_UNSUPPORTED if not built in
     FaCholOrder order;     // BEST: METIS where built in, else AMD where built in, else MIN_DEGREE, our own
     bool single;           // store and solve in float; factored in double and rounded last
+    double drop;           // single: entries of L below this share of their column's pivot are stored as 0; 0: none. For matrices near
+                           // a diagonal, whose fill fades below what floats hold and is slow there (denormal numbers)
     int nzone;             // 0: none
     const int *zone;       // distinct unknowns, any order; copied                              (nzone)
 } FaCholOptions;

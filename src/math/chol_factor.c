@@ -8,7 +8,11 @@
 #include "base/task.h"
 #include "math/chol_dense.h"
 
+#include <math.h>
+
 // --- storing ------------------------------------------------------------------------------------------------------
+
+static float kept(double v, double least) { return v < least && v > -least ? 0 : (float)v; }
 
 // The panels of a factored front: per panel the inverse of the triangle, then the rows below.
 static void store_panels(const FaChol *c, const FaCholSuper *s, FaCholDense f) {
@@ -19,13 +23,15 @@ static void store_panels(const FaChol *c, const FaCholSuper *s, FaCholDense f) {
         double tri[FA_CHOL_WIDTH * FA_CHOL_WIDTH] = {0};
         fai_dense_invert_block(c->avx2, f, k, w, tri, wide);
         if (c->single)
-            for (int i = 0; i < wide * wide; i++) c->panel_f[at++] = (float)tri[i];
+            for (int i = 0; i < wide * wide; i++)
+                c->panel_f[at++] = kept(tri[i], c->drop * fabs(tri[i / wide * (wide + 1)]));
         else
             for (int i = 0; i < wide * wide; i++) c->panel_d[at++] = tri[i];
         for (int i = k + w; i < m; i++) {
             const double *l = fai_dense_at(f, i, k);
             if (c->single)
-                for (int j = 0; j < wide; j++) c->panel_f[at++] = j < w ? (float)l[(size_t)j * f.col] : 0;
+                for (int j = 0; j < wide; j++)
+                    c->panel_f[at++] = j < w ? kept(l[(size_t)j * f.col], c->drop / fabs(tri[j * (wide + 1)])) : 0;
             else
                 for (int j = 0; j < wide; j++) c->panel_d[at++] = j < w ? l[(size_t)j * f.col] : 0;
         }

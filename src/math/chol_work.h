@@ -100,6 +100,7 @@ typedef struct FaCholPlan {
 struct FaChol {
     FaCholPlan *plan;
     FaArena *arena;
+    double drop;
     bool single, avx2, ready;
     float *panel_f, *vec_f;  // single                                                            (npanel, 4 nvec)
     double *panel_d, *vec_d; // double

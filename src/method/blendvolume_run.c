@@ -12,8 +12,9 @@
 #include "face/columns.h"
 
 #include <math.h>
+#include <stdio.h>
 
-enum { BATCH = 8, HEADER = 32, VERSION = 1, DRAWS = 64 };
+enum { BATCH = 8, HEADER = 32, DRAWS = 64 };
 static const char SIGNATURE[8] = {'F', 'A', 'V', 'O', 'L', '\r', '\n', 0x1a};
 
 typedef struct Column {
@@ -29,7 +30,7 @@ typedef struct Run {
     const FaRig *rig;
     FaVolumeModel *model;
     Column *column; // (nshape)
-    int todo[BATCH], ntodo;
+    int pending[BATCH], npending;
     FaError error[BATCH];
     FaCode code[BATCH];
     uint64_t key;
@@ -38,7 +39,7 @@ typedef struct Run {
 // --- the partial file -----------------------------------------------------------------------------------------------
 
 static uint64_t key_of(const FaFace *f, const FaRig *rig) {
-    const int counts[] = {VERSION, f->nskin, f->layers, f->ntet, rig->nshape, rig->nentry};
+    const int counts[] = {FA_VOLUMES_VERSION, f->nskin, f->layers, f->ntet, rig->nshape, rig->nentry};
     uint64_t h = fai_hash64(counts, sizeof counts, f->rig_hash);
     h = fai_hash64(f->x0, 3 * (size_t)f->nnode * sizeof(float), h);
     h = fai_hash64(f->tet, 4 * (size_t)f->ntet * sizeof(int), h);
@@ -147,15 +148,15 @@ static FaCode fill(const Run *r, int s, FaError *err) {
 static void batch(void *ctx, int begin, int end, int chunk) {
     Run *r = ctx;
     (void)chunk;
-    for (int i = begin; i < end; i++) r->code[i] = fill(r, r->todo[i], &r->error[i]);
+    for (int i = begin; i < end; i++) r->code[i] = fill(r, r->pending[i], &r->error[i]);
 }
 
 // Shapes that are left, those on top of another only once that is there.
 static void next_batch(Run *r) {
-    r->ntodo = 0;
-    for (int s = 0; s < r->rig->nshape && r->ntodo < BATCH; s++) {
+    r->npending = 0;
+    for (int s = 0; s < r->rig->nshape && r->npending < BATCH; s++) {
         int on = fai_volume_base(r->model, s);
-        if (!r->column[s].done && (on < 0 || r->column[on].done)) r->todo[r->ntodo++] = s;
+        if (!r->column[s].done && (on < 0 || r->column[on].done)) r->pending[r->npending++] = s;
     }
 }
 
@@ -167,13 +168,13 @@ static FaCode all_shapes(Run *r, const FaVolumeOptions *o, FaError *err) {
             return FA_FAIL(err, FA_E_LIMIT, NULL, o->partial ? "the same command goes on where it stopped" : NULL,
                            "cancelled");
         next_batch(r);
-        if (r->ntodo == 0) return FA_OK;
+        if (r->npending == 0) return FA_OK;
         memset(r->error, 0, sizeof r->error);
-        fai_parallel(r->ntodo, 1, batch, r);
-        for (int i = 0; i < r->ntodo; i++)
+        fai_parallel(r->npending, 1, batch, r);
+        for (int i = 0; i < r->npending; i++)
             if (r->code[i] < 0) {
                 const FaError *e = &r->error[i];
-                return FA_FAIL(err, e->code, FA_PLACE("shape '%.80s'", r->rig->shape[r->todo[i]].name), e->remedy, "%s",
+                return FA_FAIL(err, e->code, FA_PLACE("shape '%.80s'", r->rig->shape[r->pending[i]].name), e->remedy, "%s",
                                e->what);
             }
         if (o && o->partial) FA_TRY(keep(r, o->partial, err));
@@ -241,6 +242,7 @@ static FaCode measure(const Run *r, int s, FaError *err) {
         c->report.least = q.least;
         c->report.inverted = q.inverted;
         c->report.active = c->count;
+        fai_volume_change(r->face, X, &c->report.volume, &c->report.volume_rms);
     }
     FaCode rc = X && dense ? FA_OK : FA_FAIL_MEMORY(err);
     fa_free(X);
@@ -248,9 +250,39 @@ static FaCode measure(const Run *r, int s, FaError *err) {
     return rc;
 }
 
-static FaCode tell(const Run *r, FaFace *face, FaVolumesReport *report, FaError *err) {
-    *report = (FaVolumesReport){.nshape = r->rig->nshape, .least = 1};
-    int worst = -1;
+static void set_name(char to[64], const Run *r, int shape) {
+    if (shape >= 0) snprintf(to, 64, "%s", r->rig->shape[shape].name);
+}
+
+// "mouthLeft 3, mouthPucker 3, ...": the shapes that leave tets inverted, as many as fit.
+static void list_folded(const Run *r, char *text, size_t size) {
+    size_t at = 0;
+    for (int s = 0; s < r->rig->nshape; s++) {
+        const int n = r->column[s].report.inverted;
+        if (!n) continue;
+        if (at + strlen(r->rig->shape[s].name) + 20 > size) {
+            snprintf(text + at, size - at, ", ...");
+            return;
+        }
+        at += (size_t)snprintf(text + at, size - at, "%s%s %d", at ? ", " : "", r->rig->shape[s].name, n);
+    }
+}
+
+// What the face keeps of the report. Only what a resumed run knows as well: the file must not depend on who made it.
+static void keep_report(const Run *r, FaFace *face, const FaVolumesReport *report) {
+    FaVolumesMade m = {.version = FA_VOLUMES_VERSION, .key = r->key, .inverted = report->inverted, .least = report->least, .volume = report->volume};
+    int most = 0, folded = -1;
+    for (int s = 0; s < r->rig->nshape; s++)
+        if (r->column[s].report.inverted > most) most = r->column[s].report.inverted, folded = s;
+    set_name(m.folded, r, folded);
+    if (report->worst) snprintf(m.worst, sizeof m.worst, "%s", report->worst);
+    if (report->swollen) snprintf(m.swollen, sizeof m.swollen, "%s", report->swollen);
+    face->volumes_made = m;
+}
+
+static FaCode tell(const Run *r, FaFace *face, const FaVolumeOptions *o, FaVolumesReport *report, FaError *err) {
+    *report = (FaVolumesReport){.nshape = r->rig->nshape, .least = 1, .volume = 1};
+    int worst = -1, swollen = -1, measured = 0;
     for (int s = 0; s < r->rig->nshape; s++) {
         const FaVolumeShape *v = &r->column[s].report;
         report->resumed += r->column[s].resumed;
@@ -259,12 +291,34 @@ static FaCode tell(const Run *r, FaFace *face, FaVolumesReport *report, FaError 
         report->inverted += v->inverted;
         report->pushed += v->pushed;
         report->gap = fmax(report->gap, v->gap);
+        report->on_bone += v->on_bone;
+        if (v->active && fabs(v->volume - 1) > fabs(report->volume - 1)) report->volume = v->volume, swollen = s;
+        if (v->active && !r->column[s].resumed) {
+            report->off_bone_first += v->off_bone_first, report->off_bone += v->off_bone;
+            measured++;
+        }
+        if (o && o->each && v->active) {
+            const FaVolumeShapeReport shape = {.name = r->rig->shape[s].name, .resumed = r->column[s].resumed, .volume = v->volume, .volume_rms = v->volume_rms,
+                                               .on_bone = v->on_bone, .off_bone_first_mm = 1e3 * v->off_bone_first, .off_bone_mm = 1e3 * v->off_bone,
+                                               .folded = v->folded, .inverted = v->inverted, .least = v->least, .seconds = v->seconds};
+            o->each(o->each_user, &shape);
+        }
         if (v->active && v->least < report->least) report->least = v->least, worst = s;
     }
     if (worst >= 0) report->worst = r->rig->shape[worst].name;
-    fai_note_count(&face->notes, report->inverted, "volume-folded", NULL, "smooth the shape where it folds the skin",
+    if (swollen >= 0) report->swollen = r->rig->shape[swollen].name;
+    report->off_bone_first /= FA_MAX(measured, 1), report->off_bone /= FA_MAX(measured, 1);
+    keep_report(r, face, report);
+    char where[256] = "";
+    list_folded(r, where, sizeof where);
+    fai_note_count(&face->notes, report->inverted, "volume-folded", where, "smooth the shape where it folds the skin",
                    "%d tets stay inverted in the volume of some shape: it folds the skin there", report->inverted);
     return fai_volume_draws(face, r->rig, DRAWS, report, err);
+}
+
+bool fa_face_volumes_fit(const FaFace *face, const FaRig *rig) {
+    const FaVolumesMade *m = &face->volumes_made;
+    return face->volumes.nshape == rig->nshape && m->version == FA_VOLUMES_VERSION && m->key == key_of(face, rig);
 }
 
 FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *options, FaVolumesReport *report, FaError *err) {
@@ -280,7 +334,7 @@ FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *op
     if (rc >= 0) rc = store(&r, face->arena, &columns, err);
     if (rc >= 0) {
         face->volumes = columns;
-        rc = tell(&r, face, report ? report : &own, err);
+        rc = tell(&r, face, options, report ? report : &own, err);
         if (report) report->seconds = fai_seconds() - t0;
     }
     for (int s = 0; r.column && s < rig->nshape; s++) {

@@ -11,6 +11,7 @@
 static const double ROBUST = 5;        // width of the robust loss over sigma
 static const double LOST = 0.12;       // rms over the size of the face from which on it is none
 static const double GOOD_START = 0.02; // median over that size at which no other start is tried
+static const double BEHIND = 0.3;      // sine of how far beyond profile a face may look away
 static const double NEAR = 0.03;       // m: nothing of a face is nearer to the lens
 
 struct FaFitWork {
@@ -414,7 +415,12 @@ FaFitReport fai_fit_judge(FaFitWork *k, const FaFitSetup *setup, const FaFitShar
         sum += k->dist[i] * k->dist[i];
     }
     rep.rms = rep.used ? sqrt(sum / rep.used) : 0;
+    const double *axes = setup->model->rig->axes;
+    double front[3];
+    fai_m3_mulv(v->pose.r, axes + 6, front);
     rep.ok = seen->count >= FA_FIT_MIN && rep.used >= FA_FIT_MIN && rep.rms < LOST * seen->size && isfinite(rep.cost);
+    rep.behind = rep.ok && !setup->metric && front[2] > BEHIND;
+    rep.ok = rep.ok && !rep.behind;
     return rep;
 }
 

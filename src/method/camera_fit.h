@@ -38,6 +38,7 @@ typedef struct FaFitSetup {
 typedef struct FaFitShared {
     double focal;
     double sigma;  // noise with mismatch, pixels per coordinate
+    double jitter; // the part of it that changes from frame to frame; 0: not known
     double *id;    // (nid)
     double *face;  // the landmarks of this identity without expression, m    (n x 3)
 } FaFitShared;
@@ -60,6 +61,7 @@ typedef struct FaFitVars {
 
 typedef struct FaFitReport {
     bool ok;             // enough landmarks, and it looks like a face
+    bool behind;         // it fits from behind only: the landmarks are a mirror image
     double cost;         // E of the frame, pixels^2
     double rms;          // distance over those used, pixels
     double median;       // of the distances of all, pixels
@@ -106,6 +108,7 @@ typedef struct FaFitFilter {
     int seen;          // frames so far
     double smooth;
     double *noise;     // standard deviation per channel                      (n)
+    double *edge;      // of whole takes: bends that are no noise             (n)
     double *state;     // quaternion 4, centre 3, expressions: what is shown  (7 + nexp)
     double *raw[2];    // the last two frames as fitted
     double *speed;     // per frame, slow                                     (7 + nexp)
@@ -122,6 +125,13 @@ void fai_filter_noise(FaFitFilter *filter, int nframe, const double *raw, const 
 // A whole take, looking ahead: no lag. out: nframe x (7 + nexp); scratch: 2 (7 + nexp).
 void fai_filter_take(FaFitFilter *filter, int nframe, const double *raw, double rate, double *out, double *scratch);
 void fai_filter_mix(int nexp, const double *a, const double *b, double share, double *out); // from a (0) to b (1); out may be a
+
+// Where the irises are seen, a closed eye does not tell where it looks. channel[side]: the lid's expression, then the four of the gaze;
+// -1: there is none. False: no irises.
+bool fai_gaze_channels(const FaFitSetup *setup, int channel[2][5]);
+bool fai_gaze_hidden(const int channel[5], const double *value);                           // value: 7 + nexp
+void fai_gaze_take(const FaFitSetup *setup, int nframe, double *raw, FaFitFilter *filter); // joined over blinks, edges kept
+void fai_gaze_keep(const int channel[5], const double *from, double *to);
 
 void fai_fit_pack(const FaFitSetup *setup, const FaFitVars *vars, double *value);         // vars to 7 + nexp
 void fai_fit_unpack(const FaFitSetup *setup, const double *value, FaPose *pose, float *w); // and to what is given out

@@ -12,17 +12,20 @@ static const double BEYOND = 2.5;     // noises beyond which a jump is motion
 static const double AGREE = 2.2;      // noises within which windows agree
 static const double WIDEST = 0.4;     // s: half of the widest window
 static const double MOST_NOISE = 0.02; // of an expression: what moves more is taken as meant
+static const double EDGE = 0.12;      // of the gaze from frame to frame: what bends more is meant
+static const double SHUT = 0.55;      // weight of a blink from which on the iris is not seen
 static const double SPEED_SLOW = 0.1; // share of a new speed per frame at 60 per second
 
 bool fai_filter_new(FaFitFilter *filter, int nexp, double smooth, FaArena *arena) {
     size_t n = 7 + (size_t)nexp;
     *filter = (FaFitFilter){.n = 3 + nexp, .smooth = smooth};
     filter->noise = FA_PUSH(arena, 3 + (size_t)nexp, double);
+    filter->edge = FA_PUSH(arena, 3 + (size_t)nexp, double);
     filter->state = FA_PUSH(arena, n, double);
     filter->raw[0] = FA_PUSH(arena, n, double);
     filter->raw[1] = FA_PUSH(arena, n, double);
     filter->speed = FA_PUSH(arena, n, double);
-    return filter->noise && filter->state && filter->raw[0] && filter->raw[1] && filter->speed;
+    return filter->noise && filter->edge && filter->state && filter->raw[0] && filter->raw[1] && filter->speed;
 }
 
 void fai_filter_reset(FaFitFilter *filter) { filter->seen = 0; }
@@ -61,6 +64,14 @@ static double second_difference(const double *a, const double *b, const double *
     return sqrt(fai_v3_dot(d, d) / span(channel) / 6); // of one coordinate of one frame
 }
 
+// The same from third differences, which heads that speed up do not show; four frames, n apart.
+static double third_difference(const double *a, size_t n, int channel) {
+    double e[3][3], d[3];
+    for (int k = 0; k < 3; k++) difference(a + (size_t)k * n, a + ((size_t)k + 1) * n, channel, e[k]);
+    for (int k = 0; k < 3; k++) d[k] = e[2][k] - 2 * e[1][k] + e[0][k];
+    return sqrt(fai_v3_dot(d, d) / span(channel) / 20);
+}
+
 static double floor_noise(int channel) { return channel == 0 ? 1e-4 : channel < 3 ? 5e-5 : 1e-3; } // rad, m, weight
 
 void fai_filter_step(FaFitFilter *f, const double *in, double rate, bool learn, double *out) {
@@ -97,23 +108,27 @@ void fai_filter_step(FaFitFilter *f, const double *in, double rate, bool learn, 
 
 // --- whole takes --------------------------------------------------------------------------------------------------
 
-// A line through the frames within h of frame i, at i: its height against frame i's own value, and how much noise is left.
-static double line_at(int nframe, const double *raw, size_t n, int i, int h, int channel, double out[3]) {
+// A parabola (heads) or a line (faces) through the frames within h of frame i, at i: its height against frame i's own value, and how
+// much noise is left. By polynomials that are orthogonal over the window: 1, v, v^2 - its mean.
+static double curve_at(int nframe, const double *raw, size_t n, int i, int h, int channel, bool bent, double out[3]) {
     int lo = FA_MAX(0, i - h), hi = FA_MIN(nframe - 1, i + h), m = hi - lo + 1;
-    double mean[3] = {0}, slope[3] = {0}, middle = 0.5 * (lo + hi) - i, spread = 0;
+    double middle = 0.5 * (lo + hi) - i, spread = 0, bend = 0, mean[3] = {0}, slope[3] = {0}, curve[3] = {0};
+    for (int k = lo; k <= hi; k++) spread += (k - i - middle) * (k - i - middle);
     for (int k = lo; k <= hi; k++) {
-        double d[3], u = k - i - middle;
+        double d[3], v = k - i - middle, p = v * v - spread / m;
         difference(raw + (size_t)i * n, raw + (size_t)k * n, channel, d);
         fai_v3_mad(mean, 1.0 / m, d, mean);
-        fai_v3_mad(slope, u, d, slope);
-        spread += u * u;
+        fai_v3_mad(slope, v, d, slope);
+        fai_v3_mad(curve, p, d, curve);
+        bend += p * p;
     }
-    double tilt = m > 2 ? -middle / spread : 0;
+    double tilt = m > 2 ? -middle / spread : 0, arch = bent && m > 3 ? (middle * middle - spread / m) / bend : 0;
     fai_v3_mad(mean, tilt, slope, out);
-    return sqrt(1.0 / m + (m > 2 ? middle * middle / spread : 0));
+    fai_v3_mad(out, arch, curve, out);
+    return sqrt(1.0 / m + tilt * tilt * spread + arch * arch * bend);
 }
 
-// The widest window whose lines agree with those of all narrower ones within the noise (intersection of confidence intervals,
+// The widest window whose curves agree with those of all narrower ones within the noise (intersection of confidence intervals,
 // Goldenshluger and Nemirovski 1997): long at rest, short where it moves, and without lag.
 static void smooth_frame(const FaFitFilter *f, int nframe, const double *raw, int i, int widest, int channel, double best[3]) {
     static const int WINDOW[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
@@ -122,7 +137,7 @@ static void smooth_frame(const FaFitFilter *f, int nframe, const double *raw, in
     fai_v3_set(best, 0, 0, 0);
     for (int k = 0; k < 3; k++) lo[k] = -wide, hi[k] = wide;
     for (int w = 0; w < FA_COUNT(WINDOW) && WINDOW[w] <= widest; w++) {
-        double d[3], left = wide * line_at(nframe, raw, n, i, WINDOW[w], channel, d);
+        double d[3], left = wide * curve_at(nframe, raw, n, i, WINDOW[w], channel, channel < 3, d);
         for (int k = 0; k < span(channel); k++) {
             lo[k] = fmax(lo[k], d[k] - left);
             hi[k] = fmin(hi[k], d[k] + left);
@@ -153,7 +168,8 @@ void fai_filter_take(FaFitFilter *f, int nframe, const double *raw, double rate,
             difference(own, before, c, d);
             difference(own, x + n, c, e);
             fai_v3_add(d, e, d);
-            advance(x, c, 0.25, d);
+            double bend = fabs(d[0]); // glances keep their edges
+            advance(x, c, bend > f->edge[c] ? 0.25 * f->edge[c] / bend : 0.25, d);
         }
         memcpy(before, own, n * sizeof *x);
     }
@@ -185,13 +201,58 @@ void fai_filter_noise(FaFitFilter *f, int nframe, const double *raw, const unsig
             if (!ok[i] || !ok[i - 1] || !ok[i - 2]) continue;
             // an expression at a bound has no noise to measure
             if (c >= 3 && !(x[4 + c] > 0 && x[4 + c] < 1 && x[4 + c - (int)n] > 0 && x[4 + c - 2 * (int)n] > 0)) continue;
-            scratch[m++] = second_difference(x - 2 * n, x - n, x, c);
+            if (c >= 3) scratch[m++] = second_difference(x - 2 * n, x - n, x, c);
+            else if (i > 2 && ok[i - 3]) scratch[m++] = third_difference(x - 3 * n, n, c);
         }
         qsort(scratch, (size_t)m, sizeof *scratch, by_size);
         // the lower quartile: most of a take may move
         f->noise[c] = m ? scratch[m / 4] / QUARTER[span(c)] : 0;
+        f->edge[c] = INFINITY;
         if (c >= 3) f->noise[c] = fmin(f->noise[c], MOST_NOISE);
     }
+}
+
+// --- gaze ---------------------------------------------------------------------------------------------------------
+
+bool fai_gaze_channels(const FaFitSetup *setup, int channel[2][5]) {
+    static const char *const NAME[2][5] = {{"eyeBlinkLeft", "eyeLookInLeft", "eyeLookOutLeft", "eyeLookUpLeft", "eyeLookDownLeft"},
+                                           {"eyeBlinkRight", "eyeLookInRight", "eyeLookOutRight", "eyeLookUpRight", "eyeLookDownRight"}};
+    const FaModelRows *r = setup->rows;
+    for (int i = 0; i < 10; i++) {
+        channel[i / 5][i % 5] = -1;
+        for (int j = 0; j < setup->model->nexp; j++)
+            if (!strcmp(setup->model->exp_name[j], NAME[i / 5][i % 5])) channel[i / 5][i % 5] = j;
+    }
+    return r->n && r->index[r->n - 1] >= 468;
+}
+
+bool fai_gaze_hidden(const int channel[5], const double *value) { return channel[0] >= 0 && value[7 + channel[0]] > SHUT; }
+
+void fai_gaze_keep(const int channel[5], const double *from, double *to) {
+    for (int k = 1; k < 5; k++)
+        if (channel[k] >= 0) to[7 + channel[k]] = from[7 + channel[k]];
+}
+
+void fai_gaze_take(const FaFitSetup *setup, int nframe, double *raw, FaFitFilter *filter) {
+    size_t n = 7 + (size_t)setup->model->nexp;
+    int channel[2][5];
+    if (!fai_gaze_channels(setup, channel)) return;
+    for (int i = 0; i < 10; i++)
+        if (i % 5 && channel[i / 5][i % 5] >= 0) filter->edge[3 + channel[i / 5][i % 5]] = EDGE;
+    for (int side = 0; side < 2; side++)
+        for (int i = 0, last = -1; i <= nframe; i++) {
+            const int *c = channel[side];
+            if (i < nframe && fai_gaze_hidden(c, raw + (size_t)i * n)) continue;
+            for (int k = last + 1; k < i; k++)
+                for (int e = 1; e < 5; e++) {
+                    if (c[e] < 0 || (last < 0 && i == nframe)) continue;
+                    size_t at = 7 + (size_t)c[e];
+                    double a = raw[(size_t)FA_MAX(last, 0) * n + at], b = raw[(size_t)FA_MIN(i, nframe - 1) * n + at];
+                    double u = last < 0 ? 1 : i == nframe ? 0 : (double)(k - last) / (i - last);
+                    raw[(size_t)k * n + at] = a + u * (b - a);
+                }
+            last = i;
+        }
 }
 
 void fai_fit_pack(const FaFitSetup *setup, const FaFitVars *v, double *value) {

@@ -28,6 +28,8 @@ struct FaCameraTracker {
     int nspoken;
     double since;           // s since the last of them
     double *raw, *shown, *held; // (7 + nexp)
+    bool irises;
+    int gaze[2][5];         // see fai_gaze_channels
     bool known;             // vars are the last frame's
     bool started;           // something was shown
     bool sized;             // sigma is measured
@@ -76,6 +78,7 @@ FaCode fa_camera_tracker_new(const FaFaceModel *model, FaLandmarkLayout layout, 
     }
     t->setup = setup;
     t->setup.focal_free = false;
+    t->irises = fai_gaze_channels(&t->setup, t->gaze);
     t->o = o;
     t->o.id_frames = FA_MAX(o.id_frames, 1);
     t->fps = fps;
@@ -187,6 +190,8 @@ static void show(FaCameraTracker *t, double dt) {
     }
     t->lost = 0;
     t->back += dt;
+    for (int side = 0; t->irises && t->started && side < 2; side++)
+        if (fai_gaze_hidden(t->gaze[side], t->raw)) fai_gaze_keep(t->gaze[side], t->shown, t->raw);
     fai_filter_step(&t->filter, t->raw, 1 / dt, true, t->shown);
     double u = t->back / fmax(t->o.ease, 1e-3);
     if (u < 1) fai_filter_mix(nexp, t->held, t->shown, u * u * (3 - 2 * u), t->shown);

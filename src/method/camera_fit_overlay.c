@@ -48,13 +48,13 @@ static void draw_wires(FaImage *image, const View *v, const FaMesh *mesh, const 
     }
 }
 
-static void draw_points(FaImage *image, const View *v, const FaModelRows *rows, const FaLandmarkTake *take, const float *x) {
+static void draw_points(FaImage *image, const View *v, const FaFaceModel *model, const FaModelRows *rows, const FaLandmarkTake *take) {
     float r = fmaxf(1.2F, (float)image->height / 420);
     for (int i = 0; i < rows->n; i++) {
         int l = rows->index[i];
         double p[3];
         float m[2];
-        fa_marker_point_at(&rows->point[l], x, true, p);
+        fai_model_landmark(model, rows, i, v->fit->identity, v->fit->weight + (size_t)v->frame * (size_t)v->fit->nexp, p);
         if (!project(v, p, m)) continue;
         const float *s = take->x + ((size_t)v->frame * (size_t)take->count + (size_t)l) * (size_t)take->dims;
         if (l < take->count && isfinite(s[0] + s[1])) {
@@ -103,7 +103,7 @@ FaCode fa_camera_overlay(const FaCameraFit *fit, const FaFaceModel *model, const
     if (rc >= 0) {
         fa_face_model_face(model, fit->identity, fit->weight + (size_t)frame * (size_t)fit->nexp, x);
         draw_wires(&image, &view, &model->rig->mesh, x);
-        draw_points(&image, &view, rows, take, x);
+        draw_points(&image, &view, model, rows, take);
         char text[160];
         float size = fmaxf(9, (float)image.height / 60);
         if (fit->ok[frame])

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { CANDIDATES = 72, ROUNDS = 10, CHUNK = 48, WARM = 6, WARM_ROUND = 3 };
+enum { CANDIDATES = 72, JITTER_ROOM = 20000, ROUNDS = 10, CHUNK = 48, WARM = 6, WARM_ROUND = 3 };
 static const double POOR = 0.04; // rms over the size of the face from which on a frame fits badly
 
 FaCameraOptions fa_camera_options_default(void) {
@@ -47,8 +47,9 @@ double fai_fit_shared_step(const FaFitSetup *setup, FaFitShared *shared, double 
     int nid = m->nid, ns = nid + 1;
     size_t n = (size_t)ns;
     double *lo = scratch, *hi = lo + ns, *d = hi + ns, most = 0;
-    // errors of landmarks repeat from frame to frame, so that frames count less than they are
-    double s2 = shared->sigma * shared->sigma, weight = s2 * setup->id_prior * sqrt(fmax(frames, 1)) + 1e-9 * s2 + 1e-15;
+    // errors of landmarks that repeat from frame to frame do not average out: frames count less than they are
+    double s2 = shared->sigma * shared->sigma, j2 = fmin(shared->jitter * shared->jitter, s2), f = fmax(frames, 1);
+    double weight = fmin(s2 * sqrt(f), j2 + f * (s2 - j2)) * setup->id_prior + 1e-9 * s2 + 1e-15;
     for (int k = 0; k < nid; k++) {
         s[(size_t)k * n + (size_t)k] += weight;
         g[k] -= weight * shared->id[k];
@@ -253,6 +254,20 @@ static int choose_frames(Frame *frame, int n, int want, int nexp) {
     return chosen;
 }
 
+// How far landmarks jump from frame to frame: the median second difference, pixels.
+static double take_noise(const FaLandmarkTake *t, double *scratch, int room) {
+    int m = 0, step = FA_MAX(1, (int)((int64_t)t->nframe * t->count / FA_MAX(room / 2, 1)));
+    for (int i = 1; i + 1 < t->nframe; i += step)
+        for (int l = 0; l < t->count && m + 2 <= room; l++)
+            for (int k = 0; k < 2; k++) {
+                size_t c = (size_t)t->count * (size_t)t->dims, at = (size_t)i * c + (size_t)(l * t->dims + k);
+                double d = (double)t->x[at - c] - 2 * (double)t->x[at] + (double)t->x[at + c];
+                if (isfinite(d)) scratch[m++] = fabs(d);
+            }
+    qsort(scratch, (size_t)m, sizeof *scratch, by_value);
+    return m ? 1.4826 * scratch[m / 2] / sqrt(6) : 0;
+}
+
 static double rounds(Job *job, int n, int chosen, bool fixed, FaNnls *nnls, double *sum, double *scratch, double *unsure) {
     int ns = job->setup->model->nid + 1;
     size_t m = (size_t)ns;
@@ -300,6 +315,12 @@ static FaCode find_shared(Job *job, const FaCameraOptions *o, FaArena *arena, do
     job->cold = true;
     job->shared->sigma = 0.005 * (job->setup->metric ? 400 : fmax(job->setup->cx, job->setup->cy) / 2);
     fai_parallel(n, 2, batch_chunk, job);
+    double *differ = FA_PUSH(arena, JITTER_ROOM, double);
+    if (!differ) {
+        fai_nnls_free(nnls);
+        return FA_FAIL_MEMORY(err);
+    }
+    job->shared->jitter = take_noise(t, differ, JITTER_ROOM) * (job->setup->metric ? FA_FIT_METRIC_PX : 1);
     *size = middle_of(job->frame, n, true, false, scratch);
     int chosen = choose_frames(job->frame, n, FA_MAX(o->id_frames, 1), m->nexp);
     job->cold = false;
@@ -360,20 +381,6 @@ static FaCode new_fit(const FaFaceModel *m, const FaLandmarkTake *t, const FaFit
     return FA_OK;
 }
 
-// How far landmarks jump from frame to frame: the median second difference, pixels.
-static double take_noise(const FaLandmarkTake *t, double *scratch, int room) {
-    int m = 0, step = FA_MAX(1, (int)((int64_t)t->nframe * t->count / FA_MAX(room / 2, 1)));
-    for (int i = 1; i + 1 < t->nframe; i += step)
-        for (int l = 0; l < t->count && m + 2 <= room; l++)
-            for (int k = 0; k < 2; k++) {
-                size_t c = (size_t)t->count * (size_t)t->dims, at = (size_t)i * c + (size_t)(l * t->dims + k);
-                double d = (double)t->x[at - c] - 2 * (double)t->x[at] + (double)t->x[at + c];
-                if (isfinite(d)) scratch[m++] = fabs(d);
-            }
-    qsort(scratch, (size_t)m, sizeof *scratch, by_value);
-    return m ? 1.4826 * scratch[m / 2] / sqrt(6) : 0;
-}
-
 static void report(const Job *job, double unit, FaCameraFit *f) {
     double sum = 0, total = 0;
     int poor = 0, first_poor = -1, first_lost = -1, lost = 0, outliers = 0;
@@ -419,13 +426,17 @@ static FaCode fit_frames(Job *job, const FaCameraOptions *o, FaArena *arena, FaC
     job->raw = raw;
     fai_parallel(f->nframe, CHUNK, take_chunk, job);
     if (job->failed) return FA_FAIL_MEMORY(err);
-    int found = 0;
-    for (int i = 0; i < f->nframe; i++) found += job->ok[i];
+    int found = 0, behind = 0;
+    for (int i = 0; i < f->nframe; i++) found += job->ok[i], behind += job->rep[i].behind;
+    if (found < behind && 2 * behind > f->nframe)
+        return FA_FAIL(err, FA_E_FORMAT, NULL, "swap x and y, or turn one of them: x to the right, y down, left and right as seen",
+                       "the landmarks are a mirror image: in %d of %d frames they fit a face seen from behind", behind, f->nframe);
     if (!found)
         return FA_FAIL(err, FA_E_FORMAT, NULL, "check layout, picture size and which way up the landmarks are",
                        "no frame shows a face that the model fits");
     fai_filter_noise(&filter, f->nframe, raw, job->ok, scratch);
     fill_gaps(f->nframe, m->nexp, job->ok, raw);
+    fai_gaze_take(job->setup, f->nframe, raw, &filter);
     if (o->smooth > 0) fai_filter_take(&filter, f->nframe, raw, f->fps, smooth, scratch);
     else memcpy(smooth, raw, nframe * n * sizeof *raw);
     for (size_t i = 0; i < nframe; i++) fai_fit_unpack(job->setup, smooth + i * n, &f->pose[i], f->weight + i * (size_t)m->nexp);
@@ -461,7 +472,7 @@ static FaCode fit_take(const FaCameraOptions *o, const FaLandmarkTake *take, FaF
         fai_note(&f->notes, "focal-unsure", "", "give the camera's focal length in pixels",
                  "the focal length, %.0f pixels, is known to %.0f %% only; distances and depth of the face share that",
                  shared.focal, 100 * unsure);
-    if (take->width <= 1 && take->height <= 1 && !setup->metric)
+    if (take->width <= 1 && take->height <= 1 && !setup->metric && !fai_note_find(&take->notes, "image-size"))
         fai_note(&f->notes, "image-size", "", "give width and height", "the picture's size is not known: taken as square");
     return f->error_worst > 0 && fai_note_find(&f->notes, "fit-poor") ? FA_STALLED : FA_OK;
 }
@@ -482,7 +493,7 @@ FaCode fa_camera_fit(const FaFaceModel *model, const FaLandmarkTake *take, const
     fai_arena_free(arena);
     if (rc < 0) {
         fa_camera_free(f);
-        return rc;
+        return take->path ? fai_fail_in(err, rc, take->path) : rc;
     }
     f->seconds = fai_seconds() - start;
     *fit = f;

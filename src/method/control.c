@@ -142,6 +142,11 @@ void fai_control_set_noise(FaControl *c, double noise) {
     c->metric_fresh = true;
 }
 
+void fai_control_set_ridge(FaControl *c, double ridge) {
+    c->ridge = -ridge;
+    c->metric_fresh = true;
+}
+
 double fai_control_noise_of(const FaControl *c, int point) { return c->trust[point] > 0 ? c->noise / (double)c->trust[point] : 0; }
 
 const FaSpread *fai_control_even_metric(FaControl *c, double noise) {
@@ -151,6 +156,25 @@ const FaSpread *fai_control_even_metric(FaControl *c, double noise) {
     fai_spread_noise(c->spread, c->noise_of);
     c->metric_fresh = true;
     return c->spread;
+}
+
+// --- the jaw of the take ------------------------------------------------------------------------------------------
+
+bool fai_control_has_jaw(const FaControl *c) { return c->jaw && c->jaw->nshape; }
+
+void fai_control_set_jaw(FaControl *c, const double more[3]) {
+    if (fai_control_has_jaw(c)) fai_jaw_set_more(c->jaw, more);
+}
+
+double fai_control_miss(FaControl *c, const FaMarkers *m, FaControlFrame *frame, double *miss) {
+    fa_control_reset(c);
+    if (!read_markers(c, m)) {
+        memset(miss, 0, 3 * (size_t)c->npoint * sizeof *miss);
+        return 0;
+    }
+    solve_shapes(c, frame);
+    for (int i = 0; i < 3 * c->npoint; i++) miss[i] = sqrt((double)c->weight[i / 3]) * ((double)c->x[i] - (double)c->guess[i]);
+    return fai_control_has_jaw(c) ? (double)frame->carried[c->jaw->shape[0]] : 0;
 }
 
 // --- arcs ---------------------------------------------------------------------------------------------------------

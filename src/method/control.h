@@ -52,6 +52,14 @@ void fai_control_set_arcs(FaControl *control, const double *gain);
 void fai_control_arc_evidence(FaControl *control, const FaControlFrame *frame, double *g, double *right);
 double fai_control_noise(const FaControl *control);
 void fai_control_set_noise(FaControl *control, double noise);  // as in the tuning, > 0
+// What a weight off 0 costs, m2: the variance of what the shapes leave over that of a weight (until set: by the size of the columns).
+void fai_control_set_ridge(FaControl *control, double ridge);
+// The jaw of the take (fai_jaw_set_more); nothing where there is no frame of the jaw.
+bool fai_control_has_jaw(const FaControl *control);
+void fai_control_set_jaw(FaControl *control, const double more[3]);
+// Markers less their points at the shapes' own solve, times the root of their weights, m (npoint x 3). Returns the weight of the
+// shape that opens the jaw.
+double fai_control_miss(FaControl *control, const FaMarkers *markers, FaControlFrame *frame, double *miss);
 FaForces *fai_control_forces(FaControl *control);  // NULL: none
 // The residual pass with all markers there and their noise as the control's (0) or the one given; NULL: there is none. The next frame
 // makes its own again.

@@ -7,7 +7,8 @@ static const double NOISE = 0.1;    // of a marker against what the residual pas
 static const double RIDGE = 0.01;   // of forces, against the median column (blendforces-notes)
 static const double RIDGE_SHAPES = 1e-3;  // of shapes that are found with the residual: only what markers cannot tell apart
 static const double KEEP = 0.5;     // of the velocity (blendforces-notes)
-static const double ELASTIC = 1e-3; // m, le and lb: 4 mm cost exact shapes half their worth, wrong ones gain nothing (docs/drive.md)
+static const double ELASTIC = 5e-4; // m, le and lb: more costs right shapes their worth, wrong ones gain nothing (docs/drive.md)
+static const double STILL = 0.3;    // of the mean motion: skin that no shape moves may be off by that
 
 // --- points -------------------------------------------------------------------------------------------------------
 
@@ -127,6 +128,18 @@ static FaCode shape_columns(FaControl *c, const FaRig *basis, FaError *err) {
     return rc;
 }
 
+// How far off each node is thought to be: skin that shapes move far more than skin that they hardly move, by the root of it.
+static void expected_error(const FaFace *f, const FaRig *basis, double *scale) {
+    double mean = 0;
+    for (int e = 0; e < basis->nentry; e++) {
+        int node = f->node_of_vertex[basis->row[e]];
+        if (node < 0 || f->skin_vertex[node] != basis->row[e]) continue;
+        for (size_t k = 0; k < 3; k++) scale[node] += (double)basis->delta[3 * (size_t)e + k] * (double)basis->delta[3 * (size_t)e + k];
+    }
+    for (int i = 0; i < f->nskin; i++) mean += scale[i] / f->nskin;
+    for (int i = 0; i < f->nskin; i++) scale[i] = mean > 0 ? pow(scale[i] / mean + STILL * STILL, 0.25) : 1;
+}
+
 // --- all of it ----------------------------------------------------------------------------------------------------
 
 static FaCode make_room(FaControl *c, FaError *err) {
@@ -161,7 +174,16 @@ static FaCode set_up(FaControl *c, const FaDriveOptions *o, const FaControlTunin
     so.carrier = fai_jaw_carrier(c->jaw);
     FA_TRY(fai_shape_solver_new(c->rig, c->npoint, c->point, &so, &c->shapes, err));
     FA_TRY(fa_blender_new(basis, &c->blender, err));
-    if (c->residual) FA_TRY(fai_spread_new(c->face, c->npoint, c->skin, &tune->spread, &c->spread, err));
+    FaSpreadOptions spread = tune->spread;
+    double *scale = c->residual ? FA_NEW(c->face->nskin, double) : NULL;
+    if (c->residual && !scale) return FA_FAIL_MEMORY(err);
+    if (c->residual) {
+        expected_error(c->face, basis, scale);
+        spread.scale = scale;
+        FaCode rc = fai_spread_new(c->face, c->npoint, c->skin, &spread, &c->spread, err);
+        fa_free(scale);
+        FA_TRY(rc);
+    }
     if (c->joint && !tune->straight) FA_TRY(add_arcs(c, basis, err));
     if (c->kind != FA_DRIVE_BF) {
         FA_TRY(shape_columns(c, basis, err));

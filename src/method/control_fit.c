@@ -95,8 +95,8 @@ void fai_command_fit_metric(FaCommandFit *s, const double *weight, const double 
         }
         if (s->g[i * n + i] > 0) s->sort[count++] = s->g[i * n + i];
     }
-    if (!(ridge > 0) || !count) return;
-    double add = ridge * fai_median(s->sort, count);
+    if (ridge == 0 || !count) return;
+    double add = ridge < 0 ? -ridge : ridge * fai_median(s->sort, count);
     for (size_t i = 0; i < n; i++) s->g[i * n + i] += add;
 }
 

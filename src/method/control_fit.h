@@ -14,7 +14,8 @@ typedef struct FaCommandFit FaCommandFit;
 // columns: by shape, then point (nshape x npoint x 3); copied.
 FaCode fai_command_fit_new(int nshape, int npoint, const double *columns, FaCommandFit **fit, FaError *err);
 void fai_command_fit_free(FaCommandFit *fit);  // NULL is fine
-// Another metric: weights (npoint), or a full matrix (npoint x npoint); one of them NULL. ridge: times the median diagonal of C'WC.
+// Another metric: weights (npoint), or a full matrix (npoint x npoint); one of them NULL. ridge: times the median diagonal of C'WC;
+// < 0: its size itself, m2.
 void fai_command_fit_metric(FaCommandFit *fit, const double *weight, const double *full, double ridge);
 // t: npoint x 3. u: start and solution (nshape). lo, hi: as in nnls.h. Gradient of the objective (nullable, nshape).
 FaNnlsResult fai_command_fit_solve(FaCommandFit *fit, const double *t, double l1, const double *lo, const double *hi, double *u);

@@ -7,6 +7,7 @@
 #include "base/task.h"
 #include "energy/bend.h"
 #include "energy/edge.h"
+#include "energy/kernel.h"
 #include "math/chol.h"
 #include "math/mat3.h"
 #include "mesh/laplacian.h"
@@ -15,9 +16,12 @@
 
 #include <math.h>
 
-enum { TILE = 512 };               // nodes of a chunk
+enum { TILE = 512, LANES = 8, TOGETHER = 4 };  // nodes of a chunk; of a register; shapes that are added in one pass
+typedef float V8 __attribute__((vector_size(32), may_alias));
 static const double RIM = 36;      // the cut edge is held so much more firmly
 static const float QUIET = 2e-8f;  // m: a tile of Phi_j below this is left out
+static const float STILL = 1e-15f; // m: displacements that fade below this are 0, before they are too small for floats
+static const double DROP = 1e-10;  // of A's factor
 
 struct FaForces {
     int n, nshape, npoint, ntile;
@@ -26,7 +30,9 @@ struct FaForces {
     FaBends *bends;
     FaChol *chol;
     FaSpreadPoint *point;   //                                                    (npoint)
-    float *phi;             // by shapes                                          (nshape x n x 3)
+    float *phi;             // by shapes, n x 3 each                              (nshape x stride)
+    size_t stride;          // 3 n rounded up to LANES
+    bool wide;
     unsigned char *live;    // tiles of phi that matter                           (nshape x ntile)
     double *columns;        // S Phi                                              (nshape x npoint x 3)
     float *inertia;         // M / h^2                                            (n)
@@ -56,29 +62,6 @@ static FaCode add_edges(FaElastic *e, const FaTopology *topo, const double *area
         e->edge_weight[e->nedge++] = ke * around / length2;
     }
     e->biphasic = 0.1;
-    return FA_OK;
-}
-
-static FaCode add_bending(FaElastic *e, const FaFace *f, const FaCsr *l, const double *area, double kb, FaError *err) {
-    size_t n = (size_t)l->nrow, entries = (size_t)l->start[l->nrow];
-    e->bend_start = FA_PUSH(e->arena, n + 1, int);
-    e->bend_node = FA_PUSH(e->arena, entries, int);
-    e->bend_coef = FA_PUSH(e->arena, entries, double);
-    e->bend_weight = FA_PUSH(e->arena, n, double);
-    if (!e->bend_start || !e->bend_node || !e->bend_coef || !e->bend_weight) return FA_FAIL_MEMORY(err);
-    int at = 0;
-    for (int i = 0; i < l->nrow; i++) {
-        if (!(area[i] > 0) || l->start[i + 1] - l->start[i] < 4 || f->rim[i]) continue;  // no curvature without a ring around it
-        e->bend_weight[e->nbend] = kb * area[i];
-        e->bend_start[e->nbend++] = at;
-        for (int own = 1; own >= 0; own--)  // the node itself first
-            for (int k = l->start[i]; k < l->start[i + 1]; k++)
-                if ((l->col[k] == i) == (own == 1)) {
-                    e->bend_node[at] = l->col[k];
-                    e->bend_coef[at++] = l->val[k] / area[i];
-                }
-    }
-    e->bend_start[e->nbend] = at;
     return FA_OK;
 }
 
@@ -114,7 +97,7 @@ FaCode fai_force_body(const FaFace *f, const FaForceOptions *o, FaElastic *e, Fa
     if (rc >= 0) rc = fai_laplacian_build(&mesh, NULL, &l, area, NULL, err);
     if (rc >= 0) rc = add_nodes(e, f, area, rho, ks, err);
     if (rc >= 0) rc = add_edges(e, &topo, area, ks * le * le, err);
-    if (rc >= 0) rc = add_bending(e, f, &l, area, ks * lb * lb * lb * lb, err);
+    if (rc >= 0) rc = fai_bend_rows(e, &l, area, f->rim, ks * lb * lb * lb * lb, err);
     if (rc >= 0) rc = fai_elastic_check(e, err);
     fai_csr_free(&l);
     fai_topology_free(&topo);
@@ -149,7 +132,7 @@ static FaCode solve_phi(FaForces *f, const FaFace *face, const FaRig *basis, con
     for (int j = 0; rc >= 0 && j < f->nshape; j++) {
         force_of(f, face, basis, j, b);
         fai_chol_solve_d(chol, b, b);
-        float *phi = f->phi + 3 * (size_t)f->n * (size_t)j;
+        float *phi = f->phi + f->stride * (size_t)j;
         for (int i = 0; i < f->n; i++)
             for (size_t k = 0; k < 3; k++) {
                 float v = (float)b[4 * (size_t)i + k];
@@ -172,7 +155,7 @@ static FaCode fill(FaForces *f, const FaFace *face, const FaRig *basis, const Fa
     size_t n = (size_t)f->n, s = (size_t)f->nshape;
     double inertia = o->fps * o->fps;
     f->point = FA_PUSH(f->arena, f->npoint, FaSpreadPoint);
-    f->phi = FA_PUSH(f->arena, 3 * n * s, float);
+    f->phi = FA_PUSH(f->arena, f->stride * s, float);
     f->live = FA_PUSH(f->arena, s * (size_t)f->ntile, unsigned char);
     f->columns = FA_PUSH(f->arena, 3 * s * (size_t)f->npoint, double);
     f->inertia = FA_PUSH(f->arena, n, float);
@@ -195,7 +178,7 @@ static FaCode fill(FaForces *f, const FaFace *face, const FaRig *basis, const Fa
     FaCsr a = {0};
     FaCode rc = fai_elastic_matrix(&f->e, inertia, &a, err);
     if (rc >= 0) rc = solve_phi(f, face, basis, &a, err);
-    if (rc >= 0) rc = fai_chol_analyze(&a, &(FaCholOptions){.single = true}, &f->chol, err);
+    if (rc >= 0) rc = fai_chol_analyze(&a, &(FaCholOptions){.single = true, .drop = DROP}, &f->chol, err);
     if (rc >= 0) rc = fai_chol_factor(f->chol, &a, err);
     fai_csr_free(&a);
     return rc;
@@ -210,6 +193,8 @@ FaCode fai_forces_new(const FaFace *face, const FaRig *basis, int npoint, const 
     f->nshape = basis->nshape;
     f->npoint = npoint;
     f->ntile = (f->n + TILE - 1) / TILE;
+    f->stride = (3 * (size_t)f->n + LANES - 1) / LANES * LANES;
+    f->wide = fai_wide_wanted();
     f->arena = fai_arena_new(0);
     FaCode rc = f->arena ? fill(f, face, basis, point, options, err) : FA_FAIL_MEMORY(err);
     if (rc < 0)
@@ -286,24 +271,41 @@ typedef struct Apply {
     const double *u;
 } Apply;
 
-static void apply_tile(void *ctx, int begin, int end, int chunk) {
-    const Apply *a = ctx;
+// Phi u of a tile, shapes that act there in order, TOGETHER of them in one pass: sums stay in registers. Those missing in the last pass
+// are others once more, times 0.
+FAI_BODY void apply_body(const Apply *a, int begin, int end, int tile) {
     FaForces *f = a->f;
-    float sum[3 * TILE] = {0};
-    int m = 3 * (end - begin);
-    for (int j = 0; j < f->nshape; j++) {
-        float u = (float)a->u[j];
-        if (u == 0 || !f->live[(size_t)j * (size_t)f->ntile + (size_t)chunk]) continue;
-        const float *phi = f->phi + 3 * ((size_t)f->n * (size_t)j + (size_t)begin);
-        for (int i = 0; i < m; i++) sum[i] += u * phi[i];
+    _Alignas(32) float sum[3 * TILE];
+    int m = 3 * (end - begin), left = 0;
+    float u[TOGETHER];
+    const float *phi[TOGETHER];
+    memset(sum, 0, sizeof sum);
+    for (int j = 0; j < f->nshape + TOGETHER; j++) {
+        bool is = j < f->nshape && (float)a->u[j] != 0 && f->live[(size_t)j * (size_t)f->ntile + (size_t)tile];
+        if (!is && (j < f->nshape || left == 0)) continue;
+        u[left] = is ? (float)a->u[j] : 0;
+        phi[left] = is ? f->phi + f->stride * (size_t)j + 3 * (size_t)begin : phi[0];
+        if (++left < TOGETHER) continue;
+        left = 0;
+        for (int i = 0; i < m; i += LANES) {
+            V8 x = *(const V8 *)(sum + i);
+            for (int k = 0; k < TOGETHER; k++) x += u[k] * *(const V8 *)(phi[k] + i);
+            *(V8 *)(sum + i) = x;
+        }
     }
     for (int i = begin; i < end; i++) {
-        for (int k = 0; k < 3; k++) f->now[4 * (size_t)i + (size_t)k] = f->q[4 * (size_t)i + (size_t)k] + sum[3 * (i - begin) + k];
+        for (int k = 0; k < 3; k++) {
+            float d = f->q[4 * (size_t)i + (size_t)k] + sum[3 * (i - begin) + k];
+            f->now[4 * (size_t)i + (size_t)k] = d < STILL && d > -STILL ? 0 : d;
+        }
         f->now[4 * (size_t)i + 3] = 0;
     }
 }
 
-void fai_forces_apply(FaForces *f, const double *u) { fai_parallel(f->n, TILE, apply_tile, &(Apply){f, u}); }
+static void apply_ref(void *ctx, int begin, int end, int tile) { apply_body(ctx, begin, end, tile); }
+FAI_WIDE static void apply_wide(void *ctx, int begin, int end, int tile) { apply_body(ctx, begin, end, tile); }
+
+void fai_forces_apply(FaForces *f, const double *u) { fai_parallel(f->n, TILE, f->wide ? apply_wide : apply_ref, &(Apply){f, u}); }
 
 void fai_forces_end(FaForces *f) {
     float *old = f->before;
@@ -314,7 +316,7 @@ void fai_forces_end(FaForces *f) {
 
 const double *fai_forces_columns(const FaForces *f) { return f->columns; }
 const float *fai_forces_now(const FaForces *f) { return f->now; }
-const float *fai_forces_phi(const FaForces *f, int shape) { return f->phi + 3 * (size_t)f->n * (size_t)shape; }
+const float *fai_forces_phi(const FaForces *f, int shape) { return f->phi + f->stride * (size_t)shape; }
 const float *fai_forces_free_motion(const FaForces *f) { return f->q; }
 
 void fai_forces_points(const FaForces *f, double *q) {

@@ -55,12 +55,18 @@ static void sum_up(FaDrive *d) {
     r->outside_mm = sqrt(square[1]);
     fai_note_count(&d->notes, r->lost, "frames-without-markers", NULL, "look at the take there",
                    "%d frames have no usable marker: the face relaxes there", r->lost);
-    for (int m = 0; m < d->map->count; m++)
-        if (d->doubted[m])
-            fai_note(&d->notes, "marker-doubted", FA_PLACE("%s, first in frame %d", d->map->name[m], d->first_doubt[m]),
-                     "check its place in the map, and whether it was swapped",
-                     "marker %s is far from where the others put it in %d of %d frames, and has little weight there",
-                     d->map->name[m], d->doubted[m], nf);
+    int doubted = 0, which[2] = {-1, -1}; // those doubted most come first: two that were swapped
+    for (int m = 0; m < d->map->count; m++) {
+        doubted += d->doubted[m] > 0;
+        if (d->doubted[m] && (which[0] < 0 || d->doubted[m] > d->doubted[which[0]])) which[1] = which[0], which[0] = m;
+        else if (d->doubted[m] && (which[1] < 0 || d->doubted[m] > d->doubted[which[1]])) which[1] = m;
+    }
+    if (doubted)
+        fai_note_count(&d->notes, doubted, "marker-doubted", FA_PLACE("%s, first in frame %d", d->map->name[which[0]], d->first_doubt[which[0]]),
+                       "check their places in the map, and whether they were swapped",
+                       "%d marker%s far from where the others put %s, with little weight there: %s in %d of %d frames%s%s%s", doubted,
+                       doubted == 1 ? " is" : "s are", doubted == 1 ? "it" : "them", d->map->name[which[0]], d->doubted[which[0]], nf,
+                       doubted > 1 ? ", " : "", doubted > 1 ? d->map->name[which[1]] : "", doubted > 2 ? ", ..." : "");
 }
 
 static FaCode solve_all(FaDrive *d, FaError *err) {
@@ -169,6 +175,8 @@ static FaCode open_take(FaDrive *d, const FaMarkerTake *take, FaError *err) {
         return FA_FAIL(err, FA_E_FORMAT, take->path, "check the file and the map", "no sample of any mapped marker is there");
     d->arc_gain = FA_PUSH(d->arena, d->rig->nshape, double);
     if (!d->arc_gain) return FA_FAIL_MEMORY(err);
+    bool plain = d->o.literal || d->o.no_residual || d->o.kind == FA_DRIVE_RSBS || (d->o.kind == FA_DRIVE_SBS && !d->o.refine);
+    if (!plain && d->o.smooth == 0) FA_TRY(fai_drive_smooth_markers(d, err));
     FA_TRY(fai_drive_decide(d, err));
     FaDriveOptions o = d->o;
     o.kind = d->report.kind;

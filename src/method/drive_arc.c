@@ -4,7 +4,9 @@
 // residual pass. A shape that the take does not use keeps to its straight line.
 //
 // And how much the markers' noise is of that residual: noise is what fifth differences in time show (motion hardly does), the
-// residual is what the shapes leave. Where noise is most of it the residual pass must not spread it.
+// residual is what the shapes leave. Where noise is most of it the residual pass must not spread it. What the shapes leave also says
+// how well they are to be trusted: the ridge of the commands is its variance over that of a weight, so that shapes of somebody else
+// are used for what is large, and those that fit are hardly held back.
 #include "method/drive_work.h"
 
 #include "method/control_fit.h"
@@ -13,10 +15,12 @@
 
 enum { SAMPLES = 120, ROUNDS = 2 };
 enum { DIFFERENCES = 60000 };  // at most
+static const double CLEAN = 0.02;  // noise of markers that show none
+static const double WEIGHT = 0.14; // what a weight is thought to be: shapes that leave much are not to be used for little things
+static const double FIRM = 5e-9;   // m2: at least
 static const double RIDGE = 0.02;  // of the mean diagonal: what is hardly seen stays straight
 
-// Standard deviation of a coordinate's noise, m; 0 where the take is too short to tell.
-static FaCode marker_noise(const FaDrive *d, double *sigma, FaError *err) {
+FaCode fai_drive_marker_noise(const FaDrive *d, double *sigma, FaError *err) {
     static const double binomial[6] = {1, -5, 10, -10, 5, -1};
     const FaMarkerTake *t = d->take;
     size_t all = (size_t)FA_MAX(t->nframe - 5, 0) * (size_t)t->nmarker, stride = 1 + 3 * all / DIFFERENCES;
@@ -42,12 +46,15 @@ static FaCode marker_noise(const FaDrive *d, double *sigma, FaError *err) {
 // The noise as the residual pass wants it: against the variance of the residual, and as the filter in time leaves it.
 static FaCode set_noise(FaDrive *d, FaControl *c, double residual, FaError *err) {
     double sigma, smooth = d->o.smooth == 0 ? 1.5 : d->o.smooth, pass = smooth > 0 ? fmin(1 / (2 * sqrt(M_PI) * smooth), 1) : 1;
-    FA_TRY(marker_noise(d, &sigma, err));
+    FA_TRY(fai_drive_marker_noise(d, &sigma, err));
+    if (d->left > 0) sigma = d->left, pass = 1;  // as it was left by the smoothing, which differences do not see
     double real = fmax(residual - sigma * sigma, 0.05 * residual);
     d->sigma = sigma;
-    d->noise = fai_control_noise(c);
+    d->noise = CLEAN;
+    d->ridge = fmax(real / (WEIGHT * WEIGHT), FIRM);
     if (real > 0) d->noise = fmin(fmax(d->noise, pass * sigma * sigma / real), 100);
     fai_control_set_noise(c, d->noise);
+    fai_control_set_ridge(c, d->ridge);
     return FA_OK;
 }
 

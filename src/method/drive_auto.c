@@ -52,6 +52,7 @@ static FaCode left_out_error(FaDrive *d, FaDriveKind kind, bool learn, double *e
     FaArena *arena = fai_arena_new(0);
     FaCode rc = arena ? fai_control_new(d->rig, d->face, d->map, &o, NULL, &c, err) : FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = fai_control_frame_new(c, arena, &f, err);
+    if (rc >= 0 && learn) rc = fai_drive_learn_jaw(d, c, err);
     if (rc >= 0 && learn) rc = fai_drive_learn_arcs(d, c, err);
     if (rc >= 0) fai_drive_apply_learnt(d, c);
     float *trust = arena ? FA_PUSH(arena, d->map->count, float) : NULL;
@@ -73,14 +74,16 @@ static FaCode left_out_error(FaDrive *d, FaDriveKind kind, bool learn, double *e
     return rc;
 }
 
-// Arcs for a take whose way to solve was given.
-static FaCode learn_alone(FaDrive *d, FaError *err) {
+// The jaw and, if wanted, arcs for a take whose way to solve was given.
+static FaCode learn_alone(FaDrive *d, bool arcs, FaError *err) {
     FaDriveOptions o = d->o;
     FaControl *c;
     o.kind = FA_DRIVE_SBS;
-    o.refine = true;
+    o.refine = arcs;
+    o.no_residual = !arcs;
     FA_TRY(fai_control_new(d->rig, d->face, d->map, &o, NULL, &c, err));
-    FaCode rc = fai_drive_learn_arcs(d, c, err);
+    FaCode rc = fai_drive_learn_jaw(d, c, err);
+    if (rc >= 0 && arcs) rc = fai_drive_learn_arcs(d, c, err);
     fa_control_free(c);
     return rc;
 }
@@ -88,7 +91,7 @@ static FaCode learn_alone(FaDrive *d, FaError *err) {
 // The jaw's frame turns skin on the hinge that the rig's shapes show; on shapes moved from a face of other build the hinge may be off.
 static FaCode try_without_jaw(FaDrive *d, double *shapes, FaError *err) {
     size_t size = (size_t)d->rig->nshape * sizeof *d->arc_gain;
-    double without, noise = d->noise, *gain = FA_NEW(d->rig->nshape, double);
+    double without, noise = d->noise, ridge = d->ridge, *gain = FA_NEW(d->rig->nshape, double);
     if (d->o.no_jaw || !gain) {
         fa_free(gain);
         return d->o.no_jaw ? FA_OK : FA_FAIL_MEMORY(err);
@@ -101,6 +104,7 @@ static FaCode try_without_jaw(FaDrive *d, double *shapes, FaError *err) {
     } else {
         d->o.no_jaw = false;
         d->noise = noise;
+        d->ridge = ridge;
         memcpy(d->arc_gain, gain, size);
     }
     fa_free(gain);
@@ -116,7 +120,7 @@ FaCode fai_drive_decide(FaDrive *d, FaError *err) {
         r->kind = d->o.kind;
         snprintf(d->why, sizeof d->why, "as asked");
         bool arcs = !d->o.literal && !d->o.no_residual && (d->o.kind == FA_DRIVE_BF || d->o.refine);
-        return arcs ? learn_alone(d, err) : FA_OK;
+        return arcs || (!d->o.literal && !d->o.no_jaw) ? learn_alone(d, arcs, err) : FA_OK;
     }
     FA_TRY(left_out_error(d, FA_DRIVE_SBS, true, &shapes, err));
     if (d->noise > NOISY) {  // fast motion at a low rate looks like noise: believe it only if that helps

@@ -15,6 +15,7 @@
 #include "face/columns.h"
 #include "face/restore.h"
 #include "math/mat3.h"
+#include "method/collider.h"
 #include "method/felt_head.h"
 #include "method/touching.h"
 
@@ -36,9 +37,10 @@
     X(CHOICE, contact, 0, 0, 2, "", "mouth|face|off", "what may touch")                                                    \
     X(FLAG, strict, 0, 0, 1, "", NULL, "contact corrects the artist's own crossings too")                                  \
     X(NUMBER, contact_stiffness, 15, 0.1, 1e6, "N/m/mm2", NULL, "of touching skin, per area")                             \
+    X(NUMBER, collider_stiffness, 200, 0.1, 1e6, "N/m/mm2", NULL, "of skin against the user's colliders, per area")              \
     X(FLAG, teeth, 1, 0, 1, "", NULL, "flesh slides on teeth and other bones given, where the face has them")              \
     X(CHOICE, solver, 0, 0, 4, "", "pcg|jacobi|lbfgs|chol|cholmod", "of the minimisations: the fastest is the default")    \
-    X(NUMBER, tolerance, 3e-4, 1e-12, 0.5, "", NULL, "of a minimisation, relative; 1e-6 to verify")
+    X(NUMBER, tolerance, 2e-4, 1e-12, 0.5, "", NULL, "of a minimisation, relative; 1e-6 to verify")
 
 enum {
 #define X(type, name, value, min, max, unit, choices, help) P_##name,
@@ -52,9 +54,11 @@ static const FaParamInfo enrich_params[] = {
 #undef X
         {0}};
 
-enum { MAX_ROWS = 4096, SIMULATED = 3500, LAYERS = 2 };
+enum { MAX_ROWS = 4096, SIMULATED = 3500, LAYERS = 2, SETTLE_ROUNDS = 6 };
+static const double MOSTLY = 0.5;                              // of the skin
 static const double MU = 3000, LAMBDA = 2500, MU_LEAST = 300;  // Pa, section 7; however materials combine
 static const double DAMPING_HZ = 20;                           // a cheek's own ring (enrich-notes)
+static const double NEARBY = 1.5e-3, SOFT = 1e-4;              // m: skin as close as this may touch within a step; pushes from
 static const float HELD = 0.5f;                                // attachment from which a node is bone
 
 typedef struct Enrich {
@@ -66,9 +70,11 @@ typedef struct Enrich {
     FaRebalance *body;
     FaRestore *restore;
     FaTouching touching;
+    FaColliders *colliders;  // the user's; NULL: none
     FaFeltHead head;
     double rate;
     bool strict, by_shape;
+    bool gathered;           // this step's rows are there
     unsigned char *fixed;    // (nnode)
     FaArena *arena;
 
@@ -154,7 +160,7 @@ static FaCode open_arrays(Enrich *e, FaError *err) {
     for (int i = 0; i < FA_COUNT(wide); i++) ok &= (*wide[i] = FA_PUSH(e->arena, wide_size[i] + 1, double)) != NULL;
     for (int i = 0; i < FA_COUNT(narrow); i++) ok &= (*narrow[i] = FA_PUSH(e->arena, narrow_size[i] + 1, float)) != NULL;
     ok &= (e->fixed = FA_PUSH(e->arena, n, unsigned char)) != NULL;
-    ok &= (e->row = FA_PUSH(e->arena, MAX_ROWS, FaRow)) != NULL;
+    ok &= (e->row = FA_PUSH(e->arena, MAX_ROWS + FA_COLLIDER_ROWS, FaRow)) != NULL;
     return ok ? FA_OK : FA_FAIL_MEMORY(err);
 }
 
@@ -201,7 +207,7 @@ static FaCode open_body(Enrich *e, const FaParams *params, FaError *err) {
     if (!mass) return FA_FAIL_MEMORY(err);
     for (int i = 0; i < f->nnode; i++) mass[i] = (double)f->mass[i];
     int solver = (int)fai_params_at(params, P_solver);
-    FaNewtonOptions newton = {.kind = (FaNewtonKind)FA_MIN(solver, FA_NEWTON_CHOL), .backend = solver > FA_NEWTON_CHOL ? FA_CHOL_CHOLMOD : FA_CHOL_OWN, .max_rows = MAX_ROWS};
+    FaNewtonOptions newton = {.kind = (FaNewtonKind)FA_MIN(solver, FA_NEWTON_CHOL), .backend = solver > FA_NEWTON_CHOL ? FA_CHOL_CHOLMOD : FA_CHOL_OWN, .max_rows = MAX_ROWS + (e->colliders ? FA_COLLIDER_ROWS : 0)};
     FaRebalanceOptions o = {.newton = newton,
                             .scheme = fai_params_at(params, P_integrator) == 0 ? FA_SCHEME_BDF2 : FA_SCHEME_EULER,
                             .alpha = fai_params_at(params, P_alpha),
@@ -217,10 +223,11 @@ static FaCode open_body(Enrich *e, const FaParams *params, FaError *err) {
 
 static FaCode enrich_open(FaMethod *m, const FaParams *params, const void *extra, FaError *err) {
     Enrich *e = (Enrich *)m;
+    const FaEnrichOptions *o = extra;
     e->rate = fai_params_at(params, P_rate);
     e->strict = fai_params_at(params, P_strict) != 0;
     e->head = fai_felt_head(m->rig, fai_params_at(params, P_head), fai_params_at(params, P_gravity));
-    FA_TRY(get_face(e, fai_params_text_at(params, P_face), extra, err));
+    FA_TRY(get_face(e, fai_params_text_at(params, P_face), o ? o->face : NULL, err));
     FA_TRY(open_arrays(e, err));
     for (int i = 0; i < 3 * e->face->nnode; i++) e->x0[i] = (double)e->face->x0[i];
     hold_bones(e);
@@ -232,8 +239,11 @@ static FaCode enrich_open(FaMethod *m, const FaParams *params, const void *extra
     FaTouchOptions touch = {.what = (FaTouch)fai_params_at(params, P_contact),
                             .teeth = fai_params_at(params, P_teeth) != 0,
                             .stiffness = fai_params_at(params, P_contact_stiffness),
+                            .nearby = e->strict ? 0 : NEARBY,
+                            .soft = SOFT,
                             .max_rows = MAX_ROWS};
     FA_TRY(fai_touching_new(e->face, &touch, &e->touching, &m->notes, err));
+    FA_TRY(fai_colliders_new(e->face, m->rig, o, fai_params_at(params, P_collider_stiffness), &e->colliders, &m->inputs, &m->notes, err));
     FA_TRY(fa_blender_new(m->rig, &e->blender, err));
     FA_TRY(fai_restore_new(m->rig, e->face, &e->restore, err));
     FA_TRY(open_body(e, params, err));
@@ -244,7 +254,11 @@ static FaCode enrich_open(FaMethod *m, const FaParams *params, const void *extra
 }
 
 FaCode fa_enrich_open(const FaRig *rig, const FaFace *face, const FaParams *params, FaMethod **method, FaError *err) {
-    return fai_method_new(&fai_method_enrich, rig, params, face, method, err);
+    return fa_enrich_open_with(rig, &(FaEnrichOptions){.face = face}, params, method, err);
+}
+
+FaCode fa_enrich_open_with(const FaRig *rig, const FaEnrichOptions *options, const FaParams *params, FaMethod **method, FaError *err) {
+    return fai_method_new(&fai_method_enrich, rig, params, options, method, err);
 }
 
 static void enrich_close(FaMethod *m) {
@@ -253,6 +267,7 @@ static void enrich_close(FaMethod *m) {
     fai_solid_free(e->solid);
     fai_restore_free(e->restore);
     fai_touching_free(&e->touching);
+    fai_colliders_free(e->colliders);
     fa_blender_free(e->blender);
     fa_face_free(e->owned);
     fai_arena_free(e->arena);
@@ -287,16 +302,19 @@ static void skin_at(const Enrich *e, const double *x, float *skin) {
     for (int i = 0; i < 3 * e->face->nskin; i++) skin[i] = (float)x[i];
 }
 
-// Rows between the last step's skin and x. A row that the artist's own pose would violate pushes only beyond that.
-static int collect(void *user, const double *x, const FaRow **row) {
-    Enrich *e = user;
-    double begin = fai_seconds();
+// Rows where the step is headed (contact/nearby.c); strict: between the last step's skin and x. A row that the artist's own pose would
+// violate pushes only beyond that.
+static int collect_touching(Enrich *e, const double *x, FaRow *row) {
     int n;
-    skin_at(e, x, e->skin_to);
-    fai_contact_collect(e->touching.contact, e->skin, e->skin_to);
+    if (e->strict || !e->gathered) skin_at(e, x, e->skin_to);
+    if (e->strict)
+        fai_contact_collect(e->touching.contact, e->skin, e->skin_to);
+    else if (!e->gathered)
+        fai_contact_nearby(e->touching.contact, e->skin_to);
+    e->gathered = true;
     const FaRow *found = fai_contact_rows(e->touching.contact, &n);
     for (int i = 0; i < n; i++) {
-        e->row[i] = found[i];
+        row[i] = found[i];
         if (e->strict || found[i].kind != FA_ROW_PUSH) continue;
         double own = 0;
         for (int k = 0; k < 3; k++) {
@@ -305,8 +323,17 @@ static int collect(void *user, const double *x, const FaRow **row) {
                 if (found[i].node[j] >= 0) s += (double)found[i].weight[j] * (e->X[3 * found[i].node[j] + k] - e->x0[3 * found[i].node[j] + k]);
             own += (double)found[i].normal[k] * s;
         }
-        e->row[i].gap = fminf(found[i].gap, nextafterf((float)own, -INFINITY));
+        row[i].gap = fminf(found[i].gap, nextafterf((float)own, -INFINITY));
     }
+    return n;
+}
+
+static int collect(void *user, const double *x, const FaRow **row) {
+    Enrich *e = user;
+    double begin = fai_seconds();
+    int n = e->colliders ? fai_colliders_collect(e->colliders, x, e->row) : 0;
+    if (e->touching.contact) n += collect_touching(e, x, e->row + n);
+    if (e->colliders) n += fai_colliders_late(e->colliders, e->row + n);
     *row = e->row;
     e->totals.rows = FA_MAX(e->totals.rows, n);
     e->totals.seconds_contact += fai_seconds() - begin;
@@ -328,7 +355,7 @@ static void stop_short(Enrich *e) {
         if (e->skin_to[i] != (float)(e->X[i] + d[i])) d[i] = (double)e->skin_to[i] - e->X[i];
 }
 
-static FaCode advance(Enrich *e, double h, const FaPose *to, FaStats *stats, FaError *err) {
+static FaCode advance(Enrich *e, const FaInput *at, double time, double h, const FaPose *to, FaStats *stats, FaError *err) {
     double begin = fai_seconds();
     aim(e);
     FaRebalanceInput in = {.h = h, .X = e->X, .mu = e->mu, .lambda = e->lambda, .pose = fai_felt_pose(&e->head, to), .base = e->x0};
@@ -338,9 +365,11 @@ static FaCode advance(Enrich *e, double h, const FaPose *to, FaStats *stats, FaE
         FaPose pose[FA_TOUCH_COLLIDERS];
         fai_touching_poses(&e->touching, e->face, e->weights, pose);
         fai_contact_begin(contact, h, e->skin, pose);
-        in.collect = collect;
-        in.collect_user = e;
     }
+    if (e->colliders) fai_colliders_begin(e->colliders, at, time, to);
+    in.collect = contact || e->colliders ? collect : NULL;
+    in.collect_user = e;
+    e->gathered = false;
     FaRebalanceReport report;
     FaCode rc = fai_rebalance_step(e->body, &in, &report, err);
     if (rc < 0) return rc;
@@ -387,8 +416,31 @@ static void output(Enrich *e, float *surface) {
     const double *d = fai_rebalance_d(e->body);
     fa_blender_eval(e->blender, e->weights, surface);
     for (int i = 0; i < 3 * e->face->nskin; i++) e->shown[i] = e->strength[i / 3] * (float)d[i];
+    if (e->colliders) e->totals.collider_depth = fmax(e->totals.collider_depth, fai_colliders_measure(e->colliders, e->X, d).depth);
     fai_restore_add(e->restore, e->shown, surface);
     e->totals.seconds_output += fai_seconds() - begin;
+}
+
+static int collect_colliders(void *user, const double *x, const FaRow **row) {
+    Enrich *e = user;
+    int n = fai_colliders_collect(e->colliders, x, e->row);
+    *row = e->row;
+    return n + fai_colliders_late(e->colliders, e->row + n);
+}
+
+// Skin that a collider is in already when all begins comes to rest on it.
+static FaCode settle_on_colliders(Enrich *e, const FaInput *in, FaRebalanceInput *rest, FaError *err) {
+    rest->collect = collect_colliders;
+    rest->collect_user = e;
+    for (int round = 0; round < SETTLE_ROUNDS; round++) {
+        fai_colliders_begin(e->colliders, in, in->time, &e->head.head);
+        FaColliderStats stats = fai_colliders_measure(e->colliders, e->X, fai_rebalance_d(e->body));
+        if (stats.depth == 0) return FA_OK;
+        if (round == 0 && stats.inside > MOSTLY)
+            fai_note(&e->m.notes, "collider-encloses", "", "make it a shell with an inside of its own, or give its unit", "most of the face begins inside a collider");
+        FA_TRY(fai_rebalance_settle(e->body, rest, NULL, err));
+    }
+    return FA_OK;
 }
 
 // --- the method ---------------------------------------------------------------------------------------------------
@@ -409,6 +461,7 @@ static FaCode enrich_reset(FaMethod *m, const FaInput *in, float *surface, FaErr
     skin_at(e, e->X, e->skin);
     if (e->touching.contact) fai_contact_reset(e->touching.contact, e->skin);
     if (rest.accel[0] != 0 || rest.accel[1] != 0 || rest.accel[2] != 0) FA_TRY(fai_rebalance_settle(e->body, &rest, NULL, err));
+    if (e->colliders) FA_TRY(settle_on_colliders(e, in, &rest, err));
     const double *d = fai_rebalance_d(e->body);
     for (int i = 0; i < 3 * e->face->nskin; i++) e->skin[i] = (float)(e->X[i] + d[i]);
     output(e, surface);
@@ -422,9 +475,10 @@ static FaCode enrich_step(FaMethod *m, const FaInput *in, float *surface, FaStat
     FaPose from = e->head.head;
     for (int i = 1; i <= n; i++) {
         double part = i == n ? 1 : (double)i / n;
-        FaPose to = fai_felt_at(&e->head, in, &from, m->time + part * span, part);
+        double time = m->time + part * span;
+        FaPose to = fai_felt_at(&e->head, in, &from, time, part);
         set_weights(e, in, part, i == n ? stats : NULL);
-        FA_TRY(advance(e, span / n, &to, stats, err));
+        FA_TRY(advance(e, in, time, span / n, &to, stats, err));
     }
     memcpy(e->last_weights, e->weights, (size_t)m->rig->nshape * sizeof(float));
     output(e, surface);
@@ -468,6 +522,7 @@ static double enrich_distance(const FaMethod *m, const void *state) {
 }
 
 const FaEnrichTotals *fai_enrich_totals(const FaMethod *m) { return &((const Enrich *)m)->totals; }
+double fa_enrich_collider_depth(const FaMethod *m) { return m->ops == &fai_method_enrich ? ((const Enrich *)m)->totals.collider_depth : 0; }
 FaRebalance *fai_enrich_body(FaMethod *m) { return ((Enrich *)m)->body; }
 const FaFace *fai_enrich_face(const FaMethod *m) { return ((const Enrich *)m)->face; }
 const unsigned char *fai_enrich_fixed(const FaMethod *m) { return ((const Enrich *)m)->fixed; }

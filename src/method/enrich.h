@@ -12,6 +12,7 @@ typedef struct FaEnrichTotals {
     int stalled;               // solves that did not converge
     int iterations, cg, refreshes, proximal, negative;  // of all solves
     int rows;                  // contact rows, worst step
+    double collider_depth;     // m: skin in the user's colliders, worst frame
     double seconds;            // in steps
     double seconds_dynamic, seconds_static, seconds_contact, seconds_output;
 } FaEnrichTotals;

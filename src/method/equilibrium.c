@@ -1,4 +1,5 @@
-// Based on: thesis 001 section 4.3.2. Symbols: Xi -> terms and pull, w -> w, f -> force, lambda -> prior.
+// Based on: thesis 001 section 4.3.2, eq. 4.13-4.15. Symbols: Xi -> terms and pull, w -> w, f -> force, lambda ->
+// prior.
 #include "method/equilibrium.h"
 
 #include "base/task.h"
@@ -10,38 +11,34 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { TILE = 256, MOST_HALVINGS = 20, MOST_CG = 12 };
-static const double FLOOR = 0.15;         // of edges and bends
-static const double ANCHOR_FLOOR = 0.05;  // of anchors: the body must hang on something
-static const double MOST = 20;            // of all
-static const double PRIOR = 1e-3;         // of the mean over nodes of sum_j |b_j|^2
-static const double NEAR = 2e-5;          // m: distances that do not matter
+enum { TILE = 256, MOST_HALVINGS = 20 };
+static const double FLOOR = 0.1;         // of edges and bends
+static const double ANCHOR_FLOOR = 0.05; // of anchors: the body must hang on something
+static const double MOST = 20;           // of all
+static const double PRIOR = 1e-3;        // of the mean over nodes of sum_j |b_j|^2
 static const double ARMIJO = 1e-4;
-static const double SETTLED = 1e-5;       // relative fall of E in one iteration: enough
+static const double SETTLED = 1e-5; // relative fall of E in one iteration: enough
 
 struct FaEquilibrium {
     const FaElastic *e;
     FaEquilibriumOptions options;
-    int nterm, width;       // width: 3 * nshape
-    int *start;             // nodes of each term                                        (nterm + 1)
-    int *node;              //
-    double *coef;           // G_k at them
-    float *pull;            // g_k^j: what it does at weight 1 to a node of coefficient 1, N       (nterm x width)
-    float *force;           // B_j, N                                                    (nnode x width)
-    double *scale;          // K^-2, m2/N2                                                (nnode)
-    int *at_start;          // entries of terms at each node                             (nnode + 1)
+    int nterm, width; // width: 3 * nshape
+    int *start;       // nodes of each term                                        (nterm + 1)
+    int *node;        //
+    double *coef;     // G_k at them
+    float *pull;      // g_k^j: what it does at weight 1 to a node of coefficient 1, N       (nterm x width)
+    float *force;     // B_j, N                                                    (nnode x width)
+    double *scale;    // K^-2, m2/N2                                                (nnode)
+    int *at_start;    // entries of terms at each node                             (nnode + 1)
     int *at_term, *at_entry;
-    double *left;           // force left over, N; then what it displaces, m; see weigh  (nnode x width)
-    double *part;           // sums of tiles
-    FaChol *body;           // A of the softened body; NULL: literal
-    double *quad;           // four columns of left                                      (nnode x 4)
-    float *trust;           // of each node in each shape; see set_trust; NULL: literal  (nnode x nshape)
+    double *left; // force left over, N; then K^-2 of it                       (nnode x width)
+    double *part; // sums of tiles
     double lambda;
     // the terms that some shape strains; the others keep their weight
     int nlive;
-    int *live;              //                                                           (nlive)
-    int *live_of;           // -1: none                                                  (nterm)
-    FaCsr gram;             // Xi'Xi of the live ones
+    int *live;    //                                                           (nlive)
+    int *live_of; // -1: none                                                  (nterm)
+    FaCsr gram;   // Xi'Xi of the live ones
     FaArena *arena;
 };
 
@@ -54,7 +51,6 @@ double fai_equilibrium_floor(const FaEquilibrium *q, int term) {
 void fai_equilibrium_free(FaEquilibrium *q) {
     if (!q) return;
     fai_csr_free(&q->gram);
-    fai_chol_free(q->body);
     fai_arena_free(q->arena);
     fa_free(q);
 }
@@ -107,7 +103,7 @@ static FaCode list_terms(FaEquilibrium *q, FaError *err) {
 
 typedef struct Pose {
     FaEquilibrium *q;
-    const double *u;  // x0 + b_j against x0
+    const double *u; // x0 + b_j against x0
     int shape;
 } Pose;
 
@@ -129,7 +125,8 @@ static void pull_terms(void *ctx, int begin, int end, int chunk) {
             int b = k - e->nanchor - e->nedge;
             fai_bend_force_ref(e, b, fai_bend_rest(e, b), p->u, r);
         }
-        for (int c = 0; c < 3; c++) p->q->pull[(size_t)k * (size_t)p->q->width + (size_t)(3 * p->shape + c)] = (float)r[c];
+        for (int c = 0; c < 3; c++)
+            p->q->pull[(size_t)k * (size_t)p->q->width + (size_t)(3 * p->shape + c)] = (float)r[c];
     }
 }
 
@@ -164,7 +161,6 @@ typedef struct Eval {
     FaEquilibrium *q;
     const double *w;
     double *out;
-    bool loaded;  // with the forces B
 } Eval;
 
 // left = sum_k w_k G_k' g_k^j - B_j
@@ -176,11 +172,11 @@ static void left_over(void *ctx, int begin, int end, int chunk) {
     for (int n = begin; n < end; n++) {
         double *r = q->left + (size_t)n * width;
         const float *f = q->force + (size_t)n * width;
-        for (size_t j = 0; j < width; j++) r[j] = v->loaded ? -(double)f[j] : 0;
+        for (size_t j = 0; j < width; j++) r[j] = -(double)f[j];
         for (int i = q->at_start[n]; i < q->at_start[n + 1]; i++) {
             const float *g = q->pull + (size_t)q->at_term[i] * width;
             double c = v->w[q->at_term[i]] * q->coef[q->at_entry[i]];
-            for (size_t j = 0; c != 0 && j < width; j++) r[j] += c * (double)g[j];
+            for (size_t j = 0; j < width; j++) r[j] += c * (double)g[j];
         }
     }
 }
@@ -192,36 +188,19 @@ static void sum_squares(void *ctx, int begin, int end, int chunk) {
     for (int n = begin; n < end; n++) {
         double sum = 0;
         const double *r = q->left + (size_t)n * width;
-        const float *trust = q->trust ? q->trust + (size_t)n * width / 3 : NULL;
-        for (size_t j = 0; j < width; j++) sum += (trust ? (double)trust[j / 3] : 1) * r[j] * r[j];
-        total += (q->body ? 1 : q->scale[n]) * sum;
+        for (size_t j = 0; j < width; j++) sum += r[j] * r[j];
+        total += q->scale[n] * sum;
     }
     q->part[chunk] = total;
-}
-
-// left = A^-1 left, four columns at a time; literally, K^-2 left in the end.
-static void displace(FaEquilibrium *q) {
-    size_t width = (size_t)q->width, n = (size_t)q->e->nnode;
-    for (size_t j = 0; j < width; j += 4) {
-        size_t count = FA_MIN((size_t)4, width - j);
-        for (size_t i = 0; i < n; i++)
-            for (size_t k = 0; k < 4; k++) q->quad[4 * i + k] = k < count ? q->left[i * width + j + k] : 0;
-        fai_chol_solve_d(q->body, q->quad, q->quad);
-        for (size_t i = 0; i < n; i++)
-            for (size_t k = 0; k < count; k++) q->left[i * width + j + k] = q->quad[4 * i + k];
-    }
 }
 
 // Half the squared norm of what is left, and left made into its derivative (if asked for).
 static double weigh(FaEquilibrium *q, bool derivative) {
     size_t width = (size_t)q->width, n = (size_t)q->e->nnode;
     double sum = 0;
-    if (q->body) displace(q);
     fai_parallel(q->e->nnode, TILE, sum_squares, q);
     for (int c = 0; c < fai_chunks(q->e->nnode, TILE); c++) sum += q->part[c];
-    for (size_t j = 0; derivative && q->trust && j < n * width; j++) q->left[j] *= (double)q->trust[j / 3];
-    if (derivative && q->body) displace(q);
-    if (derivative && !q->body)
+    if (derivative)
         for (size_t i = 0; i < n; i++)
             for (size_t j = i * width; j < (i + 1) * width; j++) q->left[j] *= q->scale[i];
     return sum / 2;
@@ -251,7 +230,7 @@ static void to_terms(void *ctx, int begin, int end, int chunk) {
 }
 
 double fai_equilibrium_energy(FaEquilibrium *q, const double *w, double *gradient, double *misfit) {
-    Eval v = {q, w, gradient, true};
+    Eval v = {q, w, gradient};
     double prior = 0;
     fai_parallel(q->e->nnode, TILE, left_over, &v);
     double data = weigh(q, gradient != NULL);
@@ -264,17 +243,9 @@ double fai_equilibrium_energy(FaEquilibrium *q, const double *w, double *gradien
     return data + q->lambda / 2 * prior;
 }
 
-// out = Xi' P Xi v, P as in weigh.
-static void curve(FaEquilibrium *q, const double *v, double *out) {
-    Eval at = {q, v, out, false};
-    fai_parallel(q->e->nnode, TILE, left_over, &at);
-    weigh(q, true);
-    fai_parallel(q->nterm, TILE, to_terms, &at);
-}
-
 void fai_equilibrium_left(FaEquilibrium *q, const double *w, double *share) {
     size_t width = (size_t)q->width;
-    fai_parallel(q->e->nnode, TILE, left_over, &(Eval){q, w, NULL, true});
+    fai_parallel(q->e->nnode, TILE, left_over, &(Eval){q, w, NULL});
     for (size_t s = 0; 3 * s < width; s++) {
         double left = 0, all = 0;
         for (size_t n = 0; n < (size_t)q->e->nnode; n++)
@@ -369,50 +340,8 @@ static FaCode make_gram(FaEquilibrium *q, FaError *err) {
     return ok ? FA_OK : FA_FAIL_MEMORY(err);
 }
 
-// A of the softened body, which turns forces into displacements, and its diagonal as the local stand-in for it.
-static FaCode factor_body(FaEquilibrium *q, FaError *err) {
-    FaCsr a;
-    FaElastic soft = *q->e;
-    size_t edges = (size_t)soft.nedge, bends = (size_t)soft.nbend;
-    soft.edge_weight = FA_PUSH(q->arena, edges, double);
-    soft.edge_weight2 = FA_PUSH(q->arena, edges, double);
-    soft.bend_weight = FA_PUSH(q->arena, bends, double);
-    q->quad = FA_PUSH(q->arena, 4 * (size_t)soft.nnode, double);
-    if (!soft.edge_weight || !soft.edge_weight2 || !soft.bend_weight || !q->quad) return FA_FAIL_MEMORY(err);
-    for (size_t i = 0; i < edges; i++) {
-        soft.edge_weight[i] = q->options.floor * q->e->edge_weight[i];
-        soft.edge_weight2[i] = q->e->edge_weight2 ? q->options.floor * q->e->edge_weight2[i] : 0;
-    }
-    for (size_t i = 0; i < bends; i++) soft.bend_weight[i] = q->options.floor * q->e->bend_weight[i];
-    FA_TRY(fai_elastic_matrix(&soft, 0, &a, err));
-    FaCode rc = fai_chol_analyze(&a, NULL, &q->body, err);
-    if (rc >= 0) rc = fai_chol_factor(q->body, &a, err);
-    for (int i = 0; rc >= 0 && i < a.nrow; i++) q->scale[i] = pow(fai_csr_at(&a, i, i), -2);
-    fai_csr_free(&a);
-    return rc;
-}
-
-// One over the distance at the softened body: what is minimised is then near the mean distance. Plain squares trade a little at
-// a few bad nodes (lids) for more everywhere else, and the mean grows.
-static FaCode set_trust(FaEquilibrium *q, FaError *err) {
-    size_t n = (size_t)q->e->nnode, width = (size_t)q->width;
-    double *w = FA_NEW(q->nterm, double);
-    float *trust = FA_PUSH(q->arena, n * width / 3, float);
-    if (!w || !trust) {
-        fa_free(w);
-        return FA_FAIL_MEMORY(err);
-    }
-    for (int k = 0; k < q->nterm; k++) w[k] = k < q->e->nanchor ? 1 : q->options.floor;
-    fai_parallel(q->e->nnode, TILE, left_over, &(Eval){q, w, NULL, true});
-    displace(q);
-    for (size_t i = 0; i < n * width / 3; i++) trust[i] = (float)(1 / (fai_v3_norm(q->left + 3 * i) + NEAR));
-    q->trust = trust;
-    fa_free(w);
-    return FA_OK;
-}
-
-FaCode fai_equilibrium_new(const FaElastic *e, int nshape, const float *b, const double *force, const FaEquilibriumOptions *options,
-                           FaEquilibrium **equilibrium, FaError *err) {
+FaCode fai_equilibrium_new(const FaElastic *e, int nshape, const float *b, const double *force,
+                           const FaEquilibriumOptions *options, FaEquilibrium **equilibrium, FaError *err) {
     *equilibrium = NULL;
     FaEquilibrium *q = FA_NEW(1, FaEquilibrium);
     if (!q) return FA_FAIL_MEMORY(err);
@@ -425,8 +354,6 @@ FaCode fai_equilibrium_new(const FaElastic *e, int nshape, const float *b, const
     q->arena = fai_arena_new(0);
     FaCode rc = q->arena ? list_terms(q, err) : FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = pull_shapes(q, nshape, b, force, err);
-    if (rc >= 0 && !q->options.literal) rc = factor_body(q, err);
-    if (rc >= 0 && !q->options.literal) rc = set_trust(q, err);
     if (rc >= 0) rc = make_gram(q, err);
     if (rc < 0) {
         fai_equilibrium_free(q);
@@ -445,13 +372,11 @@ typedef struct Descent {
     FaEquilibrium *q;
     FaArena *arena;
     FaChol *chol;
-    FaCsr h;                // same pattern as gram
-    double *g, *next;       // (nterm)
-    double *d;              // direction                                                 (nterm)
-    double *quad;           // of solves                                                 (nlive x 4)
-    double beta;            // of conjugate gradients
-    double *cg[3];          // residual, search direction, its curvature                 (nterm)
-    unsigned char *held;    // at a bound that the gradient pushes against               (nlive)
+    FaCsr h;             // same pattern as gram
+    double *g, *next;    // (nterm)
+    double *d;           // direction                                                 (nterm)
+    double *quad;        // of solves                                                 (nlive x 4)
+    unsigned char *held; // at a bound that the gradient pushes against               (nlive)
 } Descent;
 
 static double lower(const FaEquilibrium *q, int k) { return fai_equilibrium_floor(q, k); }
@@ -482,55 +407,14 @@ static void hessian_rows(void *ctx, int begin, int end, int chunk) {
     }
 }
 
-// d = factor^-1 r on the free weights.
-static void precondition(Descent *s, const double *r) {
+// H d = -g on the free weights.
+static void direction(Descent *s) {
     FaEquilibrium *q = s->q;
-    for (int a = 0; a < q->nlive; a++) s->quad[4 * (size_t)a] = s->held[a] ? 0 : r[q->live[a]];
+    memset(s->d, 0, (size_t)q->nterm * sizeof *s->d);
+    for (int a = 0; a < q->nlive; a++) s->quad[4 * (size_t)a] = s->held[a] ? 0 : -s->g[q->live[a]];
     fai_chol_solve_d(s->chol, s->quad, s->quad);
-}
-
-static double over_live(const Descent *s, const double *x, const double *quad) {
-    double sum = 0;
-    for (int a = 0; a < s->q->nlive; a++)
-        if (!s->held[a]) sum += x[s->q->live[a]] * quad[4 * (size_t)a];
-    return sum;
-}
-
-// H d = -g on the free weights. Literally H is what was factored; else by conjugate gradients on that factor.
-static void direction(Descent *s, const double *w) {
-    FaEquilibrium *q = s->q;
-    size_t n = (size_t)q->nterm;
-    double *r = s->cg[0], *p = s->cg[1], *hp = s->cg[2];
-    memset(s->d, 0, n * sizeof *s->d);
-    memset(p, 0, n * sizeof *p);
-    for (size_t k = 0; k < n; k++) r[k] = -s->g[k];
-    precondition(s, r);
-    double rz = over_live(s, r, s->quad), first = rz;
-    for (int it = 0; it < (q->body ? MOST_CG : 1) && rz > 1e-4 * first; it++) {
-        for (int a = 0; a < q->nlive; a++) {
-            int k = q->live[a];
-            p[k] = s->held[a] ? 0 : s->quad[4 * (size_t)a] + (it ? s->beta * p[k] : 0);
-        }
-        if (!q->body) {
-            memcpy(s->d, p, n * sizeof *p);
-            return;
-        }
-        curve(q, p, hp);
-        double php = 0;
-        for (size_t k = 0; k < n; k++) {
-            hp[k] += 3 * q->lambda / (w[k] * w[k] * w[k] * w[k]) * p[k];
-            php += p[k] * hp[k];
-        }
-        if (!(php > 0)) return;
-        for (size_t k = 0; k < n; k++) {
-            s->d[k] += rz / php * p[k];
-            r[k] -= rz / php * hp[k];
-        }
-        precondition(s, r);
-        double next = over_live(s, r, s->quad);
-        s->beta = next / rz;
-        rz = next;
-    }
+    for (int a = 0; a < q->nlive; a++)
+        if (!s->held[a]) s->d[q->live[a]] = s->quad[4 * (size_t)a];
 }
 
 // A shorter and shorter part of the direction, cut off at the bounds, until E falls enough.
@@ -567,7 +451,7 @@ static FaCode descend(Descent *s, double *w, double *log, int *iterations, FaErr
         memcpy(s->next, w, (size_t)q->nterm * sizeof *w);
         fai_parallel(q->nlive, TILE, hessian_rows, s);
         FA_TRY(fai_chol_factor(s->chol, &s->h, err));
-        direction(s, w);
+        direction(s);
         if (!search(s, w, &energy)) break;
         fai_equilibrium_energy(q, w, s->g, NULL);
         ++*iterations;
@@ -591,9 +475,8 @@ FaCode fai_equilibrium_minimise(FaEquilibrium *q, double *w, double *energy, int
         s.next = FA_PUSH(s.arena, n, double);
         s.d = FA_PUSH(s.arena, n, double);
         s.quad = FA_PUSH(s.arena, 4 * live, double);
-        for (int i = 0; i < 3; i++) s.cg[i] = FA_PUSH(s.arena, n, double);
         s.held = FA_PUSH(s.arena, live, unsigned char);
-        if (!s.h.val || !s.g || !s.next || !s.d || !s.held || !s.quad || !s.cg[0] || !s.cg[1] || !s.cg[2]) rc = FA_FAIL_MEMORY(err);
+        if (!s.h.val || !s.g || !s.next || !s.d || !s.held || !s.quad) rc = FA_FAIL_MEMORY(err);
     }
     if (rc >= 0 && live) rc = fai_chol_analyze(&q->gram, NULL, &s.chol, err);
     if (rc >= 0 && live) rc = descend(&s, w, energy, iterations, err);

@@ -152,6 +152,13 @@ void fai_model_point(const FaFaceModel *model, const FaMarkerPoint *point, doubl
         }
 }
 
+void fai_model_landmark(const FaFaceModel *model, const FaModelRows *r, int i, const float *identity, const float *weight, double x[3]) {
+    memcpy(x, r->mean + 3 * (size_t)i, 3 * sizeof *x);
+    for (int k = 0; identity && k < model->nid; k++)
+        fai_v3_mad(x, (double)identity[k], r->id + 3 * ((size_t)i * (size_t)model->nid + (size_t)k), x);
+    for (int e = r->start[i]; weight && e < r->start[i + 1]; e++) fai_v3_mad(x, (double)weight[r->shape[e]], r->b + 3 * (size_t)e, x);
+}
+
 static FaCode check_points(const FaFaceModel *m, int count, const FaMarkerPoint *point, const float *weight, int *usable,
                            FaError *err) {
     *usable = 0;
@@ -254,6 +261,21 @@ static FaCode fill_rows(const FaFaceModel *m, FaModelRows *r, const float *weigh
     return fill_shapes(m, r, err);
 }
 
+// Irises turn with the gaze: on a mesh whose eyes do not, they would mislead.
+static void check_irises(FaFaceModel *m, FaModelRows *r) {
+    int still = 0;
+    for (int i = 0; i < r->n; i++) {
+        bool moves = r->index[i] < 468;
+        for (int e = r->start[i]; e < r->start[i + 1] && !moves; e++)
+            moves = strstr(m->exp_name[r->shape[e]], "eyeLook") && fai_v3_norm(r->b + 3 * (size_t)e) > 1e-3;
+        if (moves) continue;
+        r->trust[i] = 0;
+        still++;
+    }
+    fai_note_count(&m->notes, still, "irises-still", "", "put them on eyes that the eyeLook shapes turn",
+                   "%d iris landmarks sit where no eyeLook shape moves the model: they are not used, and there is no gaze", still);
+}
+
 FaCode fa_face_model_landmarks(FaFaceModel *model, FaLandmarkLayout layout, const FaMarkerPoint *point,
                                const float *weight, FaError *err) {
     int count = layout_count(layout), usable;
@@ -271,7 +293,36 @@ FaCode fa_face_model_landmarks(FaFaceModel *model, FaLandmarkLayout layout, cons
     if (!r->point || !r->index || !r->trust || !r->mean || !r->id || !r->start) return FA_FAIL_MEMORY(err);
     memcpy(r->point, point, n * sizeof *point);
     FA_TRY(fill_rows(model, r, weight, err));
+    check_irises(model, r);
     model->rows[slot(layout)] = r;
+    return FA_OK;
+}
+
+// More rows after the others, whose table has room for them.
+FaCode fai_model_add(FaFaceModel *model, FaLandmarkLayout layout, int n, const FaModelExtra *extra, FaError *err) {
+    FaModelRows *r = model->rows[slot(layout)];
+    int total = r->start[r->n], more = 0;
+    size_t nid = (size_t)model->nid;
+    for (int i = 0; i < n; i++) more += extra[i].nmove;
+    FA_ASSERT(r->n + n <= r->count && r->index[r->n - 1] < extra[0].index);
+    int *shape = FA_PUSH(model->arena, (size_t)total + (size_t)more, int);
+    double *b = FA_PUSH(model->arena, 3 * ((size_t)total + (size_t)more), double);
+    if (!shape || !b) return FA_FAIL_MEMORY(err);
+    memcpy(shape, r->shape, (size_t)total * sizeof *shape);
+    memcpy(b, r->b, 3 * (size_t)total * sizeof *b);
+    for (int i = 0; i < n; i++, r->n++) {
+        const FaModelExtra *e = &extra[i];
+        r->index[r->n] = e->index;
+        r->trust[r->n] = e->trust;
+        memcpy(r->mean + 3 * (size_t)r->n, e->mean, sizeof e->mean);
+        if (nid) memcpy(r->id + 3 * (size_t)r->n * nid, e->id, 3 * nid * sizeof *e->id);
+        memcpy(shape + total, e->shape, (size_t)e->nmove * sizeof *shape);
+        memcpy(b + 3 * (size_t)total, e->b, 3 * (size_t)e->nmove * sizeof *b);
+        total += e->nmove;
+        r->start[r->n + 1] = total;
+    }
+    r->shape = shape;
+    r->b = b;
     return FA_OK;
 }
 

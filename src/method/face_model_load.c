@@ -5,6 +5,7 @@
 #include "head/identity.h"
 #include "head/skin.h"
 #include "io/obj.h"
+#include "math/mat3.h"
 #include "method/face_model.h"
 
 #include <ctype.h>
@@ -44,17 +45,108 @@ static FaCode head_basis(int nvert, float *basis, FaError *err) {
     return rc;
 }
 
+// --- irises -------------------------------------------------------------------------------------------------------
+
+// The ring where an eye's iris meets its white; its middle is what trackers call the iris' centre. Returns how many vertices.
+static int iris_ring(const FaHeadPart *eye, int *ring, int room) {
+    const FaMesh *m = &eye->mesh;
+    int n = 0;
+    for (int v = 0; v < m->nvert && n < room; v++) {
+        bool iris = false, white = false;
+        for (int f = 0; f < m->nface; f++)
+            for (int c = m->face_start[f]; c < m->face_start[f + 1]; c++) {
+                if (m->face_vert[c] != v) continue;
+                iris = iris || !strcmp(eye->region[eye->face_region[f]], "iris");
+                white = white || !strcmp(eye->region[eye->face_region[f]], "sclera");
+            }
+        if (iris && white) ring[n++] = v;
+    }
+    return n;
+}
+
+// Where the vertex of a shape is among its rows; -1: it stays.
+static int shape_row(const FaHeadShape *s, int v) {
+    for (int k = 0; k < s->count; k++)
+        if (s->row[k] == v) return k;
+    return -1;
+}
+
+// One iris landmark from n vertices of the eye: place, motion with identity (warp: both sides of each), motion with the gaze.
+static void iris_point(const FaFaceModel *m, const FaHeadPart *eye, int side, const int *vert, int n, const FaiWarp *warp,
+                       FaModelExtra *e) {
+    for (int i = 0; i < n; i++) {
+        double x[3], mm[3], to[2][3];
+        fai_v3_load(eye->mesh.x, vert[i], x);
+        fai_v3_mad(e->mean, 1.0 / n, x, e->mean);
+        fai_v3_scale(1e3, x, mm);
+        for (int k = 0; k < m->nid; k++) {
+            for (int s = 0; s < 2; s++) fai_warp_eye(&warp[2 * k + s], side, mm, to[s]);
+            for (int a = 0; a < 3; a++) e->id[3 * k + a] += 0.5e-3 * (to[0][a] - to[1][a]) / n;
+        }
+    }
+    for (int j = 0; j < m->nexp && e->nmove < 4; j++)
+        for (int s = 0; s < eye->nshape; s++) {
+            const FaHeadShape *shape = &eye->shape[s];
+            if (shape->arkit != m->rig->shape[j].arkit) continue;
+            double *b = e->b[e->nmove];
+            for (int i = 0; i < n; i++) {
+                int at = shape_row(shape, vert[i]);
+                for (int a = 0; at >= 0 && a < 3; a++) b[a] += (double)shape->delta[3 * at + a] / n;
+            }
+            e->shape[e->nmove++] = j;
+        }
+}
+
+// The five landmarks of one eye: centre, outwards, up, inwards, down. False: the part is no eye.
+static bool eye_irises(const FaFaceModel *m, const FaHeadPart *eye, const FaiWarp *warp, double *id, FaModelExtra extra[10]) {
+    static const int LEFT[5] = {473, 474, 475, 476, 477}, RIGHT[5] = {468, 471, 470, 469, 472};
+    static const double WAY[5][2] = {{0, 0}, {1, 0}, {0, 1}, {-1, 0}, {0, -1}};
+    int side = !strcmp(eye->name, "eye_left") ? 1 : !strcmp(eye->name, "eye_right") ? -1 : 0, ring[64], n;
+    if (!side || (n = iris_ring(eye, ring, FA_COUNT(ring))) < 8) return false;
+    for (int i = 0; i < 5; i++) {
+        int at = (side > 0 ? LEFT : RIGHT)[i], best = 0;
+        double far = -INFINITY;
+        for (int k = 0; k < n; k++) {
+            const float *x = eye->mesh.x + 3 * (size_t)ring[k];
+            double d = side * WAY[i][0] * (double)x[0] + WAY[i][1] * (double)x[1];
+            if (d > far + 1e-7) far = d, best = k;
+        }
+        FaModelExtra *e = &extra[at - 468];
+        *e = (FaModelExtra){.index = at, .trust = 1, .id = id + 3 * (size_t)(at - 468) * (size_t)m->nid};
+        iris_point(m, eye, side, i ? &ring[best] : ring, i ? 1 : n, warp, e);
+    }
+    return true;
+}
+
+static FaCode head_irises(FaFaceModel *m, const FaHead *head, FaArena *arena, FaError *err) {
+    FaModelExtra extra[10];
+    FaiWarp *warp = FA_PUSH(arena, 2 * (size_t)m->nid, FaiWarp);
+    double *id = FA_PUSH(arena, 30 * (size_t)m->nid, double);
+    int eyes = 0;
+    if (!warp || !id) return FA_FAIL_MEMORY(err);
+    for (int k = 0; k < 2 * m->nid; k++) {
+        double value[FA_HEAD_IDENTITY_COUNT] = {0};
+        value[k / 2] = k % 2 ? -1 : 1;
+        fai_warp_begin(&warp[k], value);
+    }
+    for (int p = 0; p < head->npart; p++) eyes += eye_irises(m, &head->part[p], warp, id, extra);
+    return eyes == 2 ? fai_model_add(m, FA_LANDMARKS_478, 10, extra, err) : FA_OK;
+}
+
 static FaCode head_landmarks(FaFaceModel *m, const FaHead *head, FaError *err) {
     static const FaLandmarkLayout LAYOUT[] = {FA_LANDMARKS_68, FA_LANDMARKS_478};
     FaMarkerPoint point[478];
     float weight[478];
     for (int i = 0; i < FA_COUNT(LAYOUT); i++) {
         FA_TRY(fai_head_landmarks(head, LAYOUT[i], point, weight, err));
-        // irises turn with the gaze, which the skin does not show
+        // irises turn with the gaze, which the skin does not show: they come from the eyes
         for (int l = 468; i == 1 && l < 478; l++) weight[l] = 0;
         FA_TRY(fa_face_model_landmarks(m, LAYOUT[i], point, weight, err));
     }
-    return FA_OK;
+    FaArena *arena = fai_arena_new(0);
+    FaCode rc = arena ? head_irises(m, head, arena, err) : FA_FAIL_MEMORY(err);
+    fai_arena_free(arena);
+    return rc;
 }
 
 static FaCode head_model(const FaHead *head, FaFaceModel **model, FaError *err) {

@@ -5,6 +5,7 @@
 #include "method/flesh.h"
 
 #include "base/task.h"
+#include "energy/bend.h"
 #include "math/mat3.h"
 #include "mesh/laplacian.h"
 #include "mesh/mesh.h"
@@ -17,6 +18,8 @@ static const double LID_FIRMNESS = 9;           // lids follow so much more firm
 static const double RIM_HZ = 60;                // the cut edge and the neck: held to the rig
 static const double SLIDE = 0.8;                // share of its skin's motion that deep flesh makes on its bone: fascia glides
 static const double EDGE_LENGTH = 0.004;        // m: blendforces-notes, k_e = K_s l^2 and k_b = K_s l^4
+
+enum { VERTICES = 2048 };  // of a task
 
 static double spring(double mass, double hz) { return mass * (2 * M_PI * hz) * (2 * M_PI * hz); }
 
@@ -119,31 +122,6 @@ static FaCode add_edges(FaFlesh *fl, const FaTopology *topo, const float *area, 
     return FA_OK;
 }
 
-static FaCode add_bending(FaFlesh *fl, const FaCsr *l, const double *mass, double ks, FaError *err) {
-    FaElastic *e = &fl->e;
-    size_t n = (size_t)l->nrow, entries = (size_t)l->start[l->nrow];
-    e->bend_start = FA_PUSH(e->arena, n + 1, int);
-    e->bend_node = FA_PUSH(e->arena, entries, int);
-    e->bend_coef = FA_PUSH(e->arena, entries, double);
-    e->bend_weight = FA_PUSH(e->arena, n, double);
-    if (!e->bend_start || !e->bend_node || !e->bend_coef || !e->bend_weight) return FA_FAIL_MEMORY(err);
-    int at = 0;
-    for (int i = 0; i < l->nrow; i++) {
-        int count = l->start[i + 1] - l->start[i];
-        if (!(mass[i] > 0) || count < 4 || fl->face->rim[i]) continue;  // no curvature without a ring around it
-        e->bend_weight[e->nbend] = ks * mass[i] * pow(EDGE_LENGTH, 4);
-        e->bend_start[e->nbend++] = at;
-        for (int own = 1; own >= 0; own--)  // the node itself first
-            for (int k = l->start[i]; k < l->start[i + 1]; k++)
-                if ((l->col[k] == i) == (own == 1)) {
-                    e->bend_node[at] = l->col[k];
-                    e->bend_coef[at++] = l->val[k] / mass[i];
-                }
-    }
-    e->bend_start[e->nbend] = at;
-    return FA_OK;
-}
-
 static FaCode add_skin(FaFlesh *fl, const FaFleshOptions *o, FaError *err) {
     const FaFace *f = fl->face;
     FaElastic *e = &fl->e;
@@ -159,7 +137,7 @@ static FaCode add_skin(FaFlesh *fl, const FaFleshOptions *o, FaError *err) {
         for (int i = 0; i < f->nskin; i++) total += (double)area[i], weight += column_mass(f, i);
         double ks = spring(weight / fmax(total, 1e-12), o->goal);  // N/m3: of the skin as a whole
         rc = add_edges(fl, &topo, area, ks, err);
-        if (rc >= 0) rc = add_bending(fl, &l, mass, ks, err);
+        if (rc >= 0) rc = fai_bend_rows(e, &l, mass, f->rim, ks * pow(EDGE_LENGTH, 4), err);
         if (rc >= 0 && !o->plain) rc = fai_equilibrium_apply(f, e, err);
     }
     fai_csr_free(&l);
@@ -177,7 +155,8 @@ FaCode fai_flesh_new(const FaRig *rig, const FaFace *face, const FaFleshOptions 
     fl->face = face;
     fl->e.arena = fai_arena_new(0);
     fl->linear = FA_NEW(3 * (size_t)rig->mesh.nvert, float);
-    FaCode rc = fl->e.arena && fl->linear ? FA_OK : FA_FAIL_MEMORY(err);
+    fl->odd = FA_NEW(fai_chunks(rig->mesh.nvert, VERTICES) + 1, int);
+    FaCode rc = fl->e.arena && fl->linear && fl->odd ? FA_OK : FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = fa_blender_new(rig, &fl->blender, err);
     if (rc >= 0) rc = add_nodes(fl, o->surface, err);
     if (rc >= 0) rc = add_anchors(fl, o, err);
@@ -195,6 +174,7 @@ void fai_flesh_free(FaFlesh *fl) {
     if (!fl) return;
     fa_blender_free(fl->blender);
     fa_free(fl->linear);
+    fa_free(fl->odd);
     fai_arena_free(fl->e.arena);
     fa_free(fl);
 }
@@ -250,11 +230,22 @@ void fai_flesh_goal(FaFlesh *fl, const float *weights, float *goal) {
     goal_of_linear(fl, weights, goal);
 }
 
-int fai_flesh_goal_at(FaFlesh *fl, const float *weights, const float *target, double share, float *goal) {
+typedef struct Target {
+    FaFlesh *fl;
+    const float *target, *goal;
+    double share;
+    int *odd;  // of each chunk
+} Target;
+
+static void linear_of_target(void *ctx, int begin, int end, int chunk) {
+    const Target *t = ctx;
+    FaFlesh *fl = t->fl;
     const FaFace *f = fl->face;
+    const float *goal = t->goal;
+    double share = t->share;
     int odd = 0;
-    for (int v = 0; v < f->nvert; v++) {
-        const float *to = target + 3 * (size_t)v;
+    for (int v = begin; v < end; v++) {
+        const float *to = t->target + 3 * (size_t)v;
         float *out = fl->linear + 3 * (size_t)v;
         bool good = isfinite(to[0]) && isfinite(to[1]) && isfinite(to[2]);
         int node = f->node_of_vertex[v];
@@ -268,6 +259,13 @@ int fai_flesh_goal_at(FaFlesh *fl, const float *weights, const float *target, do
             out[k] = !good ? was : share == 1 ? to[k] : (float)((double)was + share * ((double)to[k] - (double)was));
         }
     }
+    t->odd[chunk] = odd;
+}
+
+int fai_flesh_goal_at(FaFlesh *fl, const float *weights, const float *target, double share, float *goal) {
+    int odd = 0, chunks = fai_chunks(fl->face->nvert, VERTICES);
+    fai_parallel(fl->face->nvert, VERTICES, linear_of_target, &(Target){fl, target, goal, share, fl->odd});
+    for (int c = 0; c < chunks; c++) odd += fl->odd[c];
     goal_of_linear(fl, weights, goal);
     return odd;
 }
@@ -276,9 +274,20 @@ void fai_flesh_anchors(const FaFlesh *fl, const float *goal, float *anchor) {
     for (int i = 0; i < fl->e.nanchor; i++) memcpy(anchor + 4 * (size_t)i, goal + 4 * (size_t)fl->anchor_node[i], 4 * sizeof *anchor);
 }
 
-void fai_flesh_surface(const FaFlesh *fl, const float *skin, float *surface) {
+typedef struct Surface {
+    const FaFlesh *fl;
+    const float *skin;
+    float *surface;
+} Surface;
+
+static void surface_of_skin(void *ctx, int begin, int end, int chunk) {
+    const Surface *s = ctx;
+    const FaFlesh *fl = s->fl;
     const FaFace *f = fl->face;
-    for (int v = 0; v < f->nvert; v++) {
+    const float *skin = s->skin;
+    float *surface = s->surface;
+    (void)chunk;
+    for (int v = begin; v < end; v++) {
         const int *ride = f->ride_node + 3 * (size_t)v;
         float *out = surface + 3 * (size_t)v;
         int node = f->node_of_vertex[v];
@@ -293,4 +302,8 @@ void fai_flesh_surface(const FaFlesh *fl, const float *skin, float *surface) {
             for (int k = 0; k < 3; k++) out[k] += f->ride_weight[3 * (size_t)v + (size_t)j] * (now[k] - was[k]);
         }
     }
+}
+
+void fai_flesh_surface(const FaFlesh *fl, const float *skin, float *surface) {
+    fai_parallel(fl->face->nvert, VERTICES, surface_of_skin, &(Surface){fl, skin, surface});
 }

@@ -33,6 +33,7 @@ typedef struct FaFlesh {
                          // the anchors' own weight, by which it is named in equilibrium.h        (nnode)
     FaBlender *blender;
     float *linear;       // the rig's surface in the last goal                          (rig nvert x 3)
+    int *odd;            // vertices that were not finite, of each chunk
 } FaFlesh;
 
 // rig and face must outlive it and fit each other.

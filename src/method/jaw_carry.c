@@ -20,7 +20,12 @@ static Motion motion_at(const FaJawCarry *c, const float *weights) {
     double rh[3];
     fai_q_log(pose.q, m.turn);
     fai_q_rotate(pose.q, c->jaw.hinge, rh);
-    for (int k = 0; k < 3; k++) m.slide[k] = pose.p[k] - c->jaw.hinge[k] + rh[k];
+    double w = (double)weights[c->shape[0]];
+    const double *up = c->rig->axes + 3, *front = c->rig->axes + 6;
+    for (int k = 0; k < 3; k++) {
+        m.slide[k] = pose.p[k] - c->jaw.hinge[k] + rh[k] + w * (c->more[1] * up[k] + c->more[2] * front[k]);
+        m.turn[k] += w * c->more[0] * c->jaw.axis[k];
+    }
     return m;
 }
 

@@ -5,6 +5,9 @@
 // which is what an opening jaw does to skin between chin and cheekbone; half the matrix would shrink it. What a carried shape
 // does beyond its frame stays as a linear shape in the rest frame (the leftover), so that at weight 1 the sculpted shape is met.
 //
+// Where a take shows that its jaw turns or slides by other amounts per unit of jawOpen (drive_jaw.c), the frame has them added and the
+// leftover stays, so that the shape itself becomes this face's.
+//
 // Only jawOpen turns: the jaw's slides are a few millimetres, and linear shapes (in the turned frame) serve them better. mouthClose
 // is sculpted on top of an open jaw: it is added after the frame, not turned by it.
 #ifndef FAI_JAW_CARRY_H
@@ -27,12 +30,15 @@ typedef struct FaJawCarry {
     int npoint;
     double *point;       // the same of the markers' points                             (npoint)
     float *weight;       // of all shapes, scratch: those that are not carried stay 0   (rig nshape)
+    double more[3];      // of the take's jaw, per unit of jawOpen: turn, rad; slide up and to the front, m
     FaRig *rest;         // the rig with its carried shapes replaced by their leftovers; NULL where nothing is carried
     FaArena *arena;
 } FaJawCarry;
 
 // Fits the jaw to the rig's own shapes. A rig without a jaw is no error: nshape is 0. rig must outlive it.
 FaCode fai_jaw_carry_new(const FaRig *rig, int npoint, const FaSurfacePoint *point, FaJawCarry **carry, FaError *err);
+// A jaw that turns and slides by other amounts per unit of jawOpen than the rig's shape says; leftovers stay as they are.
+static inline void fai_jaw_set_more(FaJawCarry *carry, const double more[3]) { memcpy(carry->more, more, sizeof carry->more); }
 void fai_jaw_carry_free(FaJawCarry *carry);  // NULL is fine
 // For fai_shape_solver_new. All zero where nothing is carried.
 FaShapeCarrier fai_jaw_carrier(FaJawCarry *carry);

@@ -38,6 +38,7 @@ struct FaMethod {
     FaNotes notes;
     bool started;  // there is a state to step from
     double time;   // of the last input
+    uint64_t inputs;  // fingerprint of what it was opened with beside parameters (files of colliders); 0: nothing
 };
 
 extern const FaMethodOps fai_method_linear, fai_method_analytic, fai_method_projective, fai_method_enrich;

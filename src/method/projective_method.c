@@ -36,7 +36,7 @@
     X(FLAG, follow, 1, 0, 1, "", NULL, "a held pose is met exactly: the flesh's rest follows the clip")                \
     X(NUMBER, head, 1, 0, 10, "", NULL, "share of the head's motion that the flesh feels")                             \
     X(NUMBER, gravity, 1, 0, 1, "", NULL, "how much of gravity the sculpted shapes hold already")                      \
-    X(CHOICE, contact, 0, 0, 2, "", "mouth|face|off", "what may touch")                                                \
+    X(CHOICE, contact, 0, 0, 3, "", "mouth|face|off|openings", "what may touch; openings: mouth, the skin around it, lids") \
     X(NUMBER, contact_stiffness, 150, 0.1, 1e6, "N/m/mm2", NULL, "of touching skin, per area")                         \
     X(NUMBER, friction, 0.3, 0, 1, "", NULL, "share of sliding speed lost per 1/60 s of touch")                        \
     X(FLAG, sticky, 1, 0, 1, "", NULL, "lips stick where they touched and part gradually")                             \
@@ -60,6 +60,7 @@ static const FaParamInfo projective_params[] = {
 
 enum { MAX_ROWS = 4096, PASSES = 2, RESET_RAMP = 12, RESET_MORE = 30 };
 static const double TOLERANCE = 1e-4;               // of the gradient's fall in a solve
+static const double FIRM = 4;                       // goals so much stiffer than inertia decide alone where the flesh ends, or nearly
 static const double STILL = 2e-8;                   // m: motions of the whole face below this are not worth a step
 
 typedef struct Projective {
@@ -76,6 +77,7 @@ typedef struct Projective {
     FaScheme scheme;
     int iterations;
     double rate, damping;
+    bool firm;     // goals outweigh inertia: see move_firm
     double floor;  // J
 
     FaArena *arena;  // of everything below
@@ -152,6 +154,8 @@ static FaCode open_solver(Projective *p, const FaParams *params, FaError *err) {
     p->options.svd = (FaSvdKind)fai_params_at(params, P_svd);
     p->options.inertia = (1 + p->damping * eta) / (eta * eta);  // as in solve/inertia.c, for the usual step
     p->options.max_rows = MAX_ROWS;
+    double turns = 2 * M_PI * o.goal;
+    p->firm = turns * turns > FIRM * p->options.inertia && !o.surface && fai_params_at(params, P_follow) != 0;
     double mass = 0;
     for (int i = 0; i < p->flesh->nnode; i++) mass += p->flesh->e.mass[i];
     p->floor = p->options.inertia * mass * STILL * STILL;
@@ -209,6 +213,18 @@ FaCode fa_projective_open(const FaRig *rig, const FaFace *face, const FaParams *
     return fai_method_new(&fai_method_projective, rig, params, face, method, err);
 }
 
+FaCode fa_projective_contact(FaParams *params, FaError *err) {
+    static const struct {
+        int at;
+        double value;
+    } firm[] = {{P_goal, 60}, {P_damping, 60}, {P_iterations, 1}, {P_contact, FA_TOUCH_OPENINGS}, {P_head, 0}, {P_sticky, 0}, {P_teeth, 0}};
+    for (int i = 0; i < FA_COUNT(firm); i++) {
+        const FaParamInfo *p = &projective_params[firm[i].at];
+        if (fai_params_at(params, firm[i].at) == p->value) FA_TRY(fa_params_set_number(params, p->name, firm[i].value, err));
+    }
+    return FA_OK;
+}
+
 static void projective_close(FaMethod *m) {
     Projective *p = (Projective *)m;
     fai_projective_free(p->solver);
@@ -221,6 +237,13 @@ static void projective_close(FaMethod *m) {
 }
 
 // --- a step -------------------------------------------------------------------------------------------------------
+
+// The goal as rest shape: as it is, crushed or turned inside out where a rig's shapes do that: only so is the pose itself without force.
+static void pose_rest(Projective *p) {
+    int clamped;
+    fai_tets_pose(p->tets, p->goal, -1, p->tet_rest, &clamped);
+    p->input.frame.tet_rest = p->tet_rest;
+}
 
 // Goals, anchors and rest shape for p->weights; how fast the goals move to get there in h.
 // target (nullable): the surface wanted instead, and how far towards it.
@@ -237,12 +260,8 @@ static void aim(Projective *p, double h, const float *target, double share, FaSt
     for (size_t i = 0; i < n; i++) p->goal_velocity[i] = (p->goal[i] - p->goal_velocity[i]) * rate;
     fai_flesh_anchors(p->flesh, p->goal, p->anchor);
     p->input.frame = (FaElasticFrame){.anchor = p->anchor, .tet_stride = p->tet_stride};
-    if (p->tets) {
-        // as it is, crushed or turned inside out where a rig's shapes do that: only so is the pose itself without force
-        int clamped;
-        fai_tets_pose(p->tets, p->goal, -1, p->tet_rest, &clamped);
-        p->input.frame.tet_rest = p->tet_rest;
-    }
+    p->input.rested = p->firm;
+    if (p->tets && !p->firm) pose_rest(p);
     p->times.goal += fai_seconds() - begin;
 }
 
@@ -259,6 +278,7 @@ static FaCode solve(Projective *p, int iterations, FaStats *stats, FaError *err)
     p->input.iterations = iterations;
     p->input.tolerance = TOLERANCE;
     p->input.floor = p->floor;
+    if (p->input.rested && !p->input.frame.tet_rest && !fai_projective_once(p->solver, &p->input)) pose_rest(p);
     FaCode rc = fai_projective_solve(p->solver, &p->input, p->u_new, &p->times.report, err);
     p->times.solve += fai_seconds() - begin;
     if (stats) {
@@ -268,8 +288,57 @@ static FaCode solve(Projective *p, int iterations, FaStats *stats, FaError *err)
     return rc;
 }
 
+// No frame ends crossed; what was stopped short is no longer where the solve put it.
+static void limit(Projective *p) {
+    if (fai_contact_limit(p->contact, p->skin, p->skin_to) == 0) return;
+    for (int i = 0; i < p->face->nskin; i++)
+        for (size_t k = 0; k < 3; k++) {
+            size_t x = 3 * (size_t)i + k, u = 4 * (size_t)i + k;
+            if (p->skin_to[x] != p->face->x0[x] + p->u_new[u]) p->u_new[u] = p->skin_to[x] - p->face->x0[x];
+        }
+}
+
+static void begin_contact(Projective *p, double h) {
+    FaPose pose[FA_TOUCH_COLLIDERS];
+    fai_touching_poses(&p->touching, p->face, p->weights, pose);
+    fai_contact_begin(p->contact, h, p->skin, pose);
+}
+
+// What the way to u_new meets: how many new rows do.
+static int look(Projective *p) {
+    skin_of(p, p->u_new, p->skin_to);
+    return fai_contact_collect(p->contact, p->skin, p->skin_to);
+}
+
+// Goals far firmer than inertia: the end is near the goal, where the flesh rests, so that the solve starts there (rested). First as
+// if nothing touched; where that meets something on its way, again from the goal, with rows for all that was found.
+static FaCode move_firm(Projective *p, double h, FaStats *stats, FaError *err) {
+    size_t size = 4 * (size_t)p->flesh->nnode * sizeof(float);
+    double begin = fai_seconds();
+    memcpy(p->start, p->goal, size);
+    if (p->contact) begin_contact(p, h);
+    p->times.contact += fai_seconds() - begin;
+    for (int pass = 0; pass <= PASSES; pass++) {
+        memcpy(p->u_new, p->start, size);
+        FA_TRY(solve(p, p->iterations, stats, err));
+        if (!p->contact) break;
+        begin = fai_seconds();
+        int found = look(p);
+        p->times.contact += fai_seconds() - begin;
+        if (!found) break;
+    }
+    begin = fai_seconds();
+    if (!p->contact)
+        skin_of(p, p->u_new, p->skin_to);
+    else if (!fai_contact_clear(p->contact))
+        limit(p);
+    p->times.contact += fai_seconds() - begin;
+    return FA_OK;
+}
+
 // From u to u_new: y and the goals are set. Ends with the skin as it will be output.
 static FaCode move(Projective *p, double h, FaStats *stats, FaError *err) {
+    if (p->firm) return move_firm(p, h, stats, err);
     size_t n = 4 * (size_t)p->flesh->nnode;
     // start where the goal's motion carries the flesh: nearer to the end than inertia alone, as the rest shape goes along
     float span = (float)h;
@@ -279,31 +348,26 @@ static FaCode move(Projective *p, double h, FaStats *stats, FaError *err) {
         skin_of(p, p->u_new, p->skin_to);
         return FA_OK;
     }
-    FaPose pose[FA_TOUCH_COLLIDERS];
-    fai_touching_poses(&p->touching, p->face, p->weights, pose);
     double begin = fai_seconds();
-    fai_contact_begin(p->contact, h, p->skin, pose);
-    skin_of(p, p->u_new, p->skin_to);
-    fai_contact_collect(p->contact, p->skin, p->skin_to);
+    begin_contact(p, h);
+    look(p);
     p->times.contact += fai_seconds() - begin;
     // all iterations with what the start touches; then, where the path to the end meets more, some for that as well
     int budget = p->iterations;
     for (int pass = 0; pass < PASSES; pass++) {
         FA_TRY(solve(p, budget, stats, err));
         begin = fai_seconds();
-        skin_of(p, p->u_new, p->skin_to);
-        int found = pass + 1 < PASSES ? fai_contact_collect(p->contact, p->skin, p->skin_to) : 0;
+        int found = 0;
+        if (pass + 1 < PASSES)
+            found = look(p);
+        else
+            skin_of(p, p->u_new, p->skin_to);
         p->times.contact += fai_seconds() - begin;
         if (!found) break;
         budget = FA_MAX(p->iterations / 4, 1);
     }
     begin = fai_seconds();
-    if (fai_contact_limit(p->contact, p->skin, p->skin_to) > 0)
-        for (int i = 0; i < p->face->nskin; i++)
-            for (size_t k = 0; k < 3; k++) {
-                size_t x = 3 * (size_t)i + k, u = 4 * (size_t)i + k;
-                if (p->skin_to[x] != p->face->x0[x] + p->u_new[u]) p->u_new[u] = p->skin_to[x] - p->face->x0[x];
-            }
+    limit(p);
     p->times.contact += fai_seconds() - begin;
     return FA_OK;
 }

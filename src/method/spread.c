@@ -2,17 +2,21 @@
 #include "method/spread.h"
 
 #include "base/task.h"
+#include "energy/kernel.h"
 #include "math/chol.h"
 #include "mesh/laplacian.h"
 
 #include <math.h>
 
-enum { TILE = 512 };  // nodes of a chunk
+enum { TILE = 512, LANES = 8, TOGETHER = 4 };  // nodes of a chunk; of a register; markers that are added in one pass
+typedef float V8 __attribute__((vector_size(32), may_alias));
 
 struct FaSpread {
     int n, nskin;
+    size_t stride;         // of E: nskin rounded up to LANES
+    bool wide;
     FaSpreadPoint *point;  //                                                   (n)
-    float *e;              // E by markers                                      (n x nskin)
+    float *e;              // E by markers                                      (n x stride)
     double *g;             // G                                                 (n x n)
     double *w;             // W                                                 (n x n)
     double *noise;         // of W; -1: missing                                 (n)
@@ -77,16 +81,24 @@ static FaCode solve_columns(FaSpread *s, const FaFace *f, const FaCsr *h, FaErro
         fai_chol_solve_d(chol, b, b);
         for (int i = first; i < FA_MIN(first + 4, s->n); i++)
             for (int v = 0; v < s->nskin; v++)
-                s->e[(size_t)i * (size_t)s->nskin + (size_t)v] = (float)b[4 * (size_t)v + (size_t)(i - first)];
+                s->e[(size_t)i * s->stride + (size_t)v] = (float)b[4 * (size_t)v + (size_t)(i - first)];
     }
     fai_chol_free(chol);
     fai_arena_free(arena);
     return rc;
 }
 
+static void scale_columns(FaSpread *s, const double *scale) {
+    for (int i = 0; i < s->n; i++) {
+        double own = 0;
+        for (int k = 0; k < 3 && on_skin(s, i); k++) own += (double)s->point[i].bary[k] * scale[s->point[i].node[k]];
+        for (int v = 0; v < s->nskin; v++) s->e[(size_t)i * s->stride + (size_t)v] *= (float)(own * scale[v]);
+    }
+}
+
 // G from the stored columns, made symmetric, and everything scaled so that its mean diagonal is 1.
 static void make_gram(FaSpread *s) {
-    size_t n = (size_t)s->n, skin = (size_t)s->nskin;
+    size_t n = (size_t)s->n, skin = s->stride;
     double mean = 0;
     int count = 0;
     for (size_t i = 0; i < n; i++)
@@ -109,7 +121,7 @@ static void make_gram(FaSpread *s) {
 static FaCode fill(FaSpread *s, const FaFace *face, const FaSpreadPoint *point, const FaSpreadOptions *o, FaError *err) {
     size_t n = (size_t)s->n;
     s->point = FA_PUSH(s->arena, n, FaSpreadPoint);
-    s->e = FA_PUSH(s->arena, n * (size_t)s->nskin, float);
+    s->e = FA_PUSH(s->arena, n * s->stride, float);
     s->g = FA_PUSH(s->arena, n * n, double);
     s->w = FA_PUSH(s->arena, n * n, double);
     s->l = FA_PUSH(s->arena, n * n, double);
@@ -120,6 +132,7 @@ static FaCode fill(FaSpread *s, const FaFace *face, const FaSpreadPoint *point, 
     FaCsr h = {0};
     FaCode rc = build_operator(face, o, &h, err);
     if (rc >= 0) rc = solve_columns(s, face, &h, err);
+    if (rc >= 0 && o->scale) scale_columns(s, o->scale);
     if (rc >= 0) make_gram(s);
     fai_csr_free(&h);
     return rc;
@@ -133,6 +146,8 @@ FaCode fai_spread_new(const FaFace *face, int npoint, const FaSpreadPoint *point
     if (!s) return FA_FAIL_MEMORY(err);
     s->n = npoint;
     s->nskin = face->nskin;
+    s->stride = ((size_t)face->nskin + LANES - 1) / LANES * LANES;
+    s->wide = fai_wide_wanted();
     s->fresh = true;
     s->arena = fai_arena_new(0);
     FaCode rc = s->arena ? fill(s, face, point, &o, err) : FA_FAIL_MEMORY(err);
@@ -229,22 +244,41 @@ typedef struct Add {
     float *e;
 } Add;
 
-static void add_tile(void *ctx, int begin, int end, int chunk) {
-    const Add *a = ctx;
-    float sum[3][TILE] = {{0}};
-    (void)chunk;
+// The sums of a tile over the markers in order, TOGETHER of them in one pass: sums stay in registers.
+FAI_BODY void add_body(const Add *a, int begin, int end) {
+    _Alignas(32) float sum[3][TILE];
+    const FaSpread *s = a->s;
     int m = end - begin;
-    for (int i = 0; i < a->s->n; i++) {
-        float c[3] = {(float)a->coef[3 * i], (float)a->coef[3 * i + 1], (float)a->coef[3 * i + 2]};
-        if (c[0] == 0 && c[1] == 0 && c[2] == 0) continue;
-        const float *e = a->s->e + (size_t)i * (size_t)a->s->nskin + (size_t)begin;
-        for (int k = 0; k < 3; k++)
-            for (int v = 0; v < m; v++) sum[k][v] += c[k] * e[v];
+    memset(sum, 0, sizeof sum);
+    for (int first = 0; first < s->n; first += TOGETHER) {
+        const float *e[TOGETHER];
+        float c[TOGETHER][3];
+        for (int i = 0; i < TOGETHER; i++) {
+            bool is = first + i < s->n;
+            e[i] = s->e + (size_t)(is ? first + i : first) * s->stride + (size_t)begin;
+            for (int k = 0; k < 3; k++) c[i][k] = is ? (float)a->coef[3 * (first + i) + k] : 0;
+        }
+        for (int v = 0; v < m; v += LANES)
+            for (int k = 0; k < 3; k++) {
+                V8 x = *(const V8 *)(sum[k] + v);
+                for (int i = 0; i < TOGETHER; i++) x += c[i][k] * *(const V8 *)(e[i] + v);
+                *(V8 *)(sum[k] + v) = x;
+            }
     }
     for (int v = 0; v < m; v++)
         for (int k = 0; k < 3; k++) a->e[4 * (size_t)(begin + v) + (size_t)k] += sum[k][v];
 }
 
+static void add_ref(void *ctx, int begin, int end, int chunk) {
+    (void)chunk;
+    add_body(ctx, begin, end);
+}
+
+FAI_WIDE static void add_wide(void *ctx, int begin, int end, int chunk) {
+    (void)chunk;
+    add_body(ctx, begin, end);
+}
+
 void fai_spread_add(const FaSpread *s, const double *coef, float *e) {
-    fai_parallel(s->nskin, TILE, add_tile, &(Add){s, coef, e});
+    fai_parallel(s->nskin, TILE, s->wide ? add_wide : add_ref, &(Add){s, coef, e});
 }

@@ -21,6 +21,7 @@ typedef struct FaSpreadPoint {
 typedef struct FaSpreadOptions {
     double membrane;  // m; 0: 20 mm
     double bending;   // m; 0: 14 mm
+    const double *scale;  // how far off each node is thought to be, in any unit: e becomes scale times a smooth field; NULL: 1 (nskin)
 } FaSpreadOptions;
 
 typedef struct FaSpread FaSpread;

@@ -210,6 +210,7 @@ static FaCode prepare(FaTake *t, const FaClip *clip, const char *path, const FaT
     t->shape.key = fai_hash64(FA_VERSION_TEXT, sizeof FA_VERSION_TEXT, t->shape.key ^ (uint64_t)t->every);
     t->shape.key = fai_hash64(fa_method_name(t->method), strlen(fa_method_name(t->method)), t->shape.key);
     FA_TRY(hash_params(t->method, o->params, &t->shape.key, err));
+    if (t->method->inputs) t->shape.key = fai_hash64(&t->method->inputs, sizeof t->method->inputs, t->shape.key);
     FA_TRY(fa_run_new_fps(t->method, clip, o->fps, &t->run, err));
     t->nframe = fai_run_nframe(t->run);
     if (o->count > 0) t->nframe = FA_MIN(t->nframe, o->count);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 static const float TOUCHES = 0.05f, STICKS = 0.3f;  // of the regions' weights
+static const float WALL = 0.01f;                    // m: a lip is no thicker
 
 static int add_colliders(FaTouching *t, const FaFace *f, bool eyes, FaCollider *collider) {
     int n = 0;
@@ -38,10 +39,22 @@ static double touch_area(const FaFace *f, const unsigned char *touch) {
     return fmax(sum / FA_MAX(n, 1), 1e-3);
 }
 
+// Is a node of the mouth within WALL?
+static bool is_around_mouth(const FaFace *f, int i) {
+    const float *x = f->x0 + 3 * (size_t)i;
+    for (int j = 0; j < f->nskin; j++) {
+        const float *y = f->x0 + 3 * (size_t)j;
+        float d[3] = {x[0] - y[0], x[1] - y[1], x[2] - y[2]};
+        if (f->region[FA_REGION_MOUTH][j] > TOUCHES && d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < WALL * WALL) return true;
+    }
+    return false;
+}
+
 static int mark(const FaFace *f, FaTouch what, unsigned char *touch) {
     int touching = 0;
     for (int i = 0; i < f->nskin; i++) {
         bool in = what == FA_TOUCH_FACE || f->region[FA_REGION_MOUTH][i] > TOUCHES;
+        if (what == FA_TOUCH_OPENINGS) in = in || f->region[FA_REGION_EYELIDS][i] > TOUCHES || is_around_mouth(f, i);
         bool sticks = f->region[FA_REGION_LIP_UPPER][i] > STICKS || f->region[FA_REGION_LIP_LOWER][i] > STICKS;
         touch[i] = (unsigned char)((in ? 1 : 0) | (in && sticks ? 2 : 0));
         touching += in;
@@ -66,6 +79,8 @@ FaCode fai_touching_new(const FaFace *f, const FaTouchOptions *o, FaTouching *t,
                           .sticky_stiffness = area * o->sticky_stiffness,
                           .sticky_length = o->sticky_length,
                           .sticky_break = 0.1,
+                          .nearby = o->nearby,
+                          .soft = o->soft,
                           .max_rows = o->max_rows,
                           .seed = o->seed};
     FaContactSurface surface = {f->nskin, f->ntri, f->tri, f->x0, t->touch};

@@ -7,7 +7,9 @@
 
 enum { FA_TOUCH_COLLIDERS = 8 };
 
-typedef enum FaTouch { FA_TOUCH_MOUTH, FA_TOUCH_FACE, FA_TOUCH_OFF } FaTouch;  // what may touch
+// What may touch. OPENINGS: the mouth with the skin that its lining lies behind, which it comes through where a lip is rolled far, and the
+// lids: all that crosses on faces driven by others' shapes, at a third of what the whole face costs.
+typedef enum FaTouch { FA_TOUCH_MOUTH, FA_TOUCH_FACE, FA_TOUCH_OFF, FA_TOUCH_OPENINGS } FaTouch;
 
 typedef struct FaTouchOptions {
     FaTouch what;
@@ -16,6 +18,7 @@ typedef struct FaTouchOptions {
     double friction;
     double sticky_stiffness;  // N/m/mm2; 0: nothing sticks
     double sticky_length;     // m
+    double nearby, soft;      // m: of fai_contact_nearby; 0: not used
     int max_rows;
     uint64_t seed;
 } FaTouchOptions;

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-enum { MOST_SWEEPS = 4096, MOST_CG = 400, ROUNDS = 2 };
+enum { MOST_SWEEPS = 4096, MOST_CG = 400, ROUNDS = 2, ROUNDS_ONCE = 6 };
 static const double CG_TOLERANCE = 1e-7;  // of the residual's norm
 
 int fai_global_rows(FaProjective *p) {
@@ -68,7 +68,7 @@ static void direction_quick(FaProjective *p, double *slope) {
     }
     fai_chol_forward_f(p->chol, q, p->zone_b);
     // with the rows that act at the end of the step; where guessing those led uphill, with those that act now
-    for (int rounds = ROUNDS; rounds > 0; rounds = rounds > 1 ? 1 : 0) {
+    for (int rounds = p->once ? ROUNDS_ONCE : ROUNDS; rounds > 0; rounds = rounds > 1 ? 1 : 0) {
         fai_fold_step(p->fold, p->chol, p->in->row, p->u, p->active, rounds, p->zone_b, p->zone_x);
         fai_chol_backward_f(p->chol, p->zone_x, p->r);
         fai_lbfgs_backward(&p->history, p->r, p->d, &more);

@@ -3,6 +3,8 @@
 #include "base/task.h"
 #include "math/mat3.h"
 
+#include <math.h>
+
 enum { CHUNK = 1024 };
 
 typedef struct Scheme {
@@ -34,10 +36,18 @@ static void change_of(const FaPose *from, const FaPose *to, Change *c) {
     fai_q_rotate(back, p, c->shift);
 }
 
+static bool is_none(const Change *c) {
+    double sum = 0;
+    for (int k = 0; k < 9; k++) sum += fabs(c->turn[k]);
+    for (int k = 0; k < 3; k++) sum += fabs(c->shift[k]);
+    return sum == 0;
+}
+
 typedef struct Task {
     const FaInertia *in;
     Scheme s;
     Change now, before;
+    bool still;        // both changes are none
     double accel[3];
     const float *u;
     float *y, *w, *v;
@@ -49,10 +59,35 @@ static void load(const float *f, const double *d, int i, double x[3]) {
     for (size_t k = 0; k < 3; k++) x[k] = d ? d[3 * (size_t)i + k] : (double)f[4 * (size_t)i + k];
 }
 
+// The same as below for a head that does not move.
+static void past_still(const Task *t, int i, double x[3], double w[3], double u[3]) {
+    const FaInertiaLevel *l = &t->in->now, *m = &t->in->before;
+    double d[3], vel[3], a = t->s.a[0], b = t->s.a[1];
+    load(l->u, l->ud, i, d);
+    load(l->w, l->wd, i, vel);
+    for (int k = 0; k < 3; k++) {
+        u[k] = a * d[k];
+        w[k] = a * vel[k];
+    }
+    if (b != 0) {
+        load(m->u, m->ud, i, d);
+        load(m->w, m->wd, i, vel);
+        for (int k = 0; k < 3; k++) {
+            u[k] += b * d[k];
+            w[k] += b * vel[k];
+        }
+    }
+    memcpy(x, u, 3 * sizeof *x);
+}
+
 // What a scheme makes of the past: of positions, less x0, and of velocities, in the axes of the end of the step; and of
 // displacements as if the head had not moved.
 static void past(const Task *t, int i, double x[3], double w[3], double u[3]) {
     const FaInertia *in = t->in;
+    if (t->still) {
+        past_still(t, i, x, w, u);
+        return;
+    }
     memset(x, 0, 3 * sizeof *x);
     memset(w, 0, 3 * sizeof *w);
     memset(u, 0, 3 * sizeof *u);
@@ -97,6 +132,7 @@ static Task make_task(const FaInertia *in) {
     change_of(&in->now.pose, &in->pose, &t.now);
     if (in->scheme == FA_SCHEME_BDF2) change_of(&in->before.pose, &in->pose, &t.before);
     memcpy(t.accel, in->accel, sizeof t.accel);
+    t.still = is_none(&t.now) && is_none(&t.before);
     return t;
 }
 

@@ -6,6 +6,7 @@
 #include <math.h>
 
 enum { NODES = 1024, HALVINGS = 40 };
+static const double KEEP = 0.1;  // a step that leaves less of the gradient than this share keeps its Hessian
 
 const char *const fai_newton_kind_name[FA_NEWTON_KINDS] = {"pcg", "jacobi", "lbfgs", "chol"};
 
@@ -21,7 +22,7 @@ static FaCode push_arrays(FaNewton *n, FaError *err) {
     FaArena *a = n->arena;
     bool ok = (n->x = FA_PUSH(a, nodes, double)) && (n->g = FA_PUSH(a, nodes, double)) && (n->x_next = FA_PUSH(a, nodes, double)) &&
               (n->g_next = FA_PUSH(a, nodes, double)) && (n->part = FA_PUSH(a, 2 * chunks, double)) &&
-              (n->active = FA_PUSH(a, rows, unsigned char)) && (n->active_next = FA_PUSH(a, rows, unsigned char)) &&
+              (n->active = FA_PUSH(a, rows, float)) && (n->active_next = FA_PUSH(a, rows, float)) &&
               (n->one = FA_PUSH(a, 3 * (size_t)n->nfree, float)) && (n->jacobi = FA_PUSH(a, 9 * (size_t)n->nfree, float));
     if (ok && n->options.kind == FA_NEWTON_CHOL) ok = (n->four = FA_PUSH(a, 12 * (size_t)n->nfree, double)) != NULL;
     FA_TRY(fai_field_shape(a, n->nfree, &n->shape, err));
@@ -213,7 +214,7 @@ static bool search(FaNewton *n, Step *s) {
 
 static void accept(FaNewton *n, const Step *s) {
     double *x = n->x, *g = n->g;
-    unsigned char *active = n->active;
+    float *active = n->active;
     n->x = n->x_next, n->x_next = x;
     n->g = n->g_next, n->g_next = g;
     n->active = n->active_next, n->active_next = active;
@@ -255,10 +256,11 @@ static bool newton_step(FaNewton *n, double forcing, Step *s) {
     if (kind == FA_NEWTON_CHOL || (kind != FA_NEWTON_JACOBI && !factor_fits(n))) {
         if (!make_factor(n)) return false;
         assembled = true;
+        n->kept = false;
         if (kind == FA_NEWTON_LBFGS) fai_lbfgs_clear(&n->history);
     }
     for (int tries = 0; tries < 14; tries++) {
-        if (!assembled && kind != FA_NEWTON_LBFGS) fai_newton_second(n, n->hessian);
+        if (!assembled && !n->kept && kind != FA_NEWTON_LBFGS) fai_newton_second(n, n->hessian);
         assembled = false;
         FaLinear linear = fai_newton_direction(n, forcing);
         if (linear != FA_LINEAR_NEGATIVE && search(n, s)) {
@@ -266,6 +268,10 @@ static bool newton_step(FaNewton *n, double forcing, Step *s) {
             return true;
         }
         if (fabs(s->slope) <= 1e-15 * n->scale && linear != FA_LINEAR_NEGATIVE) return false; // rounding
+        if (n->kept) { // here, then
+            n->kept = false;
+            continue;
+        }
         n->report->negative += linear == FA_LINEAR_NEGATIVE;
         // a definite Hessian; then ever heavier ones
         if (kind == FA_NEWTON_LBFGS && n->history.count) {
@@ -308,6 +314,9 @@ static FaNewtonStatus iterate(FaNewton *n, double norm) {
             return fabs(s.slope) <= 1e-13 * n->scale ? FA_NEWTON_ROUNDED : FA_NEWTON_STALLED;
         }
         double next = fai_newton_norm(n, n->g_next, n->gf_next);
+        // second derivatives change with x as the gradient's remainder tells: where that is small they serve once more
+        bool plain = s.length == 1 && n->hessian == FA_HESSIAN_TRUE && n->proximal == 0;
+        n->kept = n->options.kind == FA_NEWTON_PCG && plain && next <= KEEP * norm;
         if (n->options.kind == FA_NEWTON_LBFGS) fai_lbfgs_push(&n->history, s.length, n->d, n->gf, n->gf_next);
         // how far from linear this step was (Eisenstat and Walker's first choice)
         eta = s.length == 1 ? fmin(fmax(fabs(next - n->linear) / norm, 0.01 * forcing), forcing) : forcing;
@@ -334,6 +343,7 @@ FaCode fai_newton_solve(FaNewton *n, const FaNewtonInput *in, double *x, FaNewto
     FA_TRY(check_input(n, in, x, err));
     n->in = in;
     n->report = r;
+    n->kept = false;
     place_start(n, in, x, n->x);
     memcpy(n->x_next, n->x, 3 * (size_t)n->nnode * sizeof *n->x);
     n->energy = fai_newton_total(n, n->x, n->g, n->active, &n->scale);
@@ -346,10 +356,10 @@ FaCode fai_newton_solve(FaNewton *n, const FaNewtonInput *in, double *x, FaNewto
     if (n->options.kind == FA_NEWTON_LBFGS) fai_lbfgs_clear(&n->history);
     r->status = iterate(n, norm);
     // L-BFGS has no CG to tell that its factor is old
-    if (n->options.kind == FA_NEWTON_LBFGS && r->iterations > 2 * (n->options.refresh ? n->options.refresh : 15)) n->stale = true;
+    if (n->options.kind == FA_NEWTON_LBFGS && !n->options.manual && r->iterations > 2 * (n->options.refresh ? n->options.refresh : 15)) n->stale = true;
     if (n->options.manual && r->refreshes > 0) n->ready = false;
-    for (int i = 0; i < in->nrow; i++) r->active += n->active[i];
-    r->inverted = fai_solid_inverted(in->rest, n->x);
+    for (int i = 0; i < in->nrow; i++) r->active += n->active[i] > 0;
+    if (!n->options.brief) r->inverted = fai_solid_inverted(in->rest, n->x);
     memcpy(x, n->x, 3 * (size_t)n->nnode * sizeof *x);
     r->seconds = fai_seconds() - begin;
     return r->status >= FA_NEWTON_LIMIT ? FA_STALLED : FA_OK;

@@ -3,7 +3,8 @@
 //     inertia/2 |x - y|_M^2 + solid(x; X, mu, lambda) + damping + rows + springs - force . x
 //
 //   FA_NEWTON_PCG      Newton, double gradient, float block Hessian; conjugate gradients (forcing 0.1) on a factor of an earlier
-//                      Hessian, remade when they need more than `refresh` iterations. The default
+//                      Hessian, remade when they need more than `refresh` iterations. A step that leaves less than a tenth of the
+//                      gradient keeps its Hessian for the next. The default
 //   FA_NEWTON_JACOBI   the same on the inverses of the 3x3 diagonal blocks: nothing is factored
 //   FA_NEWTON_LBFGS    L-BFGS on the kept factor: no Hessian, no products
 //   FA_NEWTON_CHOL     Newton with a factor per iteration: true Hessian, projected where that is not positive definite
@@ -36,6 +37,7 @@ typedef struct FaNewtonOptions {
     int history;            // LBFGS: pairs; 0: 10, at most 20
     bool manual;            // PCG, LBFGS: the factor is the caller's business (fai_newton_prepare), so that it is known from what it
                             // was made; a solve that had to make its own drops it at the end
+    bool brief;             // report.inverted is not counted
 } FaNewtonOptions;
 
 // k/2 |x - to|^2, or k/2 (normal . (x - to))^2 where the normal is not 0: a node on a plane, free to slide.

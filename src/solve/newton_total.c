@@ -67,27 +67,41 @@ static void row_value(const FaRow *row, const double *x, const double *base, dou
             }
 }
 
-static double row_term(const FaNewton *n, const FaRow *row, const double *x, double *g, unsigned char *active) {
+// What a row of stiffness 1 pushes with at a depth, N/m * m; its energy and the share of the stiffness that acts.
+static double push_of(double depth, double soft, double *energy, float *share) {
+    if (depth < soft) {
+        *energy = depth * depth * depth / (6 * soft);
+        *share = (float)(depth / soft);
+        return 0.5 * depth * depth / soft;
+    }
+    double past = depth - 0.5 * soft;
+    *energy = 0.5 * past * past + soft * soft / 24;
+    *share = 1;
+    return past;
+}
+
+static double row_term(const FaNewton *n, const FaRow *row, const double *x, double *g, float *active) {
     double s[3], pull[3], energy = 0, k = (double)row->stiffness;
     row_value(row, x, n->in->row_base, s);
-    bool acts = true;
+    float share = 1;
     if (row->kind == FA_ROW_PUSH) {
-        double depth = (double)row->normal[0] * s[0] + (double)row->normal[1] * s[1] + (double)row->normal[2] * s[2] - (double)row->gap;
-        acts = depth < 0;
-        energy = 0.5 * k * depth * depth;
-        for (int i = 0; i < 3; i++) pull[i] = k * depth * (double)row->normal[i];
+        double depth = (double)row->gap - ((double)row->normal[0] * s[0] + (double)row->normal[1] * s[1] + (double)row->normal[2] * s[2]);
+        if (active) *active = 0;
+        if (!(depth > 0)) return 0;
+        double push = push_of(depth, (double)row->soft, &energy, &share);
+        energy *= k;
+        for (int i = 0; i < 3; i++) pull[i] = -k * push * (double)row->normal[i];
     } else {
         for (int i = 0; i < 3; i++) pull[i] = k * s[i], energy += 0.5 * pull[i] * s[i];
     }
-    if (active) *active = acts;
-    if (!acts) return 0;
+    if (active) *active = share;
     for (int j = 0; g && j < 4; j++)
         if (row->node[j] >= 0 && n->blocks->row[row->node[j]] >= 0)
             for (int i = 0; i < 3; i++) g[3 * (size_t)row->node[j] + (size_t)i] += (double)row->weight[j] * pull[i];
     return energy;
 }
 
-double fai_newton_total(FaNewton *n, const double *x, double *g, unsigned char *active, double *scale) {
+double fai_newton_total(FaNewton *n, const double *x, double *g, float *active, double *scale) {
     const FaNewtonInput *in = n->in;
     double sum = fai_solid_energy(in->rest, x, in->damping.share > 0 ? &in->damping : NULL, g), size = sum;
     NodeJob job = {n, x, g, n->part};
@@ -126,11 +140,11 @@ double fai_newton_norm(const FaNewton *n, const double *g, float *field) {
 static void add_rows(FaNewton *n) {
     for (int i = 0; i < n->in->nrow; i++) {
         const FaRow *row = &n->in->row[i];
-        if (!n->active[i]) continue;
+        if (!(n->active[i] > 0)) continue;
         for (int j = 0; j < 4; j++) {
             int r = row->node[j] >= 0 ? n->blocks->row[row->node[j]] : -1;
             if (r < 0) continue;
-            double k = (double)row->stiffness * (double)row->weight[j] * (double)row->weight[j], m[9];
+            double k = (double)(n->active[i] * row->stiffness) * (double)row->weight[j] * (double)row->weight[j], m[9];
             for (int a = 0; a < 9; a++)
                 m[a] = row->kind == FA_ROW_PUSH ? k * (double)row->normal[a / 3] * (double)row->normal[a % 3] : a % 4 == 0 ? k : 0;
             fai_blocks_add_diagonal(n->blocks, r, m);
@@ -159,16 +173,18 @@ void fai_newton_second(FaNewton *n, FaSolidHessian kind) {
         for (int a = 0; a < 9; a++) m[a] = s->stiffness * (plane ? s->normal[a / 3] * s->normal[a % 3] : a % 4 == 0);
         fai_blocks_add_diagonal(n->blocks, n->blocks->row[s->node], m);
     }
-    add_rows(n);
+    if (n->options.kind != FA_NEWTON_PCG) add_rows(n);
     n->report->seconds_hessian += fai_seconds() - before;
 }
 
-// The diagonal blocks of rows are in the matrix; what couples two nodes is added here.
+// The diagonal blocks of rows are in the matrix, what couples two nodes is added here; PCG: all of it, so that other rows may act while
+// the blocks stay.
 void fai_newton_mul(const FaNewton *n, const float *x, float *y) {
     fai_blocks_mul(n->blocks, x, y);
+    float within = n->options.kind == FA_NEWTON_PCG ? 0 : 1;
     for (int i = 0; i < n->in->nrow; i++) {
         const FaRow *row = &n->in->row[i];
-        if (!n->active[i]) continue;
+        if (!(n->active[i] > 0)) continue;
         float s[3] = {0};
         int r[4];
         for (int j = 0; j < 4; j++) {
@@ -178,9 +194,9 @@ void fai_newton_mul(const FaNewton *n, const float *x, float *y) {
         for (int j = 0; j < 4; j++) {
             if (r[j] < 0) continue;
             float t[3], along, *to = y + 4 * (size_t)r[j];
-            for (int k = 0; k < 3; k++) t[k] = s[k] - row->weight[j] * x[4 * (size_t)r[j] + (size_t)k];
+            for (int k = 0; k < 3; k++) t[k] = s[k] - within * row->weight[j] * x[4 * (size_t)r[j] + (size_t)k];
             along = row->normal[0] * t[0] + row->normal[1] * t[1] + row->normal[2] * t[2];
-            float f = row->stiffness * row->weight[j];
+            float f = n->active[i] * row->stiffness * row->weight[j];
             for (int k = 0; k < 3; k++) to[k] += row->kind == FA_ROW_PUSH ? f * along * row->normal[k] : f * t[k];
         }
     }

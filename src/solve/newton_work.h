@@ -24,8 +24,8 @@ struct FaNewton {
     double *x, *g;           // where we are, gradient there                             (nnode x 3)
     double *x_next, *g_next;
     double *part;            // sums of chunks of nodes
-    unsigned char *active;   // rows that act at x                                       (max_rows)
-    unsigned char *active_next;
+    float *active;           // share of a row's stiffness that acts at x: 0 none, 1 all of it   (max_rows)
+    float *active_next;
 
     // fields of the free nodes
     FaFieldShape shape;
@@ -46,15 +46,16 @@ struct FaNewton {
     const FaNewtonInput *in;
     FaNewtonReport *report;
     FaSolidHessian hessian;  // as assembled
+    bool kept;               // the blocks are of a point before x, where the last step began; good enough for another
     double proximal;         // 1/s2 on the diagonal, direction only
     double energy, scale;    // at x; sum of sizes of its terms, for rounding
     double linear;           // |g + H d| of the last direction, N: what a full step would leave of the gradient if all were linear
 };
 
 // Energy, gradient (nullable: energy alone) with fixed rows 0, *scale (nullable). active: nullable.
-double fai_newton_total(FaNewton *n, const double *x, double *g, unsigned char *active, double *scale);
+double fai_newton_total(FaNewton *n, const double *x, double *g, float *active, double *scale);
 double fai_newton_norm(const FaNewton *n, const double *g, float *field);  // |g| of free nodes; field: rounded copy, nullable
-void fai_newton_second(FaNewton *n, FaSolidHessian kind);                  // blocks at n->x, everything but couplings of rows
+void fai_newton_second(FaNewton *n, FaSolidHessian kind);                  // blocks at n->x; of rows the diagonal blocks, PCG: nothing
 void fai_newton_mul(const FaNewton *n, const float *x, float *y);          // blocks and rows
 
 typedef enum FaLinear { FA_LINEAR_OK, FA_LINEAR_NEGATIVE, FA_LINEAR_SLOW } FaLinear;

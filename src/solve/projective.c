@@ -179,6 +179,23 @@ static bool iterate(FaProjective *p, double *first_slope, FaStep *s) {
     }
 }
 
+bool fai_projective_once(const FaProjective *p, const FaProjectiveInput *in) {
+    double ratio = in->inertia / p->options.inertia;
+    if (!in->rested || in->iterations != 1 || p->options.kind != FA_SOLVE_QUICK || !(ratio >= 0.5 && ratio <= 1.5)) return false;
+    return in->nrow == 0 || (p->fold && fai_fold_takes(p->fold, in->nrow, in->row));
+}
+
+// The energy logged after it is the bound.
+static void step_once(FaProjective *p, float *u, FaProjectiveReport *r, double start) {
+    double slope, begin = fai_seconds();
+    fai_global_direction(p, &slope);
+    r->seconds_global += fai_seconds() - begin;
+    if (!(slope < -LEAST_GAIN * fabs(p->energy)) || -slope < p->in->floor) return;
+    memcpy(u, p->u_next, 4 * (size_t)p->e->nnode * sizeof *u);
+    r->iterations = 1;
+    log_energy(r, p->energy + 0.5 * slope, fai_seconds() - start);
+}
+
 static FaCode begin(FaProjective *p, const FaProjectiveInput *in, const float *u, FaProjectiveReport *r, FaError *err) {
     FA_TRY(fai_rows_check(in->nrow, in->row, p->e->nnode, p->options.max_rows, err));
     if (!(in->inertia > 0) || !isfinite(in->inertia))
@@ -196,7 +213,10 @@ static FaCode begin(FaProjective *p, const FaProjectiveInput *in, const float *u
     r->rows_outside = fai_global_rows(p);
     r->seconds_setup = fai_seconds() - start;
     start = fai_seconds();
+    p->once = fai_projective_once(p, in);
+    p->rested = in->rested;
     p->energy = fai_total_energy(p, in, p->u, p->g, p->active);
+    p->rested = false;
     r->seconds_local += fai_seconds() - start;
     if (!isfinite(p->energy))
         return FA_FAIL(err, FA_E_NUMERIC, NULL,
@@ -213,6 +233,12 @@ FaCode fai_projective_solve(FaProjective *p, const FaProjectiveInput *in, float 
     double start = fai_seconds(), logged, first_slope = 0;
     FaCode rc = begin(p, in, u, r, err);
     if (rc >= 0) log_energy(r, logged = p->energy, fai_seconds() - start);
+    if (rc >= 0 && p->once) {
+        step_once(p, u, r, start);
+        p->in = NULL;
+        p->report = NULL;
+        return FA_OK;
+    }
     FaStep step = {0};
     while (rc >= 0 && r->iterations < in->iterations && iterate(p, &first_slope, &step)) {
         if (!isfinite(step.energy)) {

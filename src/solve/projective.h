@@ -44,6 +44,7 @@ typedef struct FaProjectiveInput {
     const FaRow *row;       //                                                                (nrow)
     int iterations;         // at most
     double tolerance;       // stop when the gradient's norm, in units of A (|g|_{A^-1} or the nearest cheap one), fell by it; 0: never
+    bool rested;            // the start is the pose that frame.tet_rest is made of: tets have no energy there, and are not asked
     double floor;           // J: stop where the next step promises less; without it what rests is solved down to rounding; 0: never
 } FaProjectiveInput;
 
@@ -68,6 +69,12 @@ FaCode fai_projective_new(const FaElastic *e, const FaProjectiveOptions *options
 void fai_projective_free(FaProjective *p);
 // u: start in, result out (nnode x 4). Returns FA_STALLED if not even one iteration lowered the energy although the gradient is not small.
 FaCode fai_projective_solve(FaProjective *p, const FaProjectiveInput *in, float *u, FaProjectiveReport *report, FaError *err);
+// Will a solve of this input do without any local step? QUICK, one iteration from a rested start, all rows in the zone and the inertia
+// within half of the options'. With the targets of the tets held, which are F_g, the energy is a quadratic above the true one (a
+// majorant; with the rows' half springs a convex function), and the step goes to its minimum, no higher than the start: there is
+// nothing to search for, and nothing is evaluated; frame.tet_rest may be NULL. Where the rows that act are not settled in ROUNDS the
+// last guess is taken.
+bool fai_projective_once(const FaProjective *p, const FaProjectiveInput *in);
 // Energy and (nullable) gradient at u, as the solvers see them: for tests and logs.
 double fai_projective_energy(FaProjective *p, const FaProjectiveInput *in, const float *u, float *gradient);
 

@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-enum { FIELDS = 6 };  // of the state
+// WORN: conjugate gradient iterations (L-BFGS: steps) that cost as much as new factors
+enum { FIELDS = 7, WORN_CG = 48, WORN_LBFGS = 16 };  // FIELDS of the state
 
 struct FaRebalance {
     const FaSolid *solid;
@@ -30,12 +31,15 @@ struct FaRebalance {
     double *w, *w_last;          // in the world, in the axes of the pose (n x 3)
     double *gain_last;           // what d gained in the step before the last: for a good start   (n x 3)
     double *shift;               // what the last static solve added to d                        (n x 3)
+    double *d_factor;            // d that the factors were made at                              (n x 3)
     struct Frame {
         FaPose pose, pose_last;
         double rate[9];          // 1/s, fai_inertial_rate of the step that made w
         double h_last;           // 0: no step before
         double h_factor;         // step for which the factors were made; 0: there are none
         bool worn;               // they are to be made anew
+        double fresh;            // iterations of the first step on them; -1: not made yet
+        double lost;             // more than those, in all steps since
     } frame;
 };
 
@@ -43,7 +47,7 @@ struct FaRebalance {
 
 static FaCode push_arrays(FaRebalance *r, FaError *err) {
     double **field[] = {&r->x,     &r->x_new, &r->carried, &r->carried_new, &r->y, &r->from, &r->stepped, &r->start, &r->force,
-                        &r->d_new, &r->w_new, &r->d,       &r->d_last,      &r->w, &r->w_last, &r->gain_last, &r->shift};
+                        &r->d_new, &r->w_new, &r->d,       &r->d_last,      &r->w, &r->w_last, &r->gain_last, &r->shift, &r->d_factor};
     bool ok = true;
     for (int i = 0; i < FA_COUNT(field); i++) ok &= (*field[i] = FA_PUSH(r->arena, 3 * r->n + 1, double)) != NULL;
     for (int i = 0; i < 2; i++) {
@@ -63,7 +67,7 @@ static FaCode set_up(FaRebalance *r, const unsigned char *fixed, const double *m
     FA_TRY(push_arrays(r, err));
     memcpy(r->mass, mass, r->n * sizeof *mass);
     if (fixed) memcpy(r->fixed, fixed, r->n);
-    double sum = 0, calm = r->o.calm > 0 ? r->o.calm : 1e-4;
+    double sum = 0, calm = r->o.calm > 0 ? r->o.calm : 0.1 * (r->o.tolerance > 0 ? r->o.tolerance : 1e-3);
     for (size_t i = 0; i < r->n; i++)
         if (!r->fixed[i]) sum += mass[i] * mass[i];
     r->floor = calm * sqrt(sum);
@@ -78,7 +82,7 @@ FaCode fai_rebalance_new(const FaSolid *solid, const unsigned char *fixed, const
     if (!r) return FA_FAIL_MEMORY(err);
     r->solid = solid;
     r->o = *options;
-    r->o.newton.manual = true;
+    r->o.newton.manual = r->o.newton.brief = true;
     FaCode rc = set_up(r, fixed, mass, err);
     if (rc < 0)
         fai_rebalance_free(r);
@@ -131,6 +135,7 @@ FaCode fai_rebalance_reset(FaRebalance *r, const double *X, const double *mu, co
     memset(r->w_last, 0, 3 * r->n * sizeof(double));
     memset(r->gain_last, 0, 3 * r->n * sizeof(double));
     memset(r->shift, 0, 3 * r->n * sizeof(double));
+    memset(r->d_factor, 0, 3 * r->n * sizeof(double));
     fai_inertial_start_d(pose, v, omega, (int)r->n, X, r->w);
     double skew[9] = {0, -omega[2], omega[1], omega[2], 0, -omega[0], -omega[1], omega[0], 0};
     r->frame = (struct Frame){.pose = *pose, .pose_last = *pose, .worn = true};
@@ -141,10 +146,12 @@ FaCode fai_rebalance_reset(FaRebalance *r, const double *X, const double *mu, co
 static FaCode make_factors(FaRebalance *r, const double *X, const double *mu, const double *lambda, double h, FaError *err) {
     double eta = (r->o.scheme == FA_SCHEME_BDF2 ? 2.0 / 3 : 1) * h;
     FA_TRY(set_rest(r, 1, X, mu, lambda, NULL, err));
-    FaNewtonInput p = {.rest = r->rest[1], .inertia = 1 / (eta * eta), .y = X, .fixed_at = X, .damping = {r->o.beta / eta, X}, .drag = r->o.drag / eta};
-    FA_TRY(fai_newton_prepare(r->dynamic, &p, X, err));
+    double *x = r->start;
+    for (size_t i = 0; i < 3 * r->n; i++) x[i] = X[i] + r->d_factor[i];
+    FaNewtonInput p = {.rest = r->rest[1], .inertia = 1 / (eta * eta), .y = x, .fixed_at = X, .damping = {r->o.beta / eta, x}, .drag = r->o.drag / eta};
+    FA_TRY(fai_newton_prepare(r->dynamic, &p, x, err));
     p = (FaNewtonInput){.rest = r->rest[1], .fixed_at = X};
-    return fai_newton_prepare(r->still, &p, X, err);
+    return fai_newton_prepare(r->still, &p, x, err);
 }
 
 FaCode fai_rebalance_prepare(FaRebalance *r, const double *X, const double *mu, const double *lambda, FaError *err) {
@@ -169,6 +176,23 @@ static bool pushes(const FaNewtonInput *p, int first, const double *x) {
     return false;
 }
 
+// What the solve before spent, added.
+static void add_spent(FaNewtonReport *r, const FaNewtonReport *before) {
+    r->iterations += before->iterations;
+    r->cg += before->cg;
+    r->evaluations += before->evaluations;
+    r->backtracks += before->backtracks;
+    r->hessians += before->hessians;
+    r->refreshes += before->refreshes;
+    r->negative += before->negative;
+    r->proximal += before->proximal;
+    r->seconds += before->seconds;
+    r->seconds_gradient += before->seconds_gradient;
+    r->seconds_hessian += before->seconds_hessian;
+    r->seconds_factor += before->seconds_factor;
+    r->seconds_linear += before->seconds_linear;
+}
+
 // Solve, look what was met on the way, and once more if that is new.
 static FaCode solve(FaRebalance *r, FaNewton *newton, const FaRebalanceInput *in, FaNewtonInput *p, double *x, FaNewtonReport *report, int *stalled, FaError *err) {
     p->iterations = r->o.iterations;
@@ -179,8 +203,10 @@ static FaCode solve(FaRebalance *r, FaNewton *newton, const FaRebalanceInput *in
         int before = p->nrow;
         if (in->collect) p->nrow = in->collect(in->collect_user, x, &p->row);
         if (pass > 0 && !pushes(p, before, x)) break;
+        FaNewtonReport spent = *report;
         FaCode rc = fai_newton_solve(newton, p, x, report, err);
         if (rc < 0) return rc;
+        if (pass > 0) add_spent(report, &spent);
         *stalled += rc == FA_STALLED && pass == 0;
         if (!in->collect) break;
     }
@@ -287,6 +313,19 @@ static FaInertia inertia_of(const FaRebalance *r, const FaRebalanceInput *in) {
     return inertia;
 }
 
+// Are new factors due? They cost what WORN_CG iterations do: when that much was lost against the first step on these.
+static bool wear(FaRebalance *r, const FaRebalanceReport *report) {
+    if (fai_newton_worn(r->dynamic) || fai_newton_worn(r->still)) return true;
+    const FaNewtonReport *of[] = {&report->dynamic, &report->naive, &report->settle};
+    bool lbfgs = r->o.newton.kind == FA_NEWTON_LBFGS;
+    if (!lbfgs && r->o.newton.kind != FA_NEWTON_PCG) return false;
+    double spent = 0;
+    for (int i = 0; i < FA_COUNT(of); i++) spent += lbfgs ? of[i]->iterations : of[i]->cg;
+    if (r->frame.fresh < 0) r->frame.fresh = spent;
+    r->frame.lost += fmax(spent - r->frame.fresh, 0);
+    return r->frame.lost > (lbfgs ? WORN_LBFGS : WORN_CG);
+}
+
 FaCode fai_rebalance_step(FaRebalance *r, const FaRebalanceInput *in, FaRebalanceReport *report, FaError *err) {
     FaRebalanceReport own;
     if (!report) report = &own;
@@ -297,8 +336,11 @@ FaCode fai_rebalance_step(FaRebalance *r, const FaRebalanceInput *in, FaRebalanc
     double alpha = moved ? r->o.alpha : 1;
     report->prepared = r->frame.h_factor == 0 || r->frame.worn;
     if (report->prepared) {
+        memcpy(r->d_factor, r->d, 3 * r->n * sizeof(double));
         FA_TRY(make_factors(r, X, r->mu[0], r->lambda[0], in->h, err));
         r->frame.h_factor = in->h;
+        r->frame.fresh = -1;
+        r->frame.lost = 0;
     }
     if (moved) FA_TRY(set_rest(r, 1, in->X, in->mu, in->lambda, &report->clamped, err));
     FaInertia inertia = inertia_of(r, in);
@@ -313,7 +355,7 @@ FaCode fai_rebalance_step(FaRebalance *r, const FaRebalanceInput *in, FaRebalanc
     }
     if (moved && alpha > 0) FA_TRY(settle(r, in, alpha, &p, report, err));
     finish(r, in, &inertia, moved, alpha);
-    r->frame.worn = fai_newton_worn(r->dynamic) || fai_newton_worn(r->still);
+    r->frame.worn = wear(r, report);
     if (moved) swap_rest(r);
     report->seconds = fai_seconds() - begin;
     return report->stalled ? FA_STALLED : FA_OK;
@@ -361,7 +403,7 @@ void fai_rebalance_energy(FaRebalance *r, double *kinetic, double *elastic) {
 size_t fai_rebalance_state_size(const FaRebalance *r) { return FIELDS * 3 * r->n * sizeof(double) + sizeof r->frame; }
 
 void fai_rebalance_save(const FaRebalance *r, void *state) {
-    const double *field[FIELDS] = {r->d, r->d_last, r->w, r->w_last, r->gain_last, r->shift};
+    const double *field[FIELDS] = {r->d, r->d_last, r->w, r->w_last, r->gain_last, r->shift, r->d_factor};
     size_t size = 3 * r->n * sizeof(double);
     unsigned char *at = state;
     for (int i = 0; i < FIELDS; i++, at += size) memcpy(at, field[i], size);
@@ -370,7 +412,7 @@ void fai_rebalance_save(const FaRebalance *r, void *state) {
 
 FaCode fai_rebalance_load(FaRebalance *r, const void *state, const double *X, const double *mu, const double *lambda, FaError *err) {
     FA_TRY(set_rest(r, 0, X, mu, lambda, NULL, err));
-    double *field[FIELDS] = {r->d, r->d_last, r->w, r->w_last, r->gain_last, r->shift};
+    double *field[FIELDS] = {r->d, r->d_last, r->w, r->w_last, r->gain_last, r->shift, r->d_factor};
     size_t size = 3 * r->n * sizeof(double);
     const unsigned char *at = state;
     for (int i = 0; i < FIELDS; i++, at += size) memcpy(field[i], at, size);

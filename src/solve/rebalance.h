@@ -26,7 +26,7 @@ typedef struct FaRebalanceOptions {
     double beta;       // s: stiffness-proportional damping (fai_damping_beta)
     double drag;       // 1/s: mass-proportional damping
     double tolerance;  // of the gradient, relative to that of not moving; 0: 1e-3
-    double calm;       // m/s2: an acceleration not worth a step (the absolute floor); 0: 1e-4
+    double calm;       // m/s2: an acceleration not worth a step (the absolute floor); 0: a tenth of the tolerance
     int iterations;    // of each solve; 0: 50
 } FaRebalanceOptions;
 
@@ -47,7 +47,7 @@ typedef struct FaRebalanceInput {
 
 typedef struct FaRebalanceReport {
     FaNewtonReport dynamic, naive, settle;  // of the three solves; zero where one was not made
-    bool prepared;     // factors were made from the rest shape and materials that the step began with (fai_rebalance_prepare)
+    bool prepared;     // factors were made from the rest shape, materials and displacements that the step began with
     int clamped;       // elements of the new rest shape that were crushed (energy/solid.h)
     int stalled;       // solves that did not converge
     double seconds;
@@ -70,8 +70,10 @@ double *fai_rebalance_d(FaRebalance *r);  // displacements from X, m; may be cha
 // Energy of motion against the head, J; elastic energy, J.
 void fai_rebalance_energy(FaRebalance *r, double *kinetic, double *elastic);
 
-// The solvers' factors are made of the body at rest, by a step that finds them missing or worn, which says so. After a load they are made
-// again from what they were made of then, so that the run goes on to the same bits; nothing to do where the next step makes new ones.
+// The solvers' factors are made of the body as it is when a step begins that finds them missing or worn, and says so (report.prepared): worn
+// when conjugate gradients have spent more than new ones cost. After a load they are made again from what they were made of then, rest
+// shape and materials given here and displacements of the state, so that the run goes on to the same bits; nothing to do where the next
+// step makes new ones.
 FaCode fai_rebalance_prepare(FaRebalance *r, const double *X, const double *mu, const double *lambda, FaError *err);
 
 // The state as one block: size, copy out, copy in. X and materials of the state are the caller's to keep: give them again, and those of

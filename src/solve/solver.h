@@ -60,6 +60,8 @@ struct FaProjective {
     double energy;           // at u
     float tau0, tau1;        // of the memoised SVD, halved per iteration (thesis section 6.3.3)
     int sweeps;              // GS: n of alg. 3
+    bool rested;             // tets are not asked
+    bool once;               // fai_projective_once: rows are settled in the one step
 };
 
 typedef struct FaStep {

@@ -42,7 +42,7 @@ double fai_total_energy(FaProjective *p, const FaProjectiveInput *in, const floa
         total += fai_stretch_eval(p->bends, f->bend_rest, u, g);
         if (g) fai_stretch_gather(p->bends, g);
     }
-    if (e->ntet) {
+    if (e->ntet && !p->rested) {
         FaSvdShares shares = {0};
         total += fai_tets_eval(p->tets, f, u, g, p->memo, p->tau0, p->tau1, &shares);
         if (g) fai_tets_gather(p->tets, g);

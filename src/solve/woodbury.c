@@ -258,6 +258,13 @@ static bool to_zone(const FaFold *f, const FaRow *r, int index, ZoneRow *z) {
     return true;
 }
 
+bool fai_fold_takes(const FaFold *f, int nrow, const FaRow *row) {
+    for (int i = 0; i < nrow; i++)
+        for (int j = 0; j < 4; j++)
+            if (row[i].node[j] >= 0 && f->slot_of[row[i].node[j]] < 0) return false;
+    return nrow <= FA_MIN(f->room, MOST_ACTIVE);
+}
+
 static int up8(int n) { return (n + 7) / 8 * 8; }
 
 // --- products of rows ---------------------------------------------------------------------------------------------

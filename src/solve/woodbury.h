@@ -19,6 +19,7 @@ void fai_fold_free(FaFold *f);  // NULL is fine
 // Another set of rows. inverse: S^-1 (nzone x nzone), read until the next set. Returns how many rows are left out (nodes outside
 // the zone). No allocation.
 int fai_fold_rows(FaFold *f, int nrow, const FaRow *row, const float *inverse);
+bool fai_fold_takes(const FaFold *f, int nrow, const FaRow *row);  // will it leave none of these out, were they all to act?
 // Which rows act (nrow); NULL: all. Of very many only the first 512 PUSH rows are folded in.
 void fai_fold_active(FaFold *f, const unsigned char *active);
 bool fai_fold_empty(const FaFold *f);  // no row acts

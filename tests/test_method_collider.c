@@ -1,0 +1,362 @@
+// Colliders of the user's: a ball pushed into the cheek dents it, nothing passes through, the cheek comes back; frames,
+// takes, threads.
+#include "test_face_tools.h"
+
+#include "face/face.h"
+#include "fascia/enrich.h"
+#include "fascia/take.h"
+#include "mesh/mesh.h"
+#include "method/collider.h"
+#include "method/enrich.h"
+
+typedef struct Scene {
+    FaRig *rig;
+    FaFace *face;
+    double cheek[3], out[3]; // a point of the cheek, its normal
+    int node;
+    char ball[4096];
+} Scene;
+
+static const double RADIUS = 0.02;
+
+static void write_ball(const char *path, double radius, const double centre[3], bool inwards) {
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    enum { RINGS = 24, AROUND = 48 };
+    for (int i = 0; i <= RINGS; i++)
+        for (int j = 0; j < AROUND; j++) {
+            double a = M_PI * i / RINGS, b = 2 * M_PI * j / AROUND;
+            fprintf(f, "v %.9f %.9f %.9f\n", centre[0] + radius * sin(a) * cos(b), centre[1] + radius * cos(a),
+                    centre[2] + radius * sin(a) * sin(b));
+        }
+    for (int i = 0; i < RINGS; i++)
+        for (int j = 0; j < AROUND; j++) {
+            int a = i * AROUND + j + 1, b = i * AROUND + (j + 1) % AROUND + 1;
+            fprintf(f, inwards ? "f %d %d %d\nf %d %d %d\n" : "f %3$d %2$d %1$d\nf %6$d %5$d %4$d\n", a, a + AROUND, b,
+                    b, a + AROUND, b + AROUND);
+        }
+    fclose(f);
+}
+
+static int set_up(void **state) {
+    FaError err = {0};
+    Scene *s = calloc(1, sizeof *s);
+    FaHead *head = head_at(0, 0, true);
+    s->rig = skin_rig(head);
+    fa_head_free(head);
+    FaFaceOptions o = {.layers = 2};
+    CHECK_OK(fa_face_build(s->rig, &o, &s->face, &err), &err);
+    // only the neutral is played: volumes that add nothing are volumes enough
+    s->face->volumes = (FaColumns){.nshape = s->rig->nshape,
+                                   .width = 3,
+                                   .first = fai_arena_push(s->face->arena, (size_t)s->rig->nshape + 1, sizeof(int))};
+    float *normal = malloc(12 * (size_t)s->face->nskin);
+    FaMesh skin = {.nvert = s->face->nskin, .ntri = s->face->ntri, .x = s->face->x0, .tri = s->face->tri};
+    fai_mesh_normals(&skin, skin.x, normal);
+    double best = -1;
+    for (int i = 0; i < s->face->nskin; i++) { // the middle of the left cheek: most in the region, deep flesh
+        double much = (double)s->face->region[FA_REGION_CHEEKS][i] * (double)s->face->thickness[i];
+        if (s->face->x0[3 * i] > 0.02f && much > best) best = much, s->node = i;
+    }
+    for (int k = 0; k < 3; k++)
+        s->cheek[k] = (double)s->face->x0[3 * s->node + k], s->out[k] = (double)normal[3 * s->node + k];
+    free(normal);
+    snprintf(s->ball, sizeof s->ball, "%s", test_path("ball.obj"));
+    write_ball(s->ball, RADIUS, (double[]){0, 0, 0}, false);
+    *state = s;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    Scene *s = *state;
+    fa_face_free(s->face);
+    fa_rig_free(s->rig);
+    free(s);
+    return 0;
+}
+
+// How deep the ball is in the cheek as it was: out of it, in by `deep`, out again.
+static double depth_at(double time, double deep) {
+    double in = fmin(fmax((time - 0.05) / 0.15, 0), 1), out = fmin(fmax((time - 0.3) / 0.1, 0), 1);
+    double part = in * in * (3 - 2 * in) - out * out * (3 - 2 * out);
+    return -0.003 + part * (deep + 0.003);
+}
+
+static void centre_at(const Scene *s, double time, double deep, double c[3]) {
+    for (int k = 0; k < 3; k++) c[k] = s->cheek[k] + s->out[k] * (RADIUS - depth_at(time, deep));
+}
+
+static FaClip *ball_motion(const Scene *s, double deep, int n, double fps) {
+    FaError err = {0};
+    FaClip *clip;
+    CHECK_OK(fa_clip_new(n, 0, NULL, fps, &clip, &err), &err);
+    clip->head = FA_NEW(n, FaPose);
+    for (int f = 0; f < n; f++) {
+        clip->head[f] = fai_pose_identity();
+        centre_at(s, clip->time[f], deep, clip->head[f].p);
+    }
+    return clip;
+}
+
+static FaMethod *open_with(const Scene *s, const FaEnrichCollider *c, const FaClip *clip, const char *stiffness) {
+    FaError err = {0};
+    FaParams *params;
+    FaMethod *m;
+    CHECK_OK(fa_params_new("enrich", &params, &err), &err);
+    CHECK_OK(fa_params_set(params, "rate", "120", &err), &err);
+    CHECK_OK(fa_params_set(params, "contact", "off", &err), &err);
+    if (stiffness) CHECK_OK(fa_params_set(params, "collider_stiffness", stiffness, &err), &err);
+    FaEnrichOptions o = {.face = s->face, .ncollider = 1, .collider = c, .clip = clip};
+    CHECK_OK(fa_enrich_open_with(s->rig, &o, params, &m, &err), &err);
+    fa_params_free(params);
+    return m;
+}
+
+static FaClip *still_clip(int n, double fps) {
+    FaError err = {0};
+    FaClip *clip;
+    CHECK_OK(fa_clip_new(n, 0, NULL, fps, &clip, &err), &err);
+    return clip;
+}
+
+static double dot3(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+// How far the skin is displaced at the cheek, along its normal, and the nearest vertex of all to the ball's centre.
+static void look(const Scene *s, const float *x, const double c[3], double *in, double *nearest, double *most) {
+    *nearest = INFINITY, *most = 0;
+    for (int i = 0; i < s->face->nskin; i++) {
+        const float *p = x + 3 * (size_t)s->face->skin_vertex[i],
+                    *rest = s->rig->mesh.x + 3 * (size_t)s->face->skin_vertex[i];
+        double d[3], e[3];
+        for (int k = 0; k < 3; k++) d[k] = (double)p[k] - c[k], e[k] = (double)p[k] - (double)rest[k];
+        *nearest = fmin(*nearest, sqrt(dot3(d, d)));
+        *most = fmax(*most, sqrt(dot3(e, e)));
+        if (i == s->node) *in = -dot3(e, s->out);
+    }
+}
+
+// Pressed 6 mm into the cheek, held, taken away.
+static void test_dent(void **state) {
+    const Scene *s = *state;
+    FaError err = {0};
+    enum { N = 37 };
+    const double deep = 0.006;
+    FaClip *motion = ball_motion(s, deep, 73, 120), *clip = still_clip(N, 60);
+    FaEnrichCollider c = {.path = s->ball, .motion = motion};
+    FaMethod *m = open_with(s, &c, clip, NULL);
+    FaRun *run;
+    CHECK_OK(fa_run_new(m, clip, &run, &err), &err);
+    float *x = malloc(12 * (size_t)s->rig->mesh.nvert);
+    double held = 0, least = INFINITY, last = 0, jump = 0, before = 0, after = 0;
+    for (int f = 0; f < N; f++) {
+        double centre[3], in, nearest, most, time = f / 60.0;
+        CHECK_OK(fa_sequence_read(fa_run_sequence(run), f, x, &err), &err);
+        centre_at(s, time, deep, centre);
+        look(s, x, centre, &in, &nearest, &most);
+        if (depth_at(time, deep) < -0.0006 && f < 10)
+            assert_memory_equal(x, s->rig->mesh.x, 12 * (size_t)s->rig->mesh.nvert); // not touched yet: no bit
+        if (f < 5) before = fmax(before, most);
+        if (time > 0.25 && time < 0.3) held = fmax(held, in);
+        least = fmin(least, nearest);
+        jump = fmax(jump, fabs(in - last));
+        last = in;
+        after = most;
+    }
+    double inside = fa_enrich_collider_depth(m);
+    print_message("ball 6 mm into the cheek: it gives %.2f mm, skin at most %.3f mm inside, vertices %.3f mm; %.2f mm "
+                  "per frame at most; 0.2 s after: %.3f mm\n",
+                  1e3 * held, 1e3 * inside, 1e3 * (RADIUS - least), 1e3 * jump, 1e3 * after);
+    assert_true(before == 0);
+    // a node may stand off the ball, so that the flat triangles between nodes do not cut into it
+    assert_true(held > 0.9 * deep && held < 1.15 * deep);
+    assert_true(inside < 0.0002 && RADIUS - least < 0.0002);
+    // the ball itself moves by up to 1.5 mm per frame inwards and 2.25 mm outwards; the skin follows without a jump
+    assert_true(jump < 0.003);
+    assert_true(after < 0.0005);
+    free(x);
+    fa_run_free(run);
+    fa_method_close(m);
+    fa_clip_free(motion);
+    fa_clip_free(clip);
+}
+
+// Through the whole head: stiffer or softer, the skin never lets a ball in deeper than a share of the push; and a sharp
+// thing, smaller than the triangles, does not slip between the nodes.
+static void test_small_and_soft(void **state) {
+    const Scene *s = *state;
+    FaError err = {0};
+    const char *tip = test_path("tip.obj");
+    write_ball(tip, 0.0015, (double[]){0, 0, 0}, true); // and inside out: it is turned round
+    FaEnrichCollider c = {.path = tip, .frame = FA_COLLIDER_HEAD};
+    FaClip *motion = still_clip(7, 60);
+    motion->head = FA_NEW(7, FaPose);
+    // the middle of a triangle of the cheek
+    int t = 0;
+    while (s->face->tri[3 * t] != s->node && s->face->tri[3 * t + 1] != s->node && s->face->tri[3 * t + 2] != s->node)
+        t++;
+    double middle[3] = {0};
+    for (int k = 0; k < 9; k++)
+        middle[k % 3] += (double)s->face->x0[3 * (size_t)s->face->tri[3 * t + k / 3] + (size_t)(k % 3)] / 3;
+    for (int f = 0; f < 7; f++) {
+        motion->head[f] = fai_pose_identity();
+        for (int k = 0; k < 3; k++) motion->head[f].p[k] = middle[k] + s->out[k] * (0.0015 - 0.002 * f / 6.0);
+    }
+    c.motion = motion;
+    FaMethod *m = open_with(s, &c, NULL, NULL);
+    bool turned = false;
+    for (int i = 0; i < fa_method_notes(m)->count; i++)
+        turned |= !strcmp(fa_method_notes(m)->note[i].code, "collider-turned");
+    assert_true(turned);
+    FaRun *run;
+    FaClip *clip = still_clip(7, 60);
+    CHECK_OK(fa_run_new(m, clip, &run, &err), &err);
+    float *x = malloc(12 * (size_t)s->rig->mesh.nvert);
+    double in, nearest, most;
+    CHECK_OK(fa_sequence_read(fa_run_sequence(run), 6, x, &err), &err);
+    look(s, x, motion->head[6].p, &in, &nearest, &most);
+    print_message("tip of 1.5 mm, 2 mm in, between nodes: skin gives %.2f mm, at most %.2f mm inside\n", 1e3 * most,
+                  1e3 * fa_enrich_collider_depth(m));
+    assert_true(most > 0.0008 && fa_enrich_collider_depth(m) < 0.0008);
+    fa_run_free(run);
+    fa_method_close(m);
+    free(x);
+    fa_clip_free(clip);
+    fa_clip_free(motion);
+}
+
+// Static colliders: one that goes with the head never meets it; one in the world is met when the head moves; one that
+// is in the skin from the start is rested on.
+static void test_frames(void **state) {
+    const Scene *s = *state;
+    FaError err = {0};
+    enum { N = 10 };
+    double centre[3];
+    const char *path = test_path("placed.obj");
+    for (int k = 0; k < 3; k++) centre[k] = s->cheek[k] + s->out[k] * (RADIUS + 0.001);
+    write_ball(path, RADIUS, centre, false);
+    FaClip *clip = still_clip(N, 60);
+    clip->head = FA_NEW(N, FaPose);
+    for (int f = 0; f < N; f++) { // 4 mm towards the ball, and turned: a frame mixed up would show
+        double part = fmin(f / 8.0, 1), r[3] = {0, 0, 0};
+        part = part * part * (3 - 2 * part);
+        clip->head[f] = fai_pose_identity();
+        fai_q_exp(r, clip->head[f].q);
+        for (int k = 0; k < 3; k++) clip->head[f].p[k] = 0.005 * part * s->out[k];
+    }
+    float *x = malloc(12 * (size_t)s->rig->mesh.nvert);
+    double dent[2];
+    for (int world = 0; world < 2; world++) {
+        FaEnrichCollider c = {.path = path, .frame = world ? FA_COLLIDER_WORLD : FA_COLLIDER_AUTO};
+        FaMethod *m = open_with(s, &c, clip, NULL);
+        FaRun *run;
+        double nearest, most, at[3];
+        CHECK_OK(fa_run_new(m, clip, &run, &err), &err);
+        for (int f = 0; f < N; f++) CHECK_OK(fa_sequence_read(fa_run_sequence(run), f, x, &err), &err);
+        for (int k = 0; k < 3; k++) at[k] = centre[k] - (world ? clip->head[N - 1].p[k] : 0);
+        look(s, x, at, &dent[world], &nearest, &most);
+        assert_true(RADIUS - nearest < 0.0005);
+        fa_run_free(run);
+        fa_method_close(m);
+    }
+    print_message("head 5 mm towards a ball 1 mm away: %.2f mm with the head, %.2f mm in the world\n", 1e3 * dent[0],
+                  1e3 * dent[1]);
+    assert_true(fabs(dent[0]) < 0.0025 && dent[1] > 0.003 && dent[1] < 0.006);
+    // in the skin at the start
+    for (int k = 0; k < 3; k++) centre[k] = s->cheek[k] + s->out[k] * (RADIUS - 0.004);
+    write_ball(path, RADIUS, centre, false);
+    FaEnrichCollider c = {.path = path};
+    FaMethod *m = open_with(s, &c, clip, NULL);
+    float *w = calloc((size_t)s->rig->nshape, sizeof *w);
+    FaInput in = {.weights = w};
+    double give, nearest, most, later;
+    CHECK_OK(fa_method_reset(m, &in, x, &err), &err);
+    look(s, x, centre, &give, &nearest, &most);
+    for (int f = 1; f < 4; f++) {
+        in.time = f / 60.0;
+        CHECK_OK(fa_method_step(m, &in, x, NULL, &err), &err);
+    }
+    double again, most_later;
+    look(s, x, centre, &later, &again, &most_later);
+    print_message("begun 4 mm in: gives %.3f mm at once, %.3f mm after three frames\n", 1e3 * give, 1e3 * later);
+    assert_true(give > 0.0036 && give < 0.0046 && RADIUS - nearest < 0.0003);
+    assert_true(fabs(later - give) < 5e-5 && fabs(most_later - most) < 1e-4);
+    fa_method_close(m);
+    free(x);
+    free(w);
+    fa_clip_free(clip);
+}
+
+// The same take with the same ball is taken from the file; another motion, or another ball, makes it anew. One and five
+// threads agree.
+static void test_take(void **state) {
+    const Scene *s = *state;
+    FaError err = {0};
+    const char *path = test_path("ball.take");
+    FaClip *clip = still_clip(4, 60);
+    uint64_t hash[2] = {0};
+    for (int round = 0; round < 4; round++) {
+        FaClip *motion = ball_motion(s, round < 2 ? 0.006 : 0.0055, 73, 120);
+        FaEnrichCollider c = {.path = s->ball, .motion = motion};
+        if (round == 3) c.frame = FA_COLLIDER_HEAD, write_ball(s->ball, RADIUS + 0.001, (double[]){0, 0, 0}, false);
+        for (int f = 0; f < 73; f++) // already in contact
+            for (int k = 0; k < 3; k++) motion->head[f].p[k] -= 0.004 * s->out[k];
+        fa_threads_set(round == 2 ? 5 : 1);
+        FaMethod *m = open_with(s, &c, clip, NULL);
+        FaTake *take;
+        FaTakeReport report;
+        CHECK_OK(fa_take_make(m, clip, path, NULL, &take, &report, &err), &err);
+        assert_int_equal(report.made, round == 1 ? 0 : 4);
+        assert_true((report.fresh[0] != 0) == (round > 1));
+        if (round == 2) { // and with one thread
+            hash[0] = fa_method_hash(m);
+            FaMethod *one = open_with(s, &c, clip, NULL);
+            FaRun *run;
+            float *x = malloc(12 * (size_t)s->rig->mesh.nvert);
+            fa_threads_set(1);
+            CHECK_OK(fa_run_new(one, clip, &run, &err), &err);
+            CHECK_OK(fa_sequence_read(fa_run_sequence(run), 3, x, &err), &err);
+            hash[1] = fa_method_hash(one);
+            free(x);
+            fa_run_free(run);
+            fa_method_close(one);
+        }
+        fa_take_free(take);
+        fa_method_close(m);
+        fa_clip_free(motion);
+    }
+    fa_threads_set(0);
+    assert_true(hash[0] == hash[1]);
+    fa_clip_free(clip);
+}
+
+static void test_refused(void **state) {
+    const Scene *s = *state;
+    FaError err = {0};
+    FaMethod *m;
+    const char *empty = test_path("points.obj");
+    FILE *f = fopen(empty, "w");
+    fputs("v 0 0 0\nv 0 0 1\nv 0 1 0\n", f);
+    fclose(f);
+    FaEnrichCollider c = {.path = empty};
+    FaEnrichOptions o = {.face = s->face, .ncollider = 1, .collider = &c};
+    assert_true(fa_enrich_open_with(s->rig, &o, NULL, &m, &err) < 0 && err.remedy[0]);
+    c.path = "/nonexistent/hand.obj";
+    err = (FaError){0};
+    assert_int_equal(fa_enrich_open_with(s->rig, &o, NULL, &m, &err), FA_E_FILE);
+    FaClip *clip = still_clip(2, 60);
+    c = (FaEnrichCollider){.path = s->ball, .motion = clip};
+    err = (FaError){0};
+    assert_int_equal(fa_enrich_open_with(s->rig, &o, NULL, &m, &err), FA_E_ARG);
+    assert_non_null(strstr(err.what, "no poses"));
+    o.ncollider = 17;
+    err = (FaError){0};
+    assert_int_equal(fa_enrich_open_with(s->rig, &o, NULL, &m, &err), FA_E_LIMIT);
+    fa_clip_free(clip);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_dent), cmocka_unit_test(test_small_and_soft),
+                                       cmocka_unit_test(test_frames), cmocka_unit_test(test_take),
+                                       cmocka_unit_test(test_refused)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
