@@ -4,8 +4,9 @@
 
 #include <math.h>
 
-// WORN: conjugate gradient iterations (L-BFGS: steps) that cost as much as new factors
-enum { FIELDS = 7, WORN_CG = 48, WORN_LBFGS = 16 };  // FIELDS of the state
+// WORN: conjugate gradient iterations (L-BFGS: steps) lost that are worth new factors, by measurement (docs/enrich.md)
+enum { FIELDS = 7, WORN_CG = 120, WORN_LBFGS = 16 };  // FIELDS of the state
+static const double FORCING = 0.01;  // starts are good, so steps are nearly linear: more of CG, fewer Hessians and gradients
 
 struct FaRebalance {
     const FaSolid *solid;
@@ -198,6 +199,7 @@ static FaCode solve(FaRebalance *r, FaNewton *newton, const FaRebalanceInput *in
     p->iterations = r->o.iterations;
     p->tolerance = r->o.tolerance;
     p->floor = r->floor;
+    p->forcing = FORCING;
     p->row_base = in->base;
     for (int pass = 0; pass < 2; pass++) {
         int before = p->nrow;
@@ -313,7 +315,7 @@ static FaInertia inertia_of(const FaRebalance *r, const FaRebalanceInput *in) {
     return inertia;
 }
 
-// Are new factors due? They cost what WORN_CG iterations do: when that much was lost against the first step on these.
+// Are new factors due? When that much was lost against the first step on these.
 static bool wear(FaRebalance *r, const FaRebalanceReport *report) {
     if (fai_newton_worn(r->dynamic) || fai_newton_worn(r->still)) return true;
     const FaNewtonReport *of[] = {&report->dynamic, &report->naive, &report->settle};
