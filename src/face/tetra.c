@@ -83,13 +83,7 @@ typedef struct Repair {
 static void find_inwards(const Repair *r, double *normals /* ntri x 3 */) {
     for (int t = 0; t < r->ntri; t++) {
         const int *v = r->tri + 3 * (size_t)t;
-        double a[3], b[3], c[3];
-        fai_v3_load(r->x, v[0], a);
-        fai_v3_load(r->x, v[1], b);
-        fai_v3_load(r->x, v[2], c);
-        fai_v3_sub(b, a, b);
-        fai_v3_sub(c, a, c);
-        fai_v3_cross(b, c, normals + 3 * (size_t)t);
+        fai_v3_tri_cross(r->x, v, normals + 3 * (size_t)t);
         fai_v3_normalize(normals + 3 * (size_t)t);
         for (int k = 0; k < 3; k++)
             fai_v3_sub(r->inwards + 3 * (size_t)v[k], normals + 3 * (size_t)t, r->inwards + 3 * (size_t)v[k]);

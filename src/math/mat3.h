@@ -46,6 +46,17 @@ static inline void fai_v3_cross(const double a[3], const double b[3], double out
     fai_v3_set(out, a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]);
 }
 
+// (b - a) x (c - a) of a triangle's corners: its normal, twice its area long.
+static inline void fai_v3_tri_cross(const float *x, const int corner[3], double out[3]) {
+    double a[3], b[3], c[3];
+    fai_v3_load(x, corner[0], a);
+    fai_v3_load(x, corner[1], b);
+    fai_v3_load(x, corner[2], c);
+    fai_v3_sub(b, a, b);
+    fai_v3_sub(c, a, c);
+    fai_v3_cross(b, c, out);
+}
+
 // To length 1; false, and untouched, for 0 and for what is not finite.
 static inline bool fai_v3_normalize(double a[3]) {
     double size = fmax(fabs(a[0]), fmax(fabs(a[1]), fabs(a[2])));

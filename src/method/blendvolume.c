@@ -98,14 +98,7 @@ static bool inside(const FaClosest *c, const float p[3]) {
 static bool held(const FaFace *f, int i) { return (double)f->to_skull[i] + (double)f->to_jaw[i] >= HELD; }
 
 static bool tri_normal(const FaMesh *mesh, int tri, double n[3]) {
-    const int *t = mesh->tri + 3 * (size_t)tri;
-    double a[3], b[3], c[3];
-    fai_v3_load(mesh->x, t[0], a);
-    fai_v3_load(mesh->x, t[1], b);
-    fai_v3_load(mesh->x, t[2], c);
-    fai_v3_sub(b, a, b);
-    fai_v3_sub(c, a, c);
-    fai_v3_cross(b, c, n);
+    fai_v3_tri_cross(mesh->x, mesh->tri + 3 * (size_t)tri, n);
     return fai_v3_normalize(n);
 }
 

@@ -25,14 +25,9 @@ static double touch_area(const FaFace *f, const unsigned char *touch) {
     int n = 0;
     for (int t = 0; t < f->ntri; t++) {
         const int *c = f->tri + 3 * (size_t)t;
-        double a[3], b[3], d[3], cross[3];
+        double cross[3];
         if (!(touch[c[0]] & touch[c[1]] & touch[c[2]] & 1)) continue;
-        fai_v3_load(f->x0, c[0], a);
-        fai_v3_load(f->x0, c[1], b);
-        fai_v3_load(f->x0, c[2], d);
-        fai_v3_sub(b, a, b);
-        fai_v3_sub(d, a, d);
-        fai_v3_cross(b, d, cross);
+        fai_v3_tri_cross(f->x0, c, cross);
         sum += 0.5e6 * fai_v3_norm(cross);
     }
     for (int i = 0; i < f->nskin; i++) n += touch[i] & 1;
