@@ -8,38 +8,29 @@ enum { NODES = 2048 }; // of a task
 
 // --- topology -----------------------------------------------------------------------------------------------------
 
-static FaCode fill_patches(FaSolid *s, const double *x0, FaError *err) {
-    for (int e = 0; e < s->npatch * FA_SOLID_PATCH; e++) {
+static FaCode check_nodes(const FaSolid *s, FaError *err) {
+    for (int k = 0; k < 4 * s->ntet; k++)
+        if (s->tet[k] < 0 || s->tet[k] >= s->nnode)
+            return FA_FAIL(err, FA_E_MESH, FA_PLACE("tet %d", k / 4), "rebuild the face", "node %d of %d", s->tet[k], s->nnode);
+    return FA_OK;
+}
+
+static FaCode fill_inverses(FaSolid *s, const double *x0, FaError *err) {
+    for (int e = 0; e < s->ntet; e++) {
         FaSolidPatch *p = &s->patch[e / FA_SOLID_PATCH];
         int l = e % FA_SOLID_PATCH;
-        for (int k = 0; k < 4; k++) p->slot[k][l] = 4 * s->ntet;
-        if (e >= s->ntet) continue;
         double dm[9], inverse[9];
-        for (int k = 0; k < 4; k++) {
-            int v = s->tet[4 * e + k];
-            if (v < 0 || v >= s->nnode)
-                return FA_FAIL(err, FA_E_MESH, FA_PLACE("tet %d", e), "rebuild the face", "node %d of %d", v, s->nnode);
-            p->node[k][l] = v;
-        }
         for (int k = 0; k < 3; k++)
             for (int i = 0; i < 3; i++)
                 dm[3 * i + k] = x0[3 * (size_t)p->node[k + 1][l] + (size_t)i] - x0[3 * (size_t)p->node[0][l] + (size_t)i];
         bool good = fai_m3_inverse(dm, inverse) && fai_m3_det(dm) > 0;
         for (int i = 0; good && i < 9; i++) good = fabs(inverse[i]) < 1e15;
         if (!good)
-            return FA_FAIL(err, FA_E_MESH, FA_PLACE("tet %d", e), "rebuild the face with a finite thickness everywhere",
+            return FA_FAIL(err, FA_E_MESH, FA_PLACE("tet %d", s->order[e]), "rebuild the face with a finite thickness everywhere",
                            "a tet has no positive volume at rest");
         for (int i = 0; i < 9; i++) p->inverse0[i][l] = inverse[i];
     }
     return FA_OK;
-}
-
-// Slots of a node are consecutive, in the order of its tets.
-static void fill_slots(FaSolid *s, int *next) {
-    for (int k = 0; k < 4 * s->ntet; k++) s->start[s->tet[k] + 1]++;
-    for (int v = 0; v < s->nnode; v++) next[v] = s->start[v], s->start[v + 1] += s->start[v];
-    for (int e = 0; e < s->ntet; e++)
-        for (int k = 0; k < 4; k++) s->patch[e / FA_SOLID_PATCH].slot[k][e % FA_SOLID_PATCH] = next[s->tet[4 * e + k]]++;
 }
 
 static FaCode build(FaSolid *s, const int *tet, const double *x0, FaError *err) {
@@ -51,15 +42,16 @@ static FaCode build(FaSolid *s, const int *tet, const double *x0, FaError *err) 
 #endif
     s->tet = FA_PUSH(s->arena, 4 * (size_t)s->ntet, int);
     s->patch = FA_PUSH(s->arena, s->npatch, FaSolidPatch);
+    s->ntile = fai_chunks(s->npatch, FA_SOLID_CHUNK);
+    s->order = FA_PUSH(s->arena, s->ntet, int);
+    s->tile = FA_PUSH(s->arena, (size_t)s->ntile + 1, int);
     s->start = FA_PUSH(s->arena, (size_t)s->nnode + 1, int);
-    if (!s->tet || !s->patch || !s->start) return FA_FAIL_MEMORY(err);
+    s->place = FA_PUSH(s->arena, 4 * (size_t)s->ntet, int);
+    if (!s->tet || !s->order || !s->patch || !s->tile || !s->start || !s->place) return FA_FAIL_MEMORY(err);
     memcpy(s->tet, tet, 4 * (size_t)s->ntet * sizeof *tet);
-    FA_TRY(fill_patches(s, x0, err));
-    int *next = FA_NEW(s->nnode, int);
-    if (!next) return FA_FAIL_MEMORY(err);
-    fill_slots(s, next);
-    fa_free(next);
-    return FA_OK;
+    FA_TRY(check_nodes(s, err));
+    FA_TRY(fai_solid_layout(s, x0, err));
+    return fill_inverses(s, x0, err);
 }
 
 FaCode fai_solid_new(int nnode, int ntet, const int *tet, const double *x0, FaSolidLaw law, FaSolid **solid, FaError *err) {
@@ -111,13 +103,13 @@ FaCode fai_solid_rest_new(const FaSolid *solid, FaSolidRest **rest, FaError *err
     if (!r) return FA_FAIL_MEMORY(err);
     r->solid = solid;
     r->arena = fai_arena_new(0);
-    size_t n = (size_t)solid->nnode, chunks = (size_t)fai_chunks(solid->npatch, FA_SOLID_CHUNK);
+    size_t n = (size_t)solid->nnode, tiles = (size_t)solid->ntile, places = (size_t)solid->tile[tiles] + 1;
     bool ok = r->arena && (r->X = FA_PUSH(r->arena, 3 * n, double)) && (r->volume = FA_PUSH(r->arena, solid->ntet, double)) &&
               (r->patch = FA_PUSH(r->arena, solid->npatch, FaSolidRestPatch)) && (r->u = FA_PUSH(r->arena, 4 * n, double)) &&
               (r->from = FA_PUSH(r->arena, 4 * n, double)) && (r->step = FA_PUSH(r->arena, 4 * n, double)) &&
               (r->u_f = FA_PUSH(r->arena, 4 * n, float)) && (r->from_f = FA_PUSH(r->arena, 4 * n, float)) &&
-              (r->slot = FA_PUSH(r->arena, 16 * (size_t)solid->ntet + 4, double)) && (r->part = FA_PUSH(r->arena, chunks, double)) &&
-              (r->count = FA_PUSH(r->arena, chunks, int));
+              (r->sum = FA_PUSH(r->arena, 4 * places, double)) && (r->part = FA_PUSH(r->arena, tiles, double)) &&
+              (r->count = FA_PUSH(r->arena, tiles, int));
     if (!ok) {
         fai_solid_rest_free(r);
         return FA_FAIL_MEMORY(err);
@@ -173,7 +165,7 @@ static void set_chunk(void *ctx, int begin, int end, int chunk) {
         kernel->rest(&s->patch[q], r->X, out, bad);
         int n = FA_MIN(FA_SOLID_PATCH, s->ntet - q * FA_SOLID_PATCH);
         for (int l = 0; l < n; l++) {
-            size_t e = (size_t)q * FA_SOLID_PATCH + (size_t)l;
+            int e = s->order[q * FA_SOLID_PATCH + l];
             if (bad[l]) raised += raise_element(&s->patch[q], r->X, out, l);
             r->volume[e] = out->volume[l];
             out->mu[l] = job->mu[e] * out->volume[l];
@@ -205,7 +197,7 @@ FaCode fai_solid_rest_set(FaSolidRest *r, const double *X, const double *mu, con
     SetJob job = {r, mu, lambda};
     fai_parallel(s->npatch, FA_SOLID_CHUNK, set_chunk, &job);
     int sum = 0;
-    for (int c = 0; c < fai_chunks(s->npatch, FA_SOLID_CHUNK); c++) sum += r->count[c];
+    for (int c = 0; c < s->ntile; c++) sum += r->count[c];
     if (clamped) *clamped = sum;
     r->set = true;
     return FA_OK;
@@ -255,14 +247,14 @@ static void force_chunk(void *ctx, int begin, int end, int chunk) {
     const FaSolid *s = r->solid;
     const FaSolidKernels *kernel = fai_solid_kernels(s);
     FaSolidForce f;
-    double sum = 0;
+    double sum = 0, *forces = r->sum + 4 * (size_t)s->tile[chunk];
+    if (job->gradient) memset(forces, 0, 4 * (size_t)(s->tile[chunk + 1] - s->tile[chunk]) * sizeof *forces);
     for (int q = begin; q < end; q++) {
         const FaSolidPatch *p = &s->patch[q];
         kernel->force(s->law, p, &r->patch[q], r->u, &f);
         if (job->share > 0) kernel->damp(p, &r->patch[q], job->share, r->from, r->step, &f);
         for (int l = 0; l < FA_SOLID_PATCH; l++) sum += f.energy[l];
-        if (!job->gradient) continue;
-        kernel->scatter(p, &f, r->slot);
+        if (job->gradient) kernel->scatter(p, &f, forces);
     }
     r->part[chunk] = sum;
 }
@@ -270,7 +262,7 @@ static void force_chunk(void *ctx, int begin, int end, int chunk) {
 static void gather_chunk(void *ctx, int begin, int end, int chunk) {
     (void)chunk;
     const ForceJob *job = ctx;
-    fai_solid_kernels(job->r->solid)->gather(job->r->slot, job->r->solid->start, begin, end, job->g);
+    fai_solid_kernels(job->r->solid)->gather(job->r->solid, job->r->sum, begin, end, job->g);
 }
 
 double fai_solid_energy(FaSolidRest *r, const double *x, const FaSolidDamping *damping, double *g) {
@@ -279,7 +271,7 @@ double fai_solid_energy(FaSolidRest *r, const double *x, const FaSolidDamping *d
     fai_parallel(r->solid->npatch, FA_SOLID_CHUNK, force_chunk, &job);
     if (g) fai_parallel(r->solid->nnode, NODES, gather_chunk, &job);
     double sum = 0;
-    for (int c = 0; c < fai_chunks(r->solid->npatch, FA_SOLID_CHUNK); c++) sum += r->part[c];
+    for (int c = 0; c < r->solid->ntile; c++) sum += r->part[c];
     return sum;
 }
 
@@ -299,7 +291,7 @@ int fai_solid_inverted(FaSolidRest *r, const double *x) {
     fai_solid_prepare(r, x, NULL, false);
     fai_parallel(r->solid->npatch, FA_SOLID_CHUNK, inverted_chunk, r);
     int sum = 0;
-    for (int c = 0; c < fai_chunks(r->solid->npatch, FA_SOLID_CHUNK); c++) sum += r->count[c];
+    for (int c = 0; c < r->solid->ntile; c++) sum += r->count[c];
     return sum;
 }
 

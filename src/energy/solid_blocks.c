@@ -2,114 +2,131 @@
 #include "energy/solid_blocks.h"
 
 #include "base/task.h"
+#include "contact/keys.h"
 #include "energy/solid_second.h"
 #include "energy/solid_work.h"
 #include "math/svd.h"
 
-enum { ROWS = 256, UNIQUE = 2048, WASTE = 2 };  // WASTE: slots, so that chunks do not share a cache line either
+enum { ROWS = 256, UNIQUE = 2048, TILE = FA_SOLID_CHUNK * FA_SOLID_PATCH };
 static const int pair_corner[FA_SOLID_PAIRS][2] = {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
 
 // --- pattern ------------------------------------------------------------------------------------------------------
 
-// Row and column of a pair of an element, row <= col; false: one of its nodes is fixed.
-static bool pair_place(const FaBlocks *b, const int *tet, int e, int p, int *i, int *j) {
-    int r = b->row[tet[4 * e + pair_corner[p][0]]], c = b->row[tet[4 * e + pair_corner[p][1]]];
-    *i = FA_MIN(r, c);
-    *j = FA_MAX(r, c);
-    return r >= 0 && c >= 0;
-}
-
-// The entries of one row of the upper triangle, sorted by column, with how often each occurs, are found by sorting the element's
-// pairs by row first. order: pairs e * 10 + p by row, in the order of the elements.
-static int sort_pairs(const FaBlocks *b, const FaSolid *s, int *first, int *order) {
-    int i, j;
-    for (int e = 0; e < s->ntet; e++)
-        for (int p = 0; p < FA_SOLID_PAIRS; p++)
-            if (pair_place(b, s->tet, e, p, &i, &j)) first[i + 1]++;
-    for (int r = 0; r < b->nfree; r++) first[r + 1] += first[r];
-    for (int e = 0; e < s->ntet; e++)
-        for (int p = 0; p < FA_SOLID_PAIRS; p++)
-            if (pair_place(b, s->tet, e, p, &i, &j)) order[first[i]++] = e * FA_SOLID_PAIRS + p;
-    for (int r = b->nfree; r > 0; r--) first[r] = first[r - 1];
-    first[0] = 0;
-    return first[b->nfree];
-}
-
-// Unique blocks of row r and their slots. found: their columns, increasing; seen[column]: where in found + 1.
-static int row_columns(const FaBlocks *b, const FaSolid *s, int r, const int *first, const int *order, int *found) {
-    int n = 0, i, j;
-    found[n++] = r; // the diagonal even of a node without tets
-    for (int k = first[r]; k < first[r + 1]; k++) {
-        pair_place(b, s->tet, order[k] / FA_SOLID_PAIRS, order[k] % FA_SOLID_PAIRS, &i, &j);
-        int at = n;
-        while (at > 0 && found[at - 1] > j) at--;
-        if (at > 0 && found[at - 1] == j) continue;
-        memmove(found + at + 1, found + at, (size_t)(n - at) * sizeof *found);
-        found[at] = j;
-        n++;
-    }
-    return n;
-}
+// A sum of blocks of a tile's elements.
+typedef struct Partial {
+    int row, col; // row <= col
+    bool turned;  // it has block (col, row)
+    int slot;
+} Partial;
 
 typedef struct Scratch {
-    int *first, *order, *found, *lower, *upper_start, *upper;
+    FaKeys keys;      // of a tile: partial -> its number within the tile
+    int npartial;
+    Partial *partial; // of all tiles
+    int *first;       // of each row in order[], then their number                        (nfree + 1)
+    int *order;       // partials by row, column, way round, tile                         (npartial)
+    int *upper;       // first unique block of each row, then their number                (nfree + 1)
+    int *lower;       // how many blocks each row has left of its diagonal                (nfree + 1)
+    int *next;        // (nfree + 1)
 } Scratch;
 
-static FaCode count_unique(FaBlocks *b, const FaSolid *s, Scratch *w, FaError *err) {
-    size_t pairs = (size_t)s->ntet * FA_SOLID_PAIRS, rows = (size_t)b->nfree;
-    w->first = FA_NEW(rows + 1, int);
-    w->order = FA_NEW(pairs, int);
-    w->found = FA_NEW(rows + 1, int);
-    w->lower = FA_NEW(rows + 1, int);
-    w->upper_start = FA_NEW(rows + 1, int);
-    w->upper = FA_NEW(pairs + rows, int);
-    if (!w->first || !w->order || !w->found || !w->lower || !w->upper_start || !w->upper) return FA_FAIL_MEMORY(err);
-    sort_pairs(b, s, w->first, w->order);
-    for (int r = 0; r < b->nfree; r++) {
-        int n = row_columns(b, s, r, w->first, w->order, w->found);
-        memcpy(w->upper + w->upper_start[r], w->found, (size_t)n * sizeof *w->found);
-        w->upper_start[r + 1] = w->upper_start[r] + n;
-        for (int k = 1; k < n; k++) w->lower[w->found[k]]++;
-    }
-    b->nunique = w->upper_start[b->nfree];
-    return FA_OK;
+static Partial partial_of(const FaBlocks *b, const FaSolid *s, int e, int p) {
+    const FaSolidPatch *at = &s->patch[e / FA_SOLID_PATCH];
+    int l = e % FA_SOLID_PATCH, r = b->row[at->node[pair_corner[p][0]][l]], c = b->row[at->node[pair_corner[p][1]][l]];
+    return (Partial){.row = FA_MIN(r, c), .col = FA_MAX(r, c), .turned = r > c};
 }
 
-static void fill_pattern(FaBlocks *b, const Scratch *w) {
-    int *next = w->found;
-    for (int r = 0; r < b->nfree; r++) {
-        b->start[r + 1] = b->start[r] + w->lower[r] + w->upper_start[r + 1] - w->upper_start[r];
-        next[r] = b->start[r];
+// Partials of a tile, numbered as they come, and where each element's blocks go.
+static void fill_tile(FaBlocks *b, const FaSolid *s, int tile, Scratch *w) {
+    int begin = tile * TILE, end = FA_MIN(begin + TILE, s->npatch * FA_SOLID_PATCH), first = w->npartial;
+    b->tile[tile] = first + tile; // every tile before has one more
+    fai_keys_clear(&w->keys);
+    for (int k = begin * FA_SOLID_PAIRS; k < end * FA_SOLID_PAIRS; k++) b->slot[k] = -1;
+    for (int e = begin; e < FA_MIN(end, s->ntet); e++)
+        for (int p = 0; p < FA_SOLID_PAIRS; p++) {
+            int *slot = &b->slot[(e / FA_SOLID_PATCH * FA_SOLID_PAIRS + p) * FA_SOLID_PATCH + e % FA_SOLID_PATCH];
+            Partial q = partial_of(b, s, e, p);
+            if (q.row < 0) continue;
+            uint64_t key = (uint64_t)1 << 63 | (uint64_t)q.row << 32 | (uint64_t)q.col << 1 | q.turned;
+            *slot = fai_keys_find(&w->keys, key);
+            if (*slot >= 0) continue;
+            *slot = w->npartial - first;
+            fai_keys_put(&w->keys, key, *slot);
+            q.slot = b->tile[tile] + *slot;
+            w->partial[w->npartial++] = q;
+        }
+    for (int k = begin * FA_SOLID_PAIRS; k < end * FA_SOLID_PAIRS; k++)
+        if (b->slot[k] < 0) b->slot[k] = w->npartial - first;
+}
+
+static bool precedes(const Partial *a, const Partial *b) { return a->col != b->col ? a->col < b->col : a->turned < b->turned; }
+
+// By rows, then within each; stable, so that tiles stay in order. Then unique blocks are counted: the diagonal even of a node without tets.
+static void sort_partials(const FaBlocks *b, Scratch *w) {
+    for (int i = 0; i < w->npartial; i++) w->first[w->partial[i].row + 1]++;
+    for (int r = 0; r < b->nfree; r++) w->next[r] = w->first[r], w->first[r + 1] += w->first[r];
+    for (int i = 0; i < w->npartial; i++) {
+        const Partial *q = &w->partial[i];
+        int at = w->next[q->row]++;
+        for (; at > w->first[q->row] && precedes(q, &w->partial[w->order[at - 1]]); at--) w->order[at] = w->order[at - 1];
+        w->order[at] = i;
     }
-    // rows in order: what is left of the diagonal of later rows arrives sorted
-    for (int r = 0; r < b->nfree; r++)
-        for (int k = w->upper_start[r]; k < w->upper_start[r + 1]; k++) {
-            int c = w->upper[k];
-            b->unique[k] = next[r];
-            b->col[next[r]++] = c;
+    for (int r = 0; r < b->nfree; r++) {
+        int n = 1, last = r;
+        for (int k = w->first[r]; k < w->first[r + 1]; k++) {
+            int c = w->partial[w->order[k]].col;
+            if (c == last) continue;
+            n++;
+            w->lower[c]++;
+            last = c;
+        }
+        w->upper[r + 1] = w->upper[r] + n;
+    }
+}
+
+// Both triangles. Rows in order: what is left of the diagonal of later rows arrives sorted.
+static void fill_pattern(FaBlocks *b, Scratch *w) {
+    for (int r = 0; r < b->nfree; r++) {
+        w->next[r] = b->start[r];
+        b->start[r + 1] = b->start[r] + w->lower[r] + w->upper[r + 1] - w->upper[r];
+    }
+    for (int r = 0; r < b->nfree; r++) {
+        int k = w->first[r], end = w->first[r + 1];
+        for (int n = w->upper[r]; n < w->upper[r + 1]; n++) {
+            int c = n == w->upper[r] ? r : w->partial[w->order[k]].col;
+            b->from_start[n] = k;
+            for (; k < end && w->partial[w->order[k]].col == c && !w->partial[w->order[k]].turned; k++) b->from[k] = w->partial[w->order[k]].slot;
+            b->from_turn[n] = k;
+            for (; k < end && w->partial[w->order[k]].col == c; k++) b->from[k] = w->partial[w->order[k]].slot;
+            b->unique[n] = b->mirror[n] = w->next[r];
+            b->col[w->next[r]++] = c;
             if (c == r)
-                b->diagonal[r] = b->mirror[k] = b->unique[k];
+                b->diagonal[r] = b->unique[n];
             else
-                b->mirror[k] = next[c], b->col[next[c]++] = r;
+                b->mirror[n] = w->next[c], b->col[w->next[c]++] = r;
         }
+    }
+    b->from_start[b->nunique] = w->npartial;
 }
 
-static void fill_block_slots(FaBlocks *b, const FaSolid *s, const Scratch *w) {
-    int i, j, n = 0;
-    for (int r = 0; r < b->nfree; r++)
-        for (int k = w->upper_start[r]; k < w->upper_start[r + 1]; k++) {
-            b->slot_start[k] = n;
-            for (int turned = 0; turned < 2; turned++) {
-                if (turned) b->slot_turn[k] = n;
-                for (int q = w->first[r]; q < w->first[r + 1]; q++) {
-                    int e = w->order[q] / FA_SOLID_PAIRS, p = w->order[q] % FA_SOLID_PAIRS;
-                    pair_place(b, s->tet, e, p, &i, &j);
-                    if (j != w->upper[k] || turned != (b->row[s->tet[4 * e + pair_corner[p][0]]] != i)) continue;
-                    b->slot[((size_t)e / FA_SOLID_PATCH * FA_SOLID_PAIRS + (size_t)p) * FA_SOLID_PATCH + (size_t)e % FA_SOLID_PATCH] = n++;
-                }
-            }
-        }
-    b->slot_start[b->nunique] = n;
+static FaCode find_partials(FaBlocks *b, const FaSolid *s, Scratch *w, FaError *err) {
+    size_t rows = (size_t)b->nfree + 1, pairs = (size_t)s->npatch * FA_SOLID_PATCH * FA_SOLID_PAIRS;
+    b->tile = FA_PUSH(b->arena, (size_t)s->ntile + 1, int);
+    b->slot = FA_PUSH(b->arena, pairs, int);
+    w->partial = FA_NEW(pairs, Partial);
+    w->order = FA_NEW(pairs, int);
+    w->first = FA_NEW(rows, int);
+    w->upper = FA_NEW(rows, int);
+    w->lower = FA_NEW(rows, int);
+    w->next = FA_NEW(rows, int);
+    if (!b->tile || !b->slot || !w->partial || !w->order || !w->first || !w->upper || !w->lower || !w->next ||
+        !fai_keys_new(&w->keys, TILE * FA_SOLID_PAIRS))
+        return FA_FAIL_MEMORY(err);
+    for (int t = 0; t < s->ntile; t++) fill_tile(b, s, t, w);
+    b->tile[s->ntile] = w->npartial + s->ntile;
+    sort_partials(b, w);
+    b->nunique = w->upper[b->nfree];
+    return FA_OK;
 }
 
 static FaCode build(FaBlocks *b, const FaSolid *s, const unsigned char *fixed, Scratch *w, FaError *err) {
@@ -119,9 +136,8 @@ static FaCode build(FaBlocks *b, const FaSolid *s, const unsigned char *fixed, S
     b->row = FA_PUSH(b->arena, s->nnode, int);
     if (!b->row) return FA_FAIL_MEMORY(err);
     for (int v = 0; v < s->nnode; v++) b->row[v] = fixed && fixed[v] ? -1 : b->nfree++;
-    FA_TRY(count_unique(b, s, w, err));
-    size_t rows = (size_t)b->nfree, blocks = 2 * (size_t)b->nunique - rows, places = (size_t)s->npatch * FA_SOLID_PAIRS * FA_SOLID_PATCH;
-    size_t slots = (size_t)w->first[b->nfree], waste = WASTE * (size_t)fai_chunks(s->npatch, FA_SOLID_CHUNK);
+    FA_TRY(find_partials(b, s, w, err));
+    size_t rows = (size_t)b->nfree, blocks = 2 * (size_t)b->nunique - rows;
     b->node = FA_PUSH(b->arena, rows, int);
     b->start = FA_PUSH(b->arena, rows + 1, int);
     b->col = FA_PUSH(b->arena, blocks, int);
@@ -129,19 +145,16 @@ static FaCode build(FaBlocks *b, const FaSolid *s, const unsigned char *fixed, S
     b->val = FA_PUSH(b->arena, 9 * blocks + 16, float);
     b->unique = FA_PUSH(b->arena, b->nunique, int);
     b->mirror = FA_PUSH(b->arena, b->nunique, int);
-    b->slot_start = FA_PUSH(b->arena, (size_t)b->nunique + 1, int);
-    b->slot_turn = FA_PUSH(b->arena, b->nunique, int);
-    b->slot = FA_PUSH(b->arena, places, int);
-    b->slots = FA_PUSH(b->arena, 9 * (slots + waste) + 16, float);
-    if (!b->node || !b->start || !b->col || !b->diagonal || !b->val || !b->unique || !b->mirror || !b->slot_start || !b->slot_turn ||
-        !b->slot || !b->slots)
+    b->from_start = FA_PUSH(b->arena, (size_t)b->nunique + 1, int);
+    b->from_turn = FA_PUSH(b->arena, b->nunique, int);
+    b->from = FA_PUSH(b->arena, w->npartial, int);
+    b->slots = FA_PUSH(b->arena, 9 * (size_t)b->tile[s->ntile], float);
+    if (!b->node || !b->start || !b->col || !b->diagonal || !b->val || !b->unique || !b->mirror || !b->from_start || !b->from_turn || !b->from ||
+        !b->slots)
         return FA_FAIL_MEMORY(err);
     for (int v = 0; v < s->nnode; v++)
         if (b->row[v] >= 0) b->node[b->row[v]] = v;
-    // fillers and fixed ones: a slot of its own for every chunk, since chunks write at the same time
-    for (size_t k = 0; k < places; k++) b->slot[k] = (int)(slots + WASTE * (k / (FA_SOLID_PAIRS * FA_SOLID_PATCH * FA_SOLID_CHUNK)));
     fill_pattern(b, w);
-    fill_block_slots(b, s, w);
     return FA_OK;
 }
 
@@ -151,12 +164,13 @@ FaCode fai_blocks_new(const FaSolid *solid, const unsigned char *fixed, FaBlocks
     if (!b) return FA_FAIL_MEMORY(err);
     Scratch w = {0};
     FaCode rc = build(b, solid, fixed, &w, err);
-    fa_free(w.first);
+    fai_keys_free(&w.keys);
+    fa_free(w.partial);
     fa_free(w.order);
-    fa_free(w.found);
-    fa_free(w.lower);
-    fa_free(w.upper_start);
+    fa_free(w.first);
     fa_free(w.upper);
+    fa_free(w.lower);
+    fa_free(w.next);
     if (rc < 0)
         fai_blocks_free(b);
     else
@@ -325,7 +339,7 @@ static int make_definite(const SecondJob *job, int q, FaSolidSecond *out) {
         q[2] = MIX(b_, d_, 0, 1, 4, 5), q[3] = MIX(b_, d_, 2, 3, 6, 7);                                                                    \
     } while (0)
 
-// Blocks of elements l .. l + 3 to their slots.
+// Blocks of elements l .. l + 3 added to their slots.
 static inline void scatter_blocks(const float (*from)[FA_SOLID_PATCH], int l, const int *slot, float *slots) {
     Quad r[4], low[4], high[4];
     for (int i = 0; i < 4; i++) LOAD(r[i], from[i] + l);
@@ -334,9 +348,14 @@ static inline void scatter_blocks(const float (*from)[FA_SOLID_PATCH], int l, co
     TURN4(r, high);
     for (int i = 0; i < 4; i++) {
         float *to = slots + 9 * (size_t)slot[l + i];
-        memcpy(to, &low[i], sizeof(Quad));
-        memcpy(to + 4, &high[i], sizeof(Quad));
-        to[8] = from[8][l + i];
+        Quad a, b;
+        LOAD(a, to);
+        LOAD(b, to + 4);
+        a += low[i];
+        b += high[i];
+        memcpy(to, &a, sizeof a);
+        memcpy(to + 4, &b, sizeof b);
+        to[8] += from[8][l + i];
     }
 }
 
@@ -347,6 +366,8 @@ static void second_chunk(void *ctx, int begin, int end, int chunk) {
     const FaSolidKernels *kernel = fai_solid_kernels(s);
     FaSolidSecond out;
     int count = 0;
+    float *slots = job->b->slots + 9 * (size_t)job->b->tile[chunk];
+    memset(slots, 0, 9 * (size_t)(job->b->tile[chunk + 1] - job->b->tile[chunk]) * sizeof *slots);
     for (int q = begin; q < end; q++) {
         kernel->second(s->law, &s->patch[q], &r->patch[q], r->u_f, &out);
         if (job->kind != FA_HESSIAN_TRUE) count += make_definite(job, q, &out);
@@ -355,38 +376,37 @@ static void second_chunk(void *ctx, int begin, int end, int chunk) {
         for (int p = 0; p < FA_SOLID_PAIRS; p++) {
             const int *slot = job->b->slot + ((size_t)q * FA_SOLID_PAIRS + (size_t)p) * FA_SOLID_PATCH;
             const float(*from)[FA_SOLID_PATCH] = (const float(*)[FA_SOLID_PATCH])out.block + 9 * p;
-            for (int l = 0; l < FA_SOLID_PATCH; l += 4) scatter_blocks(from, l, slot, job->b->slots);
+            for (int l = 0; l < FA_SOLID_PATCH; l += 4) scatter_blocks(from, l, slot, slots);
         }
     }
     r->count[chunk] = count;
 }
 
 // Slots summed: eight numbers in two registers, and the ninth.
-static const float *sum_slots(const float *slot, int n, float sum[9]) {
-    Quad a = {0}, b = {0}, q;
-    float c = 0;
-    for (int s = 0; s < n; s++, slot += 9) {
+static void sum_slots(const FaBlocks *b, int begin, int end, float sum[9]) {
+    Quad low = {0}, high = {0}, q;
+    float last = 0;
+    for (int i = begin; i < end; i++) {
+        const float *slot = b->slots + 9 * (size_t)b->from[i];
         LOAD(q, slot);
-        a += q;
+        low += q;
         LOAD(q, slot + 4);
-        b += q;
-        c += slot[8];
+        high += q;
+        last += slot[8];
     }
-    memcpy(sum, &a, sizeof a);
-    memcpy(sum + 4, &b, sizeof b);
-    sum[8] = c;
-    return slot;
+    memcpy(sum, &low, sizeof low);
+    memcpy(sum + 4, &high, sizeof high);
+    sum[8] = last;
 }
 
 static void gather_unique(void *ctx, int begin, int end, int chunk) {
     (void)chunk;
     FaBlocks *b = ((SecondJob *)ctx)->b;
-    const float *slot = b->slots + 9 * (size_t)b->slot_start[begin];
     for (int k = begin; k < end; k++) {
         float sum[9], turned[9], *to = b->val + 9 * (size_t)b->unique[k], *over = b->val + 9 * (size_t)b->mirror[k];
-        slot = sum_slots(slot, b->slot_turn[k] - b->slot_start[k], sum);
-        if (b->slot_turn[k] < b->slot_start[k + 1]) {
-            slot = sum_slots(slot, b->slot_start[k + 1] - b->slot_turn[k], turned);
+        sum_slots(b, b->from_start[k], b->from_turn[k], sum);
+        if (b->from_turn[k] < b->from_start[k + 1]) {
+            sum_slots(b, b->from_turn[k], b->from_start[k + 1], turned);
             for (int c = 0; c < 3; c++)
                 for (int i = 0; i < 3; i++) sum[3 * c + i] += turned[3 * i + c];
         }
@@ -405,6 +425,6 @@ int fai_solid_hessian(FaSolidRest *r, const double *x, const FaSolidDamping *dam
     fai_parallel(blocks->nunique, UNIQUE, gather_unique, &job);
     if (kind == FA_HESSIAN_TRUE) return -1;
     int count = 0;
-    for (int c = 0; c < fai_chunks(r->solid->npatch, FA_SOLID_CHUNK); c++) count += r->count[c];
+    for (int c = 0; c < r->solid->ntile; c++) count += r->count[c];
     return count;
 }

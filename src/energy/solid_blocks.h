@@ -17,14 +17,17 @@ struct FaBlocks {
     int *col;         // rows, increasing                                                  (start[nfree])
     int *diagonal;    // block of (i, i)                                                   (nfree)
     float *val;       // (9 start[nfree], padded)
-    // how elements arrive: unique blocks (col >= row) have consecutive slots, in the order of the elements
+    // how elements arrive: a tile (solid_work.h) sums the blocks of its elements in slots of its own, a unique block (col >= row) then
+    // those of its tiles
     int nunique;
     int *unique;      // block (i, j), i <= j                                              (nunique)
     int *mirror;      // block (j, i)                                                      (nunique)
-    int *slot_start;  // (nunique + 1)
-    int *slot_turn;   // from here on an element's block is (j, i): summed apart, added transposed   (nunique)
-    int *slot;        // of pair p of element e, by patches: slot[(e / PATCH * 10 + p) * PATCH + e % PATCH]
-    float *slots;     // (slot_start[nunique] and some that nobody reads, 9 each)
+    int *from_start;  // of its slots in from[], by tiles                                  (nunique + 1)
+    int *from_turn;   // from here on slots have block (j, i): summed apart, added transposed   (nunique)
+    int *from;        // slots
+    int *tile;        // first slot of each tile, then their number; a tile's last one is for fixed nodes   (ntile + 1)
+    int *slot;        // of pair p of element e within its tile, by patches: slot[(e / PATCH * 10 + p) * PATCH + e % PATCH]
+    float *slots;     // (tile[ntile], 9 each)
     FaArena *arena;
 };
 

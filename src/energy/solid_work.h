@@ -1,4 +1,5 @@
-// Inside of FaSolid and FaSolidRest: elements in patches, structures of arrays, shared by solid.c, solid_hessian.c and the kernels.
+// Inside of FaSolid and FaSolidRest: elements in patches, structures of arrays, and patches in tiles (solid_layout.c), shared by solid.c,
+// solid_blocks.c and the kernels. Inside, elements and their corners have an order of their own.
 //
 // The kernels (solid_kernels.inc) are plain loops over the elements of a patch without branches or sums across elements, which the
 // compiler turns into vectors. Nothing is fused or reordered (-ffp-contract=off), so the build for AVX2 and the one for any
@@ -10,15 +11,15 @@
 
 enum {
     FA_SOLID_PATCH = 32,  // elements of a patch
-    FA_SOLID_CHUNK = 8,   // patches of a task
+    FA_SOLID_CHUNK = 8,   // patches of a tile, which is a task
     FA_SOLID_PAIRS = 10,  // blocks of an element: (0,0) (1,1) (2,2) (3,3) (0,1) (0,2) (0,3) (1,2) (1,3) (2,3)
 };
 #define FA_SOLID_FLOOR 0.2  // smallest singular value of a rest element against x0
 
-// Of the topology. Fillers at the end of the last patch have node 0, no stiffness, and a slot that nobody gathers.
+// Of the topology. Fillers at the end of the last patch have node 0, no stiffness, and a place that nobody gathers.
 typedef struct FaSolidPatch {
     int node[4][FA_SOLID_PATCH];
-    int slot[4][FA_SOLID_PATCH];            // where the force on each corner goes: slots of a node are consecutive
+    int local[4][FA_SOLID_PATCH];           // place of each corner within its tile
     double inverse0[9][FA_SOLID_PATCH];     // Dm0^-1, 1/m
 } FaSolidPatch;
 
@@ -31,11 +32,14 @@ typedef struct FaSolidRestPatch {
 } FaSolidRestPatch;
 
 struct FaSolid {
-    int nnode, ntet, npatch;
+    int nnode, ntet, npatch, ntile;
     FaSolidLaw law;
-    int *tet;             // (ntet x 4)
+    int *tet;             // as given                                                       (ntet x 4)
+    int *order;           // which of them is the k-th here                                 (ntet)
     FaSolidPatch *patch;  // (npatch)
-    int *start;           // first slot of each node, then their number                     (nnode + 1)
+    int *tile;            // first place of each tile, then their number                    (ntile + 1)
+    int *start;           // of each node in place[], then their number                     (nnode + 1)
+    int *place;           // of each node in its tiles                                      (tile[ntile])
     bool avx2;
     FaArena *arena;
 };
@@ -49,7 +53,7 @@ struct FaSolidRest {
     // scratch
     double *u, *from, *step;     // x - X, damping.from - X, x - damping.from                 (nnode x 4)
     float *u_f, *from_f;         // the first two, for second derivatives                    (nnode x 4)
-    double *slot;                // forces, the last one for fillers                         (4 ntet + 1, 4 each)
+    double *sum;                 // forces on the places of tiles, the last one for fillers  (tile[ntile] + 1, 4 each)
     double *part;                // sums of chunks
     int *count;                  // the same
     FaArena *arena;
@@ -77,8 +81,8 @@ typedef struct FaSolidKernels {
     void (*complete)(FaSolidSecond *out);  // blocks of corner 0
     void (*deform)(const FaSolidPatch *p, const FaSolidRestPatch *r, const float *u, float (*F)[FA_SOLID_PATCH]);  // 9 rows
     void (*volume_ratio)(const FaSolidPatch *p, const FaSolidRestPatch *r, const double *u, double *J);
-    void (*scatter)(const FaSolidPatch *p, const FaSolidForce *f, double *slot);  // forces to their slots, 4 numbers each
-    void (*gather)(const double *slot, const int *start, int begin, int end, double *g);
+    void (*scatter)(const FaSolidPatch *p, const FaSolidForce *f, double *sum);  // forces added to the places of the tile, 4 numbers each
+    void (*gather)(const FaSolid *s, const double *sum, int begin, int end, double *g);  // of nodes
 } FaSolidKernels;
 
 extern const FaSolidKernels fai_solid_kernels_ref;
@@ -86,6 +90,9 @@ extern const FaSolidKernels fai_solid_kernels_ref;
 extern const FaSolidKernels fai_solid_kernels_avx2;
 #endif
 const FaSolidKernels *fai_solid_kernels(const FaSolid *s);
+
+// Fills order, the patches' nodes and places, tile, start, place. s->tet has no bad numbers.
+FaCode fai_solid_layout(FaSolid *s, const double *x0, FaError *err);
 
 // Displacements and their kin into the rest's scratch. singles: floats as well.
 void fai_solid_prepare(FaSolidRest *r, const double *x, const FaSolidDamping *damping, bool singles);
