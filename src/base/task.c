@@ -23,7 +23,7 @@
 
 enum {
     HELPERS_MAX = 255,
-    SPIN_NS = 50000,      // a helper looks for the next loop, then sleeps
+    SPIN_NS = 200000,     // a helper looks for the next loop, then sleeps
     SPIN_END_NS = 100000, // the caller looks for the end of the last chunks, then sleeps
 };
 

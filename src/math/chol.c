@@ -24,7 +24,8 @@ static FaCode alloc_numbers(FaChol *c, FaError *err) {
     if (!c->arena) return FA_FAIL_MEMORY(err);
     bool ok = (c->dense = FA_PUSH(c->arena, p->ndense, double)) && (c->fail = FA_PUSH(c->arena, p->npart, int));
     if (c->single)
-        ok = ok && (c->panel_f = FA_PUSH(c->arena, p->npanel_inner + 8, float)) &&
+        ok = ok && (c->rough ? (c->panel_r = FA_PUSH(c->arena, p->npanel + FA_CHOL_WIDTH * FA_CHOL_WIDTH, uint16_t)) != NULL
+                             : (c->panel_f = FA_PUSH(c->arena, p->npanel_inner + 8, float)) != NULL) &&
              (c->vec_f = FA_PUSH(c->arena, 4 * p->nvec, float));
     else
         ok = ok && (c->panel_d = FA_PUSH(c->arena, p->npanel, double)) &&
@@ -44,6 +45,8 @@ static FaCode check_options(const FaCsr *a, const FaCholOptions *o, FaError *err
         return FA_FAIL(err, FA_E_ARG, "zone", NULL, "a zone of %d of %d unknowns", o->nzone, a->nrow);
     if ((unsigned)o->order > FA_CHOL_NATURAL || (unsigned)o->backend > FA_CHOL_CHOLMOD)
         return FA_FAIL(err, FA_E_ARG, NULL, NULL, "there is no such order or backend");
+    if (o->rough && (!o->single || o->nzone || o->drop > 0))
+        return FA_FAIL(err, FA_E_ARG, NULL, "ask for single as well, and for nothing else", "a rough factor has neither zone nor drop");
     if (o->backend == FA_CHOL_CHOLMOD && (o->single || o->nzone))
         return FA_FAIL(err, FA_E_UNSUPPORTED, NULL, "use our own",
                        "CHOLMOD has neither single factors nor a zone here");
@@ -57,6 +60,7 @@ FaCode fai_chol_analyze(const FaCsr *a, const FaCholOptions *options, FaChol **c
     FaChol *c = FA_NEW(1, FaChol);
     if (!c) return FA_FAIL_MEMORY(err);
     c->single = o.single;
+    c->rough = o.rough;
     c->drop = o.drop;
     c->avx2 = want_avx2();
     FaCode rc;
@@ -81,6 +85,7 @@ FaCode fai_chol_twin(const FaChol *chol, FaChol **twin, FaError *err) {
     FaChol *c = FA_NEW(1, FaChol);
     if (!c) return FA_FAIL_MEMORY(err);
     c->single = chol->single;
+    c->rough = chol->rough;
     c->drop = chol->drop;
     c->avx2 = chol->avx2;
     FaCode rc;
@@ -135,7 +140,8 @@ const float *fai_chol_zone_inverse(const FaChol *c) {
 FaCholStats fai_chol_stats(const FaChol *c) {
     if (c->mod) return fai_cholmod_stats(c->mod);
     const FaCholPlan *p = c->plan;
-    size_t zone = (size_t)p->nzone, bytes = c->single ? p->npanel_inner * sizeof(float) + zone * zone * sizeof(float)
-                                                      : p->npanel * sizeof(double);
+    size_t zone = (size_t)p->nzone, bytes = c->rough    ? p->npanel * sizeof(uint16_t)
+                                                   : c->single ? (p->npanel_inner + zone * zone) * sizeof(float)
+                                                               : p->npanel * sizeof(double);
     return (FaCholStats){p->n, p->nzone, p->nsuper, p->nnz, bytes, p->flops};
 }

@@ -21,6 +21,7 @@ typedef struct FaCholOptions {
     bool single;           // store and solve in float; factored in double and rounded last
     double drop;           // single: entries of L below this share of their column's pivot are stored as 0; 0: none. For matrices near
                            // a diagonal, whose fill fades below what floats hold and is slow there (denormal numbers)
+    bool rough;            // with single: stored in 16 bits (8 of them precision), for preconditioners: fai_chol_solve_rough only
     int nzone;             // 0: none
     const int *zone;       // distinct unknowns, any order; copied                              (nzone)
 } FaCholOptions;
@@ -48,8 +49,8 @@ FaCode fai_chol_factor(FaChol *chol, const FaCsr *a, FaError *err);
 // x = A^-1 b; n x 4; may be the same array. No allocation; scratch belongs to chol: one thread at a time per FaChol.
 void fai_chol_solve_f(FaChol *chol, const float *b, float *x);   // of a single factor
 void fai_chol_solve_d(FaChol *chol, const double *b, double *x); // of a double factor (either backend)
-// One right-hand side of n numbers instead of four (own backend, single, no zone); a quarter of the arithmetic. May be the same array.
-void fai_chol_solve1_f(FaChol *chol, const float *b, float *x);
+// One right-hand side of n numbers, of a rough factor. May be the same array.
+void fai_chol_solve_rough(FaChol *chol, const float *b, float *x);
 
 // The same in three parts, and the same bits (own backend, single, nzone > 0). A zone's arrays are nzone x 4, in the
 // order of options->zone. Forward and backward belong together: in between, chol holds the state of the inner unknowns.

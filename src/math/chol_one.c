@@ -1,139 +1,145 @@
-// Solving for one right-hand side, single: what a scalar matrix of all coordinates (3n unknowns) needs as a preconditioner.
+// Solving for one right-hand side with a rough factor: what a scalar matrix of all coordinates (3n unknowns) needs as a preconditioner.
 //
-// The panels of chol_solve.c with one number per unknown instead of four. A row of a panel is one or two quadruples; rows that are
-// shorter read into the next one and multiply that by 0. Forwards, the products of four rows are added by transposing; backwards, rows
-// are dealt out to four sums. Only operations that every processor has: one source, the same bits everywhere.
+// The panels of chol_solve.c with one number per unknown instead of four, and numbers of 16 bits, the upper half of a float: that halves
+// what comes from memory, and conjugate gradients hardly notice what is cut off. Rows are taken as eight numbers wherever they end: what
+// is beyond belongs to the next row, and meets zeros or sums that nobody reads. Forwards, eight rows give eight sums at a time, added in
+// pairs; backwards, rows are dealt out to four sums. The plain kernels have the same order of the same operations: the same bits.
 #include "math/chol_work.h"
 
 #include "base/task.h"
 
-typedef float Quad __attribute__((vector_size(16)));
-#define LOAD(q, p) memcpy(&(q), (p), sizeof(Quad))
-#define STORE(p, q) memcpy((p), &(q), sizeof(Quad))
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+enum { W = FA_CHOL_WIDTH };
+_Static_assert(W == 8, "rows are eight numbers");
+
+// The columns of a panel are x[col..col + w), its nrow rows x[row[..]]. next: the panel to come, fetched along the way; the hardware does
+// not foresee it, backwards.
+typedef void PanelFn(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow, const uint16_t *next);
 
 typedef struct Solve {
     const FaCholPlan *p;
-    const float *panel;
+    const uint16_t *panel;
     float *vec;     // (nvec)
     const float *b; // (n)
     float *x;       // (n)
     int first;      // part of the stage
+    PanelFn *forward, *backward;
 } Solve;
 
-// Sums of the four numbers of four registers: (0 + 1) + (2 + 3) of each.
-#define ADD_ACROSS(out, q0, q1, q2, q3)                                                                                                    \
-    do {                                                                                                                                   \
-        Quad e0 = SHUFFLE(q0, q1, 0, 2, 4, 6), o0 = SHUFFLE(q0, q1, 1, 3, 5, 7), e1 = SHUFFLE(q2, q3, 0, 2, 4, 6);                         \
-        Quad o1 = SHUFFLE(q2, q3, 1, 3, 5, 7), s0 = e0 + o0, s1 = e1 + o1;                                                                 \
-        out = SHUFFLE(s0, s1, 0, 2, 4, 6) + SHUFFLE(s0, s1, 1, 3, 5, 7);                                                                   \
-    } while (0)
+// --- plain --------------------------------------------------------------------------------------------------------
 
-// out[i] = row i . y for n rows of `wide` numbers, four at a time, handed to PUT(i, count, sums).
-#define DOT_ROWS(l, wide, n, y0, y1, two, PUT)                                                                                             \
-    for (int i_ = 0; i_ < (n); i_ += 4) {                                                                                                  \
-        int count_ = FA_MIN(4, (n)-i_);                                                                                                    \
-        Quad q_[4] = {{0}}, lo_, hi_, sum_;                                                                                                \
-        for (int r_ = 0; r_ < count_; r_++) {                                                                                              \
-            const float *row_ = (l) + (size_t)(i_ + r_) * (size_t)(wide);                                                                  \
-            LOAD(lo_, row_);                                                                                                               \
-            q_[r_] = lo_ * (y0);                                                                                                           \
-            if (two) {                                                                                                                     \
-                LOAD(hi_, row_ + 4);                                                                                                       \
-                q_[r_] += hi_ * (y1);                                                                                                      \
-            }                                                                                                                              \
-        }                                                                                                                                  \
-        ADD_ACROSS(sum_, q_[0], q_[1], q_[2], q_[3]);                                                                                      \
-        PUT(i_, count_, sum_);                                                                                                             \
-    }
+static float widen(uint16_t h) {
+    uint32_t u = (uint32_t)h << 16;
+    float f;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
 
+static float dot_ref(const uint16_t *l, const float y[W]) {
+    float p[W];
+    for (int k = 0; k < W; k++) p[k] = widen(l[k]) * y[k];
+    return ((p[0] + p[1]) + (p[2] + p[3])) + ((p[4] + p[5]) + (p[6] + p[7]));
+}
+
+static void forward_ref(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow, const uint16_t *next) {
+    (void)next;
+    int wide = fai_even(w);
+    float b[W] = {0}, y[W] = {0};
+    for (int k = 0; k < w; k++) b[k] = x[col + k];
+    for (int k = 0; k < w; k++) x[col + k] = y[k] = dot_ref(panel + k * wide, b);
+    panel += wide * wide;
+    for (int i = 0; i < nrow; i++, panel += wide) x[row[i]] -= dot_ref(panel, y);
+}
+
+static void add_row_ref(const uint16_t *l, float v, float s[W]) {
+    for (int k = 0; k < W; k++) s[k] = __builtin_fmaf(widen(l[k]), v, s[k]);
+}
+
+static void backward_ref(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow, const uint16_t *next) {
+    (void)next;
+    int wide = fai_even(w);
+    const uint16_t *below = panel + wide * wide;
+    float s[4][W] = {{0}}, o[2][W] = {{0}};
+    for (int i = 0; i < nrow; i++, below += wide) add_row_ref(below, x[row[i]], s[i % 4]);
+    for (int k = 0; k < w; k++) add_row_ref(panel + k * wide, x[col + k] - ((s[0][k] + s[1][k]) + (s[2][k] + s[3][k])), o[k % 2]);
+    for (int k = 0; k < w; k++) x[col + k] = o[0][k] + o[1][k];
+}
+
+// --- AVX2 ---------------------------------------------------------------------------------------------------------
+
+#ifdef FA_CHOL_AVX2
 #define INLINE inline __attribute__((always_inline))
 
-static INLINE void load_own(const float *x, int w, float *out) {
-    for (int k = 0; k < 8; k++) out[k] = k < w ? x[k] : 0;
+AVX2 static INLINE __m256 widen8(const uint16_t *l) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)l)), 16));
 }
 
-// next: the panel to come, fetched along the way; the hardware does not foresee it, backwards
-static INLINE void forward_panel(const float *panel, float *x, int col, int w, const int *row, int nrow, const float *next,
-                                 const bool two) {
-    int wide = fai_even(w);
-    float own[8];
-    load_own(x + col, w, own);
-    Quad b0, b1, y0, y1;
-    LOAD(b0, own);
-    LOAD(b1, own + 4);
-#define PUT_OWN(i, count, sum)                                                                                                             \
-    for (int k_ = 0; k_ < (count); k_++) own[(i) + k_] = (sum)[k_]
-    DOT_ROWS(panel, wide, w, b0, b1, two, PUT_OWN)
-    for (int k = 0; k < w; k++) x[col + k] = own[k];
-    LOAD(y0, own);
-    LOAD(y1, own + 4);
+AVX2 static INLINE __m256 times(const uint16_t *l, int row, int wide, __m256 y) { return _mm256_mul_ps(widen8(l + row * wide), y); }
+
+// Eight rows times y.
+AVX2 static INLINE __m256 dot8(const uint16_t *l, int wide, __m256 y) {
+    __m256 a = _mm256_hadd_ps(times(l, 0, wide, y), times(l, 1, wide, y)), b = _mm256_hadd_ps(times(l, 2, wide, y), times(l, 3, wide, y));
+    __m256 c = _mm256_hadd_ps(times(l, 4, wide, y), times(l, 5, wide, y)), d = _mm256_hadd_ps(times(l, 6, wide, y), times(l, 7, wide, y));
+    __m256 low = _mm256_hadd_ps(a, b), high = _mm256_hadd_ps(c, d); // rows 0..3 and 4..7, each of columns 0..3 | 4..7
+    return _mm256_add_ps(_mm256_permute2f128_ps(low, high, 0x20), _mm256_permute2f128_ps(low, high, 0x31));
+}
+
+AVX2 static INLINE void forward_rows(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow) {
+    _Alignas(32) float t[W] = {0};
+    const int wide = fai_even(w);
+    for (int k = 0; k < w; k++) t[k] = x[col + k];
+    __m256 y = dot8(panel, wide, _mm256_load_ps(t));
+    _mm256_store_ps(t, y);
+    for (int k = 0; k < w; k++) x[col + k] = t[k];
+    for (int k = w; k < W; k++) t[k] = 0;
+    y = _mm256_load_ps(t);
     panel += wide * wide;
     int i = 0;
-    for (; i + 4 <= nrow; i += 4, panel += 4 * wide, next += 4 * wide) {
-        __builtin_prefetch(next);
-        if (two) __builtin_prefetch(next + 16);
-        Quad q[4], l0, l1, sum;
-        for (int r = 0; r < 4; r++) {
-            LOAD(l0, panel + r * wide);
-            q[r] = l0 * y0;
-            if (two) {
-                LOAD(l1, panel + r * wide + 4);
-                q[r] += l1 * y1;
-            }
-        }
-        ADD_ACROSS(sum, q[0], q[1], q[2], q[3]);
-        for (int r = 0; r < 4; r++) x[row[i + r]] -= sum[r];
+    for (; i + W <= nrow; i += W, panel += W * wide) {
+        _mm256_store_ps(t, dot8(panel, wide, y));
+        UNROLL for (int k = 0; k < W; k++) x[row[i + k]] -= t[k];
     }
-#define PUT_ROW(k, count, sum)                                                                                                             \
-    for (int k_ = 0; k_ < (count); k_++) x[row[i + (k) + k_]] -= (sum)[k_]
-    DOT_ROWS(panel, wide, nrow - i, y0, y1, two, PUT_ROW)
+    if (i == nrow) return;
+    _mm256_store_ps(t, dot8(panel, wide, y));
+    for (int k = 0; i < nrow; i++, k++) x[row[i]] -= t[k];
 }
 
-static INLINE void backward_panel(const float *panel, float *x, int col, int w, const int *row, int nrow, const float *next,
-                                  const bool two) {
-    int wide = fai_even(w), i = 0;
-    const float *below = panel + wide * wide;
-    Quad s[4][2] = {{{0}}}, l0, l1;
+AVX2 static void forward_avx2(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow, const uint16_t *next) {
+    (void)next;
+    if (w == W)
+        forward_rows(panel, x, col, W, row, nrow);
+    else
+        forward_rows(panel, x, col, w, row, nrow);
+}
+
+AVX2 static INLINE void backward_rows(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow, const uint16_t *next) {
+    const int wide = fai_even(w);
+    const uint16_t *below = panel + wide * wide;
+    __m256 s[4], o[2];
+    UNROLL for (int k = 0; k < 4; k++) s[k] = _mm256_setzero_ps();
+    int i = 0;
     for (; i + 4 <= nrow; i += 4, below += 4 * wide, next += 4 * wide) {
         __builtin_prefetch(next);
-        if (two) __builtin_prefetch(next + 16);
-        for (int r = 0; r < 4; r++) {
-            float v = x[row[i + r]];
-            LOAD(l0, below + r * wide);
-            s[r][0] += l0 * v;
-            if (two) {
-                LOAD(l1, below + r * wide + 4);
-                s[r][1] += l1 * v;
-            }
-        }
+        UNROLL for (int k = 0; k < 4; k++) s[k] = _mm256_fmadd_ps(widen8(below + k * wide), _mm256_broadcast_ss(x + row[i + k]), s[k]);
     }
-    for (int r = 0; i < nrow; i++, r++, below += wide) {
-        float v = x[row[i]];
-        LOAD(l0, below);
-        s[r][0] += l0 * v;
-        if (!two) continue;
-        LOAD(l1, below + 4);
-        s[r][1] += l1 * v;
-    }
-    float own[8], sum[8];
-    load_own(x + col, w, own);
-    Quad a = (s[0][0] + s[1][0]) + (s[2][0] + s[3][0]), b = (s[0][1] + s[1][1]) + (s[2][1] + s[3][1]);
-    STORE(sum, a);
-    STORE(sum + 4, b);
-    Quad o0 = {0}, o1 = {0};
-    for (int k = 0; k < w; k++) {
-        float t = own[k] - sum[k];
-        LOAD(l0, panel + k * wide);
-        o0 += l0 * t;
-        if (!two) continue;
-        LOAD(l1, panel + k * wide + 4);
-        o1 += l1 * t;
-    }
-    STORE(own, o0);
-    STORE(own + 4, o1);
-    for (int k = 0; k < w; k++) x[col + k] = own[k];
+    UNROLL for (int k = 0; k < 3; k++)
+        if (i + k < nrow) s[k] = _mm256_fmadd_ps(widen8(below + k * wide), _mm256_broadcast_ss(x + row[i + k]), s[k]);
+    _Alignas(32) float t[W];
+    _mm256_store_ps(t, _mm256_add_ps(_mm256_add_ps(s[0], s[1]), _mm256_add_ps(s[2], s[3])));
+    o[0] = o[1] = _mm256_setzero_ps();
+    for (int k = 0; k < w; k++) o[k % 2] = _mm256_fmadd_ps(widen8(panel + k * wide), _mm256_set1_ps(x[col + k] - t[k]), o[k % 2]);
+    _mm256_store_ps(t, _mm256_add_ps(o[0], o[1]));
+    for (int k = 0; k < w; k++) x[col + k] = t[k];
 }
+
+AVX2 static void backward_avx2(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow, const uint16_t *next) {
+    if (w == W)
+        backward_rows(panel, x, col, W, row, nrow, next);
+    else
+        backward_rows(panel, x, col, w, row, nrow, next);
+}
+#endif
+
+// --- parts --------------------------------------------------------------------------------------------------------
 
 static size_t panel_size(const FaCholSuper *s, int k, int w) {
     return (size_t)fai_even(w) * (size_t)(s->width - k - w + s->nrow + fai_even(w));
@@ -153,14 +159,11 @@ static void forward_part(const Solve *v, const FaCholPart *t) {
     for (int f = t->super_begin; f < t->super_end; f++) {
         const FaCholSuper *s = &p->super[f];
         const int *local = p->local + s->local;
-        const float *panel = v->panel + s->panel;
+        const uint16_t *panel = v->panel + s->panel;
         for (int k = 0; k < s->width; k += FA_CHOL_WIDTH) {
             int w = FA_MIN(FA_CHOL_WIDTH, s->width - k), below = s->width - k - w + s->nrow;
-            const float *next = panel + panel_size(s, k, w);
-            if (w > 4)
-                forward_panel(panel, x, local[k], w, local + k + w, below, next, true);
-            else
-                forward_panel(panel, x, local[k], w, local + k + w, below, next, false);
+            const uint16_t *next = panel + panel_size(s, k, w);
+            v->forward(panel, x, local[k], w, local + k + w, below, next);
             panel = next;
         }
     }
@@ -177,14 +180,11 @@ static void backward_part(const Solve *v, const FaCholPart *t) {
     for (int f = t->super_end; f-- > t->super_begin;) {
         const FaCholSuper *s = &p->super[f];
         const int *local = p->local + s->local;
-        const float *panel = v->panel + s->last_panel;
+        const uint16_t *panel = v->panel + s->last_panel;
         for (int k = (s->width - 1) / FA_CHOL_WIDTH * FA_CHOL_WIDTH; k >= 0; k -= FA_CHOL_WIDTH) {
             int w = FA_MIN(FA_CHOL_WIDTH, s->width - k), below = s->width - k - w + s->nrow;
-            const float *next = k ? panel - panel_size(s, k - FA_CHOL_WIDTH, FA_CHOL_WIDTH) : f ? v->panel + s[-1].last_panel : panel;
-            if (w > 4)
-                backward_panel(panel, x, local[k], w, local + k + w, below, next, true);
-            else
-                backward_panel(panel, x, local[k], w, local + k + w, below, next, false);
+            const uint16_t *next = k ? panel - panel_size(s, k - FA_CHOL_WIDTH, FA_CHOL_WIDTH) : f ? v->panel + s[-1].last_panel : panel;
+            v->backward(panel, x, local[k], w, local + k + w, below, next);
             panel = next;
         }
     }
@@ -203,10 +203,13 @@ static void backward_parts(void *ctx, int begin, int end, int chunk) {
     for (int k = begin; k < end; k++) backward_part(v, &v->p->part[v->first + k]);
 }
 
-void fai_chol_solve1_f(FaChol *c, const float *b, float *x) {
-    FA_ASSERT(c->ready && c->single && c->plan && !c->plan->nzone);
+void fai_chol_solve_rough(FaChol *c, const float *b, float *x) {
+    FA_ASSERT(c->ready && c->panel_r);
     const FaCholPlan *p = c->plan;
-    Solve v = {p, c->panel_f, c->vec_f, b, x, 0};
+    Solve v = {p, c->panel_r, c->vec_f, b, x, 0, forward_ref, backward_ref};
+#ifdef FA_CHOL_AVX2
+    if (c->avx2) v.forward = forward_avx2, v.backward = backward_avx2;
+#endif
     for (int g = 0; g < p->nstage; g++) {
         v.first = p->stage[g];
         fai_parallel(p->stage[g + 1] - v.first, 1, forward_parts, &v);

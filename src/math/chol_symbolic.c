@@ -381,6 +381,7 @@ static FaCode find_rows(Making *m, FaError *err) {
     }
     PUSH_OR_FAIL(p->row, p->arena, rows, int);
     PUSH_OR_FAIL(p->place, p->arena, rows, int);
+    PUSH_OR_FAIL(p->run, p->arena, rows, int);
     PUSH_OR_FAIL(p->local, p->arena, locals, int);
     for (int i = 0; i < m->n; i++) m->mark[i] = -1;
     for (int f = 0; f < p->nsuper; f++) {
@@ -497,7 +498,9 @@ static FaCode find_front_places(Making *m, FaError *err) {
         for (int i = 0; i < s->nrow; i++) place[p->row[s->row + (size_t)i]] = s->width + i;
         for (int q = s->child_begin; q < s->child_end; q++) {
             const FaCholSuper *c = &p->super[p->child[q]];
-            for (int i = 0; i < c->nrow; i++) p->place[c->row + (size_t)i] = place[p->row[c->row + (size_t)i]];
+            int *to = p->place + c->row, *run = p->run + c->row;
+            for (int i = 0; i < c->nrow; i++) to[i] = place[p->row[c->row + (size_t)i]];
+            for (int i = c->nrow - 1; i >= 0; i--) run[i] = i + 1 < c->nrow && to[i + 1] == to[i] + 1 ? run[i + 1] : i + 1;
         }
         s->entry_begin = n;
         for (int j = 0; j < s->width; j++) {

@@ -82,6 +82,7 @@ typedef struct FaCholPlan {
     int *child;         // supernodes, in order
     int *row;           // columns' numbers of the rows, increasing
     int *place;         // of the rows in the parent's front
+    int *run;           // behind the last of the rows from each one on whose places there are consecutive
     int *local;         // of columns and rows in the part's vector
     FaCholEntry *entry; // of the lower triangle, by supernode
     int npart, nstage;
@@ -101,8 +102,9 @@ struct FaChol {
     FaCholPlan *plan;
     FaArena *arena;
     double drop;
-    bool single, avx2, ready;
-    float *panel_f, *vec_f;  // single                                                            (npanel, 4 nvec)
+    bool single, rough, avx2, ready;
+    float *panel_f, *vec_f;  // single; rough: no panels                                          (npanel, 4 nvec)
+    uint16_t *panel_r;       // rough: upper halves of floats                                     (npanel)
     double *panel_d, *vec_d; // double
     double *dense;           // fronts and stacks                                                 (ndense)
     double *work;            // the zone's front by fours of rows              (nzone rounded up to 4, squared)

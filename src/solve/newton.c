@@ -58,8 +58,9 @@ static FaCode build(FaNewton *n, const unsigned char *fixed, const double *mass,
     if (n->options.kind == FA_NEWTON_LBFGS) FA_TRY(fai_lbfgs_init(&n->history, &n->shape, n->options.history, n->arena, err));
     if (n->options.kind == FA_NEWTON_JACOBI || n->nfree == 0) return FA_OK;
     FA_TRY(fai_blocks_pattern(n->blocks, &n->csr, err));
-    FaCholOptions chol = {.order = n->options.order, .single = n->options.kind != FA_NEWTON_CHOL};
-    if (!chol.single) chol.backend = n->options.backend;
+    bool rough = n->options.kind != FA_NEWTON_CHOL;
+    FaCholOptions chol = {.order = n->options.order, .single = rough, .rough = rough};
+    if (!rough) chol.backend = n->options.backend;
     return fai_chol_analyze(&n->csr, &chol, &n->chol, err);
 }
 

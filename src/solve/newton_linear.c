@@ -1,7 +1,7 @@
 // From a gradient to a direction.
 //
 // Conjugate gradients in float on the blocks, dots in double. The kept factor is of an earlier Hessian of all coordinates (3 nfree
-// unknowns, float, one right-hand side: fai_chol_solve1_f), so a few iterations suffice while the flesh deforms little.
+// unknowns, rough: fai_chol_solve_rough), so a few iterations suffice while the flesh deforms little.
 #include "solve/newton_work.h"
 
 #include "base/task.h"
@@ -77,7 +77,7 @@ void fai_newton_kept(FaNewton *n, const float *r, float *z) {
     } else {
         for (size_t i = 0; i < rows; i++)
             for (size_t k = 0; k < 3; k++) n->one[3 * i + k] = r[4 * i + k];
-        fai_chol_solve1_f(n->chol, n->one, n->one);
+        fai_chol_solve_rough(n->chol, n->one, n->one);
         for (size_t i = 0; i < rows; i++)
             for (size_t k = 0; k < 3; k++) z[4 * i + k] = n->one[3 * i + k];
     }
