@@ -91,7 +91,7 @@ typedef struct Enrich {
 
     // the state, beside the body's and head's
     float *last_weights;     // of the last input                            (nshape)
-    float *factor_weights;   // of the rest shape that the solvers' factors were made of   (nshape)
+    float *factor_weights[2];  // of the rest shape that each solver's factor was made of   (nshape)
     float *skin;             // skin nodes at the end of the last step       (nskin x 3)
     void *body_state, *touch_state;  // while saving and loading
 } Enrich;
@@ -154,8 +154,9 @@ static FaCode open_arrays(Enrich *e, FaError *err) {
     if (!e->arena) return FA_FAIL_MEMORY(err);
     double **wide[] = {&e->X, &e->x0, &e->mu, &e->mu0, &e->lambda, &e->lambda0};
     size_t wide_size[] = {3 * n, 3 * n, tets, tets, tets, tets};
-    float **narrow[] = {&e->weights, &e->last_weights, &e->step_weights, &e->factor_weights, &e->skin_to, &e->skin, &e->shown, &e->strength};
-    size_t narrow_size[] = {shapes, shapes, shapes, shapes, skin, skin, skin, skin / 3};
+    float **narrow[] = {&e->weights, &e->last_weights, &e->step_weights, &e->factor_weights[0], &e->factor_weights[1], &e->skin_to, &e->skin, &e->shown,
+                        &e->strength};
+    size_t narrow_size[] = {shapes, shapes, shapes, shapes, shapes, skin, skin, skin, skin / 3};
     bool ok = true;
     for (int i = 0; i < FA_COUNT(wide); i++) ok &= (*wide[i] = FA_PUSH(e->arena, wide_size[i] + 1, double)) != NULL;
     for (int i = 0; i < FA_COUNT(narrow); i++) ok &= (*narrow[i] = FA_PUSH(e->arena, narrow_size[i] + 1, float)) != NULL;
@@ -374,7 +375,8 @@ static FaCode advance(Enrich *e, const FaInput *at, double time, double h, const
     FaCode rc = fai_rebalance_step(e->body, &in, &report, err);
     if (rc < 0) return rc;
     size_t shapes = (size_t)e->m.rig->nshape * sizeof(float);
-    if (report.prepared) memcpy(e->factor_weights, e->step_weights, shapes);
+    for (int i = 0; i < 2; i++)
+        if (report.prepared[i]) memcpy(e->factor_weights[i], e->step_weights, shapes);
     memcpy(e->step_weights, e->weights, shapes);
     const double *d = fai_rebalance_d(e->body);
     for (int i = 0; i < 3 * e->face->nskin; i++) e->skin_to[i] = (float)(e->X[i] + d[i]);
@@ -386,7 +388,7 @@ static FaCode advance(Enrich *e, const FaInput *at, double time, double h, const
     t->steps++;
     t->clamped = FA_MAX(t->clamped, report.clamped);
     t->stalled += report.stalled;
-    t->refreshes += report.prepared;
+    t->refreshes += report.prepared[0] + report.prepared[1];
     count(t, &report.dynamic);
     count(t, &report.naive);
     count(t, &report.settle);
@@ -493,9 +495,11 @@ static FaCode resume(Enrich *e) {
     memcpy(e->weights, e->last_weights, shapes);
     aim(e);
     FA_TRY(fai_rebalance_load(e->body, e->body_state, e->X, e->mu, e->lambda, &none));
-    memcpy(e->weights, e->factor_weights, shapes);
-    aim(e);
-    FA_TRY(fai_rebalance_prepare(e->body, e->X, e->mu, e->lambda, &none));
+    for (int i = 0; i < 2; i++) {
+        memcpy(e->weights, e->factor_weights[i], shapes);
+        aim(e);
+        FA_TRY(fai_rebalance_prepare(e->body, (FaRebalanceFactor)i, e->X, e->mu, e->lambda, &none));
+    }
     memcpy(e->weights, e->last_weights, shapes);
     return e->touching.contact ? fai_contact_load(e->touching.contact, e->touch_state, &none) : FA_OK;
 }
@@ -506,7 +510,7 @@ static void enrich_state(FaMethod *m, FaStream *s) {
     fai_stream(s, e->body_state, fai_rebalance_state_size(e->body));
     size_t shapes = (size_t)m->rig->nshape * sizeof(float);
     fai_stream(s, e->last_weights, shapes);
-    fai_stream(s, e->factor_weights, shapes);
+    for (int i = 0; i < 2; i++) fai_stream(s, e->factor_weights[i], shapes);
     fai_stream(s, e->skin, 3 * (size_t)e->face->nskin * sizeof(float));
     fai_stream(s, &e->head.head, sizeof e->head.head);
     fai_stream(s, &e->head.felt, sizeof e->head.felt);

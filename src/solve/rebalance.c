@@ -4,15 +4,15 @@
 
 #include <math.h>
 
-// WORN: conjugate gradient iterations (L-BFGS: steps) lost that are worth new factors, by measurement (docs/enrich.md)
-enum { FIELDS = 7, WORN_CG = 120, WORN_LBFGS = 16 };  // FIELDS of the state
+// WORN: conjugate gradient iterations (L-BFGS: steps) lost that are worth a new factor, by measurement (docs/enrich.md)
+enum { FIELDS = 8, WORN_CG = 40, WORN_LBFGS = 8 };  // FIELDS of the state
 static const double FORCING = 0.01;  // starts are good, so steps are nearly linear: more of CG, fewer Hessians and gradients
 
 struct FaRebalance {
     const FaSolid *solid;
     FaRebalanceOptions o;
     size_t n, ntet;
-    FaNewton *dynamic, *still;   // two matrices: with and without inertia
+    FaNewton *newton[2];         // of FaRebalanceFactor
     FaSolidRest *rest[2];        // of the state, and the next one's
     unsigned char *fixed;        //                                       (n)
     double *mass;                //                                       (n)
@@ -32,15 +32,17 @@ struct FaRebalance {
     double *w, *w_last;          // in the world, in the axes of the pose (n x 3)
     double *gain_last;           // what d gained in the step before the last: for a good start   (n x 3)
     double *shift;               // what the last static solve added to d                        (n x 3)
-    double *d_factor;            // d that the factors were made at                              (n x 3)
+    double *d_factor[2];         // d that each factor was made at                               (n x 3)
     struct Frame {
         FaPose pose, pose_last;
         double rate[9];          // 1/s, fai_inertial_rate of the step that made w
         double h_last;           // 0: no step before
-        double h_factor;         // step for which the factors were made; 0: there are none
-        bool worn;               // they are to be made anew
-        double fresh;            // iterations of the first step on them; -1: not made yet
-        double lost;             // more than those, in all steps since
+        struct Factor {
+            double h;            // step for which it was made; 0: there is none
+            int64_t worn;        // is it to be made anew (not a bool: the state's bytes have no gaps)
+            double fresh;        // iterations of the first solve on it; -1: not made yet
+            double lost;         // more than those, in all solves since
+        } factor[2];
     } frame;
 };
 
@@ -48,7 +50,7 @@ struct FaRebalance {
 
 static FaCode push_arrays(FaRebalance *r, FaError *err) {
     double **field[] = {&r->x,     &r->x_new, &r->carried, &r->carried_new, &r->y, &r->from, &r->stepped, &r->start, &r->force,
-                        &r->d_new, &r->w_new, &r->d,       &r->d_last,      &r->w, &r->w_last, &r->gain_last, &r->shift, &r->d_factor};
+                        &r->d_new, &r->w_new, &r->d,       &r->d_last,      &r->w, &r->w_last, &r->gain_last, &r->shift, &r->d_factor[0], &r->d_factor[1]};
     bool ok = true;
     for (int i = 0; i < FA_COUNT(field); i++) ok &= (*field[i] = FA_PUSH(r->arena, 3 * r->n + 1, double)) != NULL;
     for (int i = 0; i < 2; i++) {
@@ -73,8 +75,8 @@ static FaCode set_up(FaRebalance *r, const unsigned char *fixed, const double *m
         if (!r->fixed[i]) sum += mass[i] * mass[i];
     r->floor = calm * sqrt(sum);
     for (int i = 0; i < 2; i++) FA_TRY(fai_solid_rest_new(r->solid, &r->rest[i], err));
-    FA_TRY(fai_newton_new(r->solid, r->fixed, mass, &r->o.newton, &r->dynamic, err));
-    return fai_newton_new(r->solid, r->fixed, mass, &r->o.newton, &r->still, err);
+    for (int i = 0; i < 2; i++) FA_TRY(fai_newton_new(r->solid, r->fixed, mass, &r->o.newton, &r->newton[i], err));
+    return FA_OK;
 }
 
 FaCode fai_rebalance_new(const FaSolid *solid, const unsigned char *fixed, const double *mass, const FaRebalanceOptions *options, FaRebalance **out, FaError *err) {
@@ -94,8 +96,8 @@ FaCode fai_rebalance_new(const FaSolid *solid, const unsigned char *fixed, const
 
 void fai_rebalance_free(FaRebalance *r) {
     if (!r) return;
-    fai_newton_free(r->dynamic);
-    fai_newton_free(r->still);
+    fai_newton_free(r->newton[0]);
+    fai_newton_free(r->newton[1]);
     fai_solid_rest_free(r->rest[0]);
     fai_solid_rest_free(r->rest[1]);
     fai_arena_free(r->arena);
@@ -136,27 +138,32 @@ FaCode fai_rebalance_reset(FaRebalance *r, const double *X, const double *mu, co
     memset(r->w_last, 0, 3 * r->n * sizeof(double));
     memset(r->gain_last, 0, 3 * r->n * sizeof(double));
     memset(r->shift, 0, 3 * r->n * sizeof(double));
-    memset(r->d_factor, 0, 3 * r->n * sizeof(double));
+    for (int i = 0; i < 2; i++) memset(r->d_factor[i], 0, 3 * r->n * sizeof(double));
     fai_inertial_start_d(pose, v, omega, (int)r->n, X, r->w);
     double skew[9] = {0, -omega[2], omega[1], omega[2], 0, -omega[0], -omega[1], omega[0], 0};
-    r->frame = (struct Frame){.pose = *pose, .pose_last = *pose, .worn = true};
+    r->frame = (struct Frame){.pose = *pose, .pose_last = *pose};
     memcpy(r->frame.rate, skew, sizeof skew);
     return FA_OK;
 }
 
-static FaCode make_factors(FaRebalance *r, const double *X, const double *mu, const double *lambda, double h, FaError *err) {
+static FaCode make_factor(FaRebalance *r, FaRebalanceFactor which, const double *X, const double *mu, const double *lambda, double h, FaError *err) {
     double eta = (r->o.scheme == FA_SCHEME_BDF2 ? 2.0 / 3 : 1) * h;
     FA_TRY(set_rest(r, 1, X, mu, lambda, NULL, err));
     double *x = r->start;
-    for (size_t i = 0; i < 3 * r->n; i++) x[i] = X[i] + r->d_factor[i];
-    FaNewtonInput p = {.rest = r->rest[1], .inertia = 1 / (eta * eta), .y = x, .fixed_at = X, .damping = {r->o.beta / eta, x}, .drag = r->o.drag / eta};
-    FA_TRY(fai_newton_prepare(r->dynamic, &p, x, err));
-    p = (FaNewtonInput){.rest = r->rest[1], .fixed_at = X};
-    return fai_newton_prepare(r->still, &p, x, err);
+    for (size_t i = 0; i < 3 * r->n; i++) x[i] = X[i] + r->d_factor[which][i];
+    FaNewtonInput p = {.rest = r->rest[1], .fixed_at = X};
+    if (which == FA_REBALANCE_DYNAMIC) {
+        p.inertia = 1 / (eta * eta);
+        p.y = x;
+        p.damping = (FaSolidDamping){r->o.beta / eta, x};
+        p.drag = r->o.drag / eta;
+    }
+    return fai_newton_prepare(r->newton[which], &p, x, err);
 }
 
-FaCode fai_rebalance_prepare(FaRebalance *r, const double *X, const double *mu, const double *lambda, FaError *err) {
-    return r->frame.h_factor > 0 && !r->frame.worn ? make_factors(r, X, mu, lambda, r->frame.h_factor, err) : FA_OK;
+FaCode fai_rebalance_prepare(FaRebalance *r, FaRebalanceFactor which, const double *X, const double *mu, const double *lambda, FaError *err) {
+    const struct Factor *f = &r->frame.factor[which];
+    return f->h > 0 && !f->worn ? make_factor(r, which, X, mu, lambda, f->h, err) : FA_OK;
 }
 
 // --- a step -------------------------------------------------------------------------------------------------------
@@ -231,7 +238,7 @@ static double predict(FaRebalance *r, const FaInertia *inertia, const double *X)
 // What elasticity and contact carry at x: the force that the static solve has to find again.
 static void carry(FaRebalance *r, FaSolidRest *rest, const FaRebalanceInput *in, const FaNewtonInput *solved, const double *x, double *carried) {
     FaNewtonInput only = {.rest = rest, .nrow = solved->nrow, .row = solved->row, .row_base = in->base, .fixed_at = solved->fixed_at};
-    fai_newton_energy(r->still, &only, x, carried, NULL);
+    fai_newton_energy(r->newton[FA_REBALANCE_STATIC], &only, x, carried, NULL);
 }
 
 // Norm of a force over the free nodes: what a solve's gradient is compared with.
@@ -255,7 +262,7 @@ static FaCode step_within(FaRebalance *r, const FaRebalanceInput *in, int which,
     p->reference = norm_of(r, carried);
     // start where the motion against the head goes on, as it changed before
     for (size_t i = 0; i < 3 * r->n; i++) x[i] = X[i] + r->d[i] + ahead * (2 * (r->d[i] - r->d_last[i]) - r->gain_last[i]);
-    FA_TRY(solve(r, r->dynamic, in, p, x, report, stalled, err));
+    FA_TRY(solve(r, r->newton[FA_REBALANCE_DYNAMIC], in, p, x, report, stalled, err));
     carry(r, r->rest[which], in, p, x, carried);
     return FA_OK;
 }
@@ -270,7 +277,7 @@ static FaCode settle(FaRebalance *r, const FaRebalanceInput *in, double alpha, F
     }
     *p = (FaNewtonInput){.rest = r->rest[1], .fixed_at = in->X, .force = r->force, .nrow = p->nrow, .row = p->row, .row_base = in->base};
     p->reference = norm_of(r, r->force);
-    FA_TRY(solve(r, r->still, in, p, r->start, &report->settle, &report->stalled, err));
+    FA_TRY(solve(r, r->newton[FA_REBALANCE_STATIC], in, p, r->start, &report->settle, &report->stalled, err));
     for (size_t i = 0; i < 3 * r->n; i++) r->d_new[i] = r->start[i] - in->X[i];
     return FA_OK;
 }
@@ -315,17 +322,27 @@ static FaInertia inertia_of(const FaRebalance *r, const FaRebalanceInput *in) {
     return inertia;
 }
 
-// Are new factors due? When that much was lost against the first step on these.
-static bool wear(FaRebalance *r, const FaRebalanceReport *report) {
-    if (fai_newton_worn(r->dynamic) || fai_newton_worn(r->still)) return true;
-    const FaNewtonReport *of[] = {&report->dynamic, &report->naive, &report->settle};
+// Is a new factor due? When that much was lost against the first solve on this one.
+static void wear(FaRebalance *r, FaRebalanceFactor which, const FaNewtonReport *report) {
+    struct Factor *f = &r->frame.factor[which];
     bool lbfgs = r->o.newton.kind == FA_NEWTON_LBFGS;
-    if (!lbfgs && r->o.newton.kind != FA_NEWTON_PCG) return false;
-    double spent = 0;
-    for (int i = 0; i < FA_COUNT(of); i++) spent += lbfgs ? of[i]->iterations : of[i]->cg;
-    if (r->frame.fresh < 0) r->frame.fresh = spent;
-    r->frame.lost += fmax(spent - r->frame.fresh, 0);
-    return r->frame.lost > (lbfgs ? WORN_LBFGS : WORN_CG);
+    if (fai_newton_worn(r->newton[which])) f->worn = true;
+    if (f->worn || (!lbfgs && r->o.newton.kind != FA_NEWTON_PCG)) return;
+    double spent = lbfgs ? report->iterations : report->cg;
+    if (f->fresh < 0) f->fresh = spent;
+    f->lost += fmax(spent - f->fresh, 0);
+    f->worn = f->lost > (lbfgs ? WORN_LBFGS : WORN_CG);
+}
+
+// Before a solve on it that is of the body as the step found it.
+static FaCode renew(FaRebalance *r, FaRebalanceFactor which, double h, FaRebalanceReport *report, FaError *err) {
+    struct Factor *f = &r->frame.factor[which];
+    report->prepared[which] = f->h == 0 || f->worn;
+    if (!report->prepared[which]) return FA_OK;
+    memcpy(r->d_factor[which], r->d, 3 * r->n * sizeof(double));
+    FA_TRY(make_factor(r, which, fai_solid_rest_x(r->rest[0]), r->mu[0], r->lambda[0], h, err));
+    *f = (struct Factor){.h = h, .fresh = -1};
+    return FA_OK;
 }
 
 FaCode fai_rebalance_step(FaRebalance *r, const FaRebalanceInput *in, FaRebalanceReport *report, FaError *err) {
@@ -336,14 +353,8 @@ FaCode fai_rebalance_step(FaRebalance *r, const FaRebalanceInput *in, FaRebalanc
     const double *X = fai_solid_rest_x(r->rest[0]);
     bool moved = !same_rest(r, in);
     double alpha = moved ? r->o.alpha : 1;
-    report->prepared = r->frame.h_factor == 0 || r->frame.worn;
-    if (report->prepared) {
-        memcpy(r->d_factor, r->d, 3 * r->n * sizeof(double));
-        FA_TRY(make_factors(r, X, r->mu[0], r->lambda[0], in->h, err));
-        r->frame.h_factor = in->h;
-        r->frame.fresh = -1;
-        r->frame.lost = 0;
-    }
+    FA_TRY(renew(r, FA_REBALANCE_DYNAMIC, in->h, report, err));
+    if (moved && alpha > 0) FA_TRY(renew(r, FA_REBALANCE_STATIC, in->h, report, err));
     if (moved) FA_TRY(set_rest(r, 1, in->X, in->mu, in->lambda, &report->clamped, err));
     FaInertia inertia = inertia_of(r, in);
     double k = predict(r, &inertia, X);
@@ -357,7 +368,9 @@ FaCode fai_rebalance_step(FaRebalance *r, const FaRebalanceInput *in, FaRebalanc
     }
     if (moved && alpha > 0) FA_TRY(settle(r, in, alpha, &p, report, err));
     finish(r, in, &inertia, moved, alpha);
-    r->frame.worn = wear(r, report);
+    if (alpha > 0) wear(r, FA_REBALANCE_DYNAMIC, &report->dynamic);
+    if (alpha < 1) wear(r, FA_REBALANCE_DYNAMIC, &report->naive);
+    if (moved && alpha > 0) wear(r, FA_REBALANCE_STATIC, &report->settle);
     if (moved) swap_rest(r);
     report->seconds = fai_seconds() - begin;
     return report->stalled ? FA_STALLED : FA_OK;
@@ -375,7 +388,7 @@ FaCode fai_rebalance_settle(FaRebalance *r, const FaRebalanceInput *in, FaRebala
             r->x[3 * i + k] = in->X[3 * i + k] + r->d[3 * i + k];
         }
     FaNewtonInput p = {.rest = r->rest[1], .fixed_at = in->X, .force = r->force};
-    FA_TRY(solve(r, r->still, in, &p, r->x, &report->settle, &report->stalled, err));
+    FA_TRY(solve(r, r->newton[FA_REBALANCE_STATIC], in, &p, r->x, &report->settle, &report->stalled, err));
     for (size_t i = 0; i < 3 * r->n; i++) r->d[i] = r->d_last[i] = r->x[i] - in->X[i];
     memset(r->gain_last, 0, 3 * r->n * sizeof(double));
     memset(r->shift, 0, 3 * r->n * sizeof(double));
@@ -405,7 +418,7 @@ void fai_rebalance_energy(FaRebalance *r, double *kinetic, double *elastic) {
 size_t fai_rebalance_state_size(const FaRebalance *r) { return FIELDS * 3 * r->n * sizeof(double) + sizeof r->frame; }
 
 void fai_rebalance_save(const FaRebalance *r, void *state) {
-    const double *field[FIELDS] = {r->d, r->d_last, r->w, r->w_last, r->gain_last, r->shift, r->d_factor};
+    const double *field[FIELDS] = {r->d, r->d_last, r->w, r->w_last, r->gain_last, r->shift, r->d_factor[0], r->d_factor[1]};
     size_t size = 3 * r->n * sizeof(double);
     unsigned char *at = state;
     for (int i = 0; i < FIELDS; i++, at += size) memcpy(at, field[i], size);
@@ -414,7 +427,7 @@ void fai_rebalance_save(const FaRebalance *r, void *state) {
 
 FaCode fai_rebalance_load(FaRebalance *r, const void *state, const double *X, const double *mu, const double *lambda, FaError *err) {
     FA_TRY(set_rest(r, 0, X, mu, lambda, NULL, err));
-    double *field[FIELDS] = {r->d, r->d_last, r->w, r->w_last, r->gain_last, r->shift, r->d_factor};
+    double *field[FIELDS] = {r->d, r->d_last, r->w, r->w_last, r->gain_last, r->shift, r->d_factor[0], r->d_factor[1]};
     size_t size = 3 * r->n * sizeof(double);
     const unsigned char *at = state;
     for (int i = 0; i < FIELDS; i++, at += size) memcpy(field[i], at, size);

@@ -45,9 +45,12 @@ typedef struct FaRebalanceInput {
     const double *base;    // m: X0 of the rows                                             (nnode x 3)
 } FaRebalanceInput;
 
+// Two matrices are solved with: with inertia, and without.
+typedef enum FaRebalanceFactor { FA_REBALANCE_DYNAMIC, FA_REBALANCE_STATIC } FaRebalanceFactor;
+
 typedef struct FaRebalanceReport {
     FaNewtonReport dynamic, naive, settle;  // of the three solves; zero where one was not made
-    bool prepared;     // factors were made from the rest shape, materials and displacements that the step began with
+    bool prepared[2];  // a factor (FaRebalanceFactor) was made of the rest shape, materials and displacements that the step began with
     int clamped;       // elements of the new rest shape that were crushed (energy/solid.h)
     int stalled;       // solves that did not converge
     double seconds;
@@ -70,11 +73,11 @@ double *fai_rebalance_d(FaRebalance *r);  // displacements from X, m; may be cha
 // Energy of motion against the head, J; elastic energy, J.
 void fai_rebalance_energy(FaRebalance *r, double *kinetic, double *elastic);
 
-// The solvers' factors are made of the body as it is when a step begins that finds them missing or worn, and says so (report.prepared): worn
-// when conjugate gradients have spent more than new ones cost. After a load they are made again from what they were made of then, rest
+// Each solver's factor is made of the body as it is when a step begins that finds it missing or worn, and says so (report.prepared): worn
+// when conjugate gradients have spent more than a new one costs. After a load each is made again from what it was made of then, rest
 // shape and materials given here and displacements of the state, so that the run goes on to the same bits; nothing to do where the next
-// step makes new ones.
-FaCode fai_rebalance_prepare(FaRebalance *r, const double *X, const double *mu, const double *lambda, FaError *err);
+// step makes a new one.
+FaCode fai_rebalance_prepare(FaRebalance *r, FaRebalanceFactor which, const double *X, const double *mu, const double *lambda, FaError *err);
 
 // The state as one block: size, copy out, copy in. X and materials of the state are the caller's to keep: give them again, and those of
 // the factors (fai_rebalance_prepare).
