@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "face/face.h"
+#include "face/mean_head.h"
 #include "math/mat3.h"
 #include "method/enrich.h"
 #include "method/run.h"
@@ -241,13 +242,26 @@ static void test_naive_speech(void **state) {
     fa_clip_free(clip);
 }
 
+// The same over skin within 10 mm of a place of the mean head, either side, mm.
+static double peak_at(const Scene *s, const float *added, int nframe, const double at[3]) {
+    const FaMeanHead head = fai_mean_head_find(s->rig);
+    double peak = 0, mm[3];
+    for (int i = 0; i < s->face->nskin; i++) {
+        assert_true(fai_mean_head_mm(&head, s->face->x0 + 3 * (size_t)i, mm));
+        if (hypot(hypot(fabs(mm[0]) - at[0], mm[1] - at[1]), mm[2] - at[2]) > 10) continue;
+        for (int f = 0; f < nframe; f++) peak = fmax(peak, length3(added + ((size_t)f * (size_t)s->rig->mesh.nvert + (size_t)s->face->skin_vertex[i]) * 3));
+    }
+    return peak;
+}
+
 // Figures 1 and 8: a runner's head. A smile stiffens, so that it moves less than the neutral face; what is uniform moves alike.
 static void test_materials(void **state) {
     const Scene *s = *state;
     static const char *const kinds[] = {"uniform", "spatial", "expression"};
     static const int regions[] = {FA_REGION_LIP_UPPER, FA_REGION_LIP_LOWER, FA_REGION_CHEEKS, -1};
-    double peak[3][2][4];
-    print_message("peak under `run`, mm        lip_upper lip_lower cheeks   all\n");
+    static const double places[3][3] = {{0, -7, 109}, {20, 75, 77}, {0, -75, 87}};
+    double peak[3][2][7];
+    print_message("peak under `run`, mm        lip_upper lip_lower cheeks   all   nose forehead  chin\n");
     for (int k = 0; k < 3; k++)
         for (int smile = 0; smile < 2; smile++) {
             FaClip *clip = get_clip("run", 0, 50, true);
@@ -259,8 +273,10 @@ static void test_materials(void **state) {
             int n;
             float *added = play(s, m, clip, 0, &n);
             for (int r = 0; r < 4; r++) peak[k][smile][r] = 1e3 * peak_of(s, added, 0, n, regions[r]);
-            print_message("%-10s %-8s %14.2f %9.2f %6.2f %6.2f   clamped %d\n", kinds[k], smile ? "smile" : "neutral", peak[k][smile][0], peak[k][smile][1], peak[k][smile][2],
-                          peak[k][smile][3], fai_enrich_totals(m)->clamped);
+            for (int r = 0; r < 3; r++) peak[k][smile][4 + r] = 1e3 * peak_at(s, added, n, places[r]);
+            const double *p = peak[k][smile];
+            print_message("%-10s %-8s %14.2f %9.2f %6.2f %6.2f %6.3f %6.3f %6.2f   clamped %d\n", kinds[k], smile ? "smile" : "neutral", p[0], p[1], p[2], p[3], p[4], p[5], p[6],
+                          fai_enrich_totals(m)->clamped);
             assert_int_equal(fai_enrich_totals(m)->stalled, 0);
             free(added);
             fa_method_close(m);
@@ -269,6 +285,9 @@ static void test_materials(void **state) {
     assert_true(peak[2][0][2] > 0.2);                                            // cheeks do move
     assert_true(peak[2][1][2] < 0.9 * peak[2][0][2]);                            // a smile moves less
     assert_true(peak[2][1][2] / peak[2][0][2] < 0.9 * peak[0][1][2] / peak[0][0][2]);  // by its material, not by its shape alone
+    // by place: cartilage and what is tight on bone less, lips more; in the neutral no expression adds to it
+    assert_true(peak[1][0][4] < 0.7 * peak[0][0][4] && peak[1][0][5] < 0.8 * peak[0][0][5] && peak[1][0][1] > 1.03 * peak[0][0][1]);
+    assert_memory_equal(peak[1][0], peak[2][0], sizeof peak[1][0]);
 }
 
 // A head that stops: the flesh swings on, calms down and comes back to the artist's surface.

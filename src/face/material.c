@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "face/columns.h"
+#include "face/mean_head.h"
 #include "face/skin_paint.h"
 #include "face/vertex_color.h"
 #include "fascia/face.h"
@@ -158,7 +159,46 @@ static void smooth(const FaFace *f, double *value, double *sum, double *weight) 
     }
 }
 
-// mu of a shape by the area that the skin loses in it.
+// Shear stiffness of the neutral against the cheek's, by what flesh is made of at places of the mean head (FaMeanValue):
+// 1 is fat and slack muscle on each other, the paper's 3,000 Pa. Fat is softer (E 1-3 kPa; slack muscle 6-30, fascia 30-100):
+// cheek pouch, below the jaw. Skin on frontalis and galea, the chin's pad, what ligaments tie to the cheekbone and the masseter's
+// fascia are firmer, cartilage (nose, ear) most; an ear's lobe has none. Estimates, kept well within the spread of the moduli.
+static const FaMeanValue firm[] = {
+    {0, 137, -22, 1.6f}, {0, 44, -109, 1.6f}, {79, 52, -24, 1.6f},  {0, 110, 57, 1.8f},  {0, 90, 73, 1.8f},   // scalp, forehead
+    {40, 90, 58, 1.8f},  {30, 70, 76, 1.8f},  {0, 47, 85, 1.8f},    {31, 52, 80, 1.7f},  {58, 44, 57, 1.5f},  // brows
+    {70, 40, 20, 1.3f},  {0, 34, 84, 2},      {0, 20, 92, 2.2f},    {0, 8, 101, 2.6f},   {0, -7, 109, 3},     // temple, nose
+    {12, -12, 95, 3},    {19, -11, 85, 2},    {0, -19, 96, 2.2f},   {0, -21, 93, 1.6f},  {0, -28, 94, 1.1f},
+    {33, 9, 73, 0.9f},   {52, 10, 64, 1.2f},  {65, 5, 45, 1.2f},    {73, 7, 17, 1.3f},   {48, -6, 70, 1},     // cheekbone, cheek
+    {30, -22, 79, 1},    {40, -30, 76, 1},    {55, -25, 60, 0.95f}, {53, -48, 52, 0.9f}, {68, -25, 18, 1.2f},
+    {62, -47, 8, 1.3f},  {20, -33, 84, 1},    {0, -36, 95, 0.9f},   {0, -52, 93, 0.9f},  {20, -57, 82, 1},    // jaw, lips
+    {0, -61, 87, 1.1f},  {0, -70, 88, 1.4f},  {0, -83, 82, 1.4f},   {16, -81, 80, 1.3f}, {30, -77, 65, 1.1f}, // chin
+    {43, -70, 51, 1.1f}, {0, -93, 43, 0.8f},  {48, -75, 10, 0.8f},  {58, -70, -20, 0.9f}, {31, 28, 73, 1.4f}, // neck, lids
+    {86, 28, -21, 3},    {91, 8, -37, 3},     {74, 6, -12, 2.5f},   {78, -26, -16, 1.4f},                     // ear, lobe
+};
+// By the rig's own regions, over that: lips hang on a ring of slack muscle whose skin is under a seventh of the cheek's tension;
+// the lining is mucosa on loose tissue; lids carry the tarsal plates.
+static const struct {
+    int region;
+    double firm;
+} firm_region[] = {{FA_REGION_MOUTH, 0.8}, {FA_REGION_LIP_UPPER, 0.8}, {FA_REGION_LIP_LOWER, 0.8}, {FA_REGION_EYELIDS, 1.4}};
+
+// The neutral's mu by anatomy. Where eyes and mouth are not found, the same everywhere.
+static void automatic_base(Build *b) {
+    const FaFace *f = b->face;
+    const FaMeanHead head = fai_mean_head_find(b->rig);
+    double mm[3];
+    for (int i = 0; i < f->nskin; i++) {
+        if (!fai_mean_head_mm(&head, f->x0 + 3 * (size_t)i, mm)) return;
+        double u = fai_mean_head_mix(firm, FA_COUNT(firm), mm);
+        for (int r = 0; r < FA_COUNT(firm_region); r++) u += (double)f->region[firm_region[r].region][i] * (firm_region[r].firm - u);
+        b->lost[i] = u;
+    }
+    smooth(f, b->lost, b->area, b->area + f->nskin);
+    for (int i = 0; i < f->nskin; i++) b->base[i] = (float)(b->lost[i] * (double)FA_MU);
+}
+
+// mu of a shape by the area that the skin loses in it: that share of the way from the neutral's to the most, so that what is firm
+// already stiffens least.
 static void automatic(Build *b, int shape) {
     const FaFace *f = b->face;
     const FaShape *s = &b->rig->shape[shape];
@@ -313,6 +353,9 @@ static FaCode fill(Build *b, const FaJson *root, FaColumnsMaker *maker, FaError 
     const FaJson *shapes = root ? fai_json_get(root, "shapes") : NULL;
     const char *others = root || b->colors ? "base" : "auto";
     for (size_t i = 0; i < n; i++) b->base[i] = FA_MU, b->base[n + i] = FA_LAMBDA;
+    const FaJson *base = root ? fai_json_get(root, "base") : NULL;
+    const bool by_place = !root ? !b->colors : base && base->type == FA_JSON_STRING && !strcmp(base->string, "auto");
+    if (by_place) automatic_base(b);
     if (b->colors) paint_colors(b, b->colors->whole, b->base);
     if (root) {
         static const char *const keys[] = {"version", "base", "shapes", "others", "colors"};
@@ -325,7 +368,7 @@ static FaCode fill(Build *b, const FaJson *root, FaColumnsMaker *maker, FaError 
         if (shapes && shapes->type != FA_JSON_OBJECT)
             return FA_FAIL(err, FA_E_FORMAT, "/shapes", "write {\"jawOpen\": {\"mu\": 8000}}", "expected an object");
         FA_TRY(check_names(b, shapes, err));
-        FA_TRY(paint_both(b, fai_json_get(root, "base"), b->base, err));
+        if (!by_place) FA_TRY(paint_both(b, base, b->base, err));
     }
     to_flesh(b, b->base, b->base_node);
     for (int s = 0; s < b->rig->nshape; s++) {

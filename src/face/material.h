@@ -9,7 +9,7 @@
 //
 // Pa at weight 1 of a shape; fields and strokes as skin_paint.h has them ("values" takes what a tool painted as vertex
 // colours). What is not painted has the base's value. "regions" mixes a value in by the face's own regions. Shapes that
-// are not named keep the base's, or with "others": "auto" their automatic one.
+// are not named keep the base's, or with "others": "auto" their automatic one; "base": "auto" is the automatic neutral.
 //
 // Vertex colours (vertex_color.h) paint the same without JSON: black is flesh at rest, red stiffens, green resists changes of volume:
 //     mu = 3000 + 17000 red Pa,    lambda = 2500 + 22500 green Pa,
@@ -22,8 +22,9 @@
 
 static const float FA_MU = 3000, FA_MU_MOST = 20000, FA_LAMBDA = 2500, FA_LAMBDA_MOST = 25000; // Pa, paper 000 section 7
 
-// Fill face->mu0, lambda0 and materials. path: JSON, or a file or folder with vertex colours. path NULL: automatic, mu rises with the share of its area that the skin loses
-// in a shape, up to FA_MU_MOST at 40 %. The face is as it was after a failure.
+// Fill face->mu0, lambda0 and materials. path: JSON, or a file or folder with vertex colours. path NULL: automatic, mu of the neutral by anatomy, 0.75 to 3 times FA_MU
+// (FA_MU everywhere where eyes and mouth are not found); it rises with the share of its area that the skin loses in a shape, to FA_MU_MOST at 40 %. The face is as it was
+// after a failure.
 FaCode fai_materials_build(FaFace *face, const FaRig *rig, const char *path, FaError *err);
 FaCode fai_materials_parse(FaFace *face, const FaRig *rig, const char *text, size_t size, const char *dir, FaError *err); // dir: of "colors"; NULL: none
 

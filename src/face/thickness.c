@@ -8,6 +8,7 @@
 #include "face/thickness.h"
 
 #include "base/task.h"
+#include "face/mean_head.h"
 #include "face/patch.h"
 #include "math/mat3.h"
 #include "mesh/closest.h"
@@ -24,9 +25,7 @@ static const double LIP_FOLD = 1.5e-3;                   // m
 
 // Soft-tissue depth of adults (Stephan & Simpson's pooled means, later shifts applied), mm, at places of the mean head,
 // the left side for both; cheeks are cut at 15: deeper lie fat pads and muscles that slide, not one layer.
-static const struct {
-    float x, y, z, depth;
-} depths[] = {
+static const FaMeanValue depths[] = {
     {0, 137, -22, 5},    {0, 44, -109, 6.5f},  {79, 52, -24, 6},  {0, 110, 57, 5},    {0, 90, 73, 5},
     {40, 90, 58, 5.5f},  {30, 70, 76, 6},      {0, 47, 85, 5.5f}, {0, 34, 84, 6.5f},  {0, 20, 92, 4},
     {0, 8, 101, 3},      {0, -7, 109, 5},      {12, -12, 95, 5},  {31, 52, 80, 6},    {58, 44, 57, 6.5f},
@@ -38,89 +37,20 @@ static const struct {
     {0, -93, 43, 8},     {48, -75, 10, 9},     {58, -70, -20, 9}, {31, 28, 73, 4},
 };
 
-double fai_anatomy_depth(const double mm[3]) {
-    double sum = 0, all = 0;
-    for (int i = 0; i < FA_COUNT(depths); i++) {
-        double dx = fabs(mm[0]) - (double)depths[i].x, dy = mm[1] - (double)depths[i].y,
-               dz = mm[2] - (double)depths[i].z;
-        double d2 = dx * dx + dy * dy + dz * dz + 36, w = 1 / (d2 * d2);
-        sum += w * (double)depths[i].depth;
-        all += w;
-    }
-    return 1e-3 * sum / all;
-}
+double fai_anatomy_depth(const double mm[3]) { return 1e-3 * fai_mean_head_mix(depths, FA_COUNT(depths), mm); }
 
-// From the rig's frame to the mean head: canonical axes, then scale and offset from eyes and mouth. False without them.
-typedef struct Place {
-    bool found;
-    double axes[9], scale[3], offset[3]; // mm = scale * (axes * x) + offset
-    double size;
-} Place;
+double fai_face_scale(const FaRig *rig) { return fai_mean_head_find(rig).size; }
 
-// Middle of what an ARKit shape moves, weighed by how much, canonical axes. False if there is none.
-static bool centre_of(const FaRig *rig, const char *name, double out[3]) {
-    int arkit = fa_arkit_match(name, NULL);
-    double sum[4] = {0};
-    for (int s = 0; s < rig->nshape; s++) {
-        const FaShape *shape = &rig->shape[s];
-        for (int e = shape->first; arkit >= 0 && shape->arkit == arkit && e < shape->first + shape->count; e++) {
-            const float *d = rig->delta + 3 * (size_t)e, *x = rig->mesh.x + 3 * (size_t)rig->row[e];
-            double w = (double)d[0] * d[0] + (double)d[1] * d[1] + (double)d[2] * d[2];
-            for (int k = 0; k < 3; k++) sum[k] += w * (double)x[k];
-            sum[3] += w;
-        }
-    }
-    if (!(sum[3] > 0)) return false;
-    fai_v3_scale(1 / sum[3], sum, sum);
-    fai_m3_mulv(rig->axes, sum, out);
-    return true;
-}
-
-static Place find_place(const FaRig *rig) {
-    Place p = {.size = 1};
-    double left[3], right[3], mouth[3];
-    memcpy(p.axes, rig->axes, sizeof p.axes);
-    p.found = centre_of(rig, "eyeBlinkLeft", left) && centre_of(rig, "eyeBlinkRight", right) &&
-              (centre_of(rig, "mouthPucker", mouth) || centre_of(rig, "mouthFunnel", mouth));
-    if (p.found) {
-        // the mean head: lids at (+-32, 29, 73), lips at (0, -42, 89)
-        double apart = left[0] - right[0], tall = 0.5 * (left[1] + right[1]) - mouth[1];
-        p.found = apart > 0.01 && tall > 0.01 && apart < 1 && tall < 1;
-        if (p.found) {
-            p.size = 0.5 * (apart / 0.064 + tall / 0.071);
-            fai_v3_set(p.scale, 64 / apart, 71 / tall, 1000 / p.size);
-            fai_v3_set(p.offset, -0.5 * (left[0] + right[0]) * p.scale[0], -42 - mouth[1] * p.scale[1],
-                       73 - 0.5 * (left[2] + right[2]) * p.scale[2]);
-            return p;
-        }
-    }
-    double lo = INFINITY, hi = -INFINITY;
-    for (int v = 0; v < rig->mesh.nvert; v++) {
-        double x[3];
-        fai_v3_load(rig->mesh.x, v, x);
-        double y = fai_v3_dot(rig->axes + 3, x);
-        lo = fmin(lo, y), hi = fmax(hi, y);
-    }
-    if (hi > lo) p.size = fmin(fmax((hi - lo) / 0.25, 0.05), 20);
-    return p;
-}
-
-double fai_face_scale(const FaRig *rig) { return find_place(rig).size; }
-
-static double anatomy_at(const Place *p, const float *x) {
-    double q[3], mm[3];
-    fai_v3_load(x, 0, q);
-    if (!p->found) return 8e-3 * p->size;
-    fai_m3_mulv(p->axes, q, mm);
-    for (int k = 0; k < 3; k++) mm[k] = mm[k] * p->scale[k] + p->offset[k];
-    return p->size * fai_anatomy_depth(mm);
+static double anatomy_at(const FaMeanHead *p, const float *x) {
+    double mm[3];
+    return fai_mean_head_mm(p, x, mm) ? p->size * fai_anatomy_depth(mm) : 8e-3 * p->size;
 }
 
 // --- walls and bones ------------------------------------------------------------------------------------------------
 
 typedef struct Work {
     const FaThicknessInput *in;
-    Place place;
+    FaMeanHead place;
     FaClosest *skin, *hold, *hard; // all of the skin; skull and jaw; eyes, teeth and others too. NULL: none
     float *asked;
     double *limit;
@@ -260,7 +190,7 @@ FaCode fai_thickness_find(const FaThicknessInput *in, float *asked, float *thick
                           FaError *err) {
     FaThicknessInput input = *in;
     if (!(input.lip > 0)) input.lip = LIP_FOLD;
-    Work w = {.in = &input, .place = find_place(in->rig), .asked = asked, .clamp = clamp};
+    Work w = {.in = &input, .place = fai_mean_head_find(in->rig), .asked = asked, .clamp = clamp};
     FaCode rc = FA_OK;
     double *own = FA_NEW(in->nskin, double);
     w.limit = FA_NEW(in->nskin, double);
