@@ -43,6 +43,36 @@ static void fields_of_bench_blend(void **state) {
     fa_rig_free(rig);
 }
 
+// What docs/cli.md promises of every benchmark's rows, and the ratios that others read. Minutes: FASCIA_FULL=1.
+static void fields_of_the_others(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *ratio[2];
+    } benches[] = {{"analytic", {"paper", "linear"}}, {"svd", {"eigen"}}, {"projective", {"eigen", "thesis"}}, {"enrich", {"paper", "newton"}}};
+    if (!getenv("FASCIA_FULL")) {
+        print_message("skipped: FASCIA_FULL is not set\n");
+        skip();
+    }
+    for (int b = 0; b < FA_COUNT(benches); b++) {
+        FaError err = {0};
+        char *json;
+        FaJsonDoc *doc;
+        CHECK_OK(fa_bench(benches[b].name, NULL, NULL, &json, &err), &err);
+        CHECK_OK(fai_json_parse(json, strlen(json), &doc, NULL, &err), &err);
+        FaJson *rows = fai_json_get(doc->root, "rows");
+        assert_true(fai_json_count(rows) > 1);
+        for (int i = 0; i < fai_json_count(rows); i++) {
+            FaJson *row = fai_json_at(rows, i);
+            assert_true(fai_json_is(fai_json_get(row, "case"), FA_JSON_STRING) && fai_json_is(fai_json_get(row, "note"), FA_JSON_STRING));
+            assert_true(fai_json_get(row, "threads")->number >= 1 && fai_json_get(row, "accuracy"));
+            assert_true(fai_json_get(row, "ms_min")->number > 0 && fai_json_get(row, "ms_med")->number >= fai_json_get(row, "ms_min")->number);
+        }
+        for (int i = 0; i < 2 && benches[b].ratio[i]; i++) assert_true(fai_json_get(fai_json_get(doc->root, "ratios"), benches[b].ratio[i])->number > 0);
+        fai_json_free(doc);
+        fa_free(json);
+    }
+}
+
 static void the_rig_made_for_it_is_like_a_real_one(void **state) {
     (void)state;
     FaError err = {0};
@@ -86,6 +116,7 @@ static void what_cannot_be_measured(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fields_of_bench_blend),
+        cmocka_unit_test(fields_of_the_others),
         cmocka_unit_test(the_rig_made_for_it_is_like_a_real_one),
         cmocka_unit_test(what_cannot_be_measured),
     };

@@ -1,5 +1,5 @@
-// CHOLMOD behind the calls of chol.h: simplicial L L' in double, the reference of our own and of the benchmarks. Only
-// its permissive modules are called; its memory is its own.
+// CHOLMOD behind the calls of chol.h: L L' in double, the reference of our own and of the benchmarks; its memory is its own.
+// Only its permissive modules are called, which factor column by column, unless the build asks for FASCIA_GPL.
 #include "math/chol_work.h"
 
 #ifndef FA_HAVE_CHOLMOD
@@ -32,6 +32,12 @@ FaCholStats fai_cholmod_stats(const struct FaCholMod *mod) {
 
 #include <cholmod.h>
 
+#ifdef FA_CHOLMOD_SUPERNODAL
+enum { SUPERNODAL = CHOLMOD_SUPERNODAL };
+#else
+enum { SUPERNODAL = CHOLMOD_SIMPLICIAL };
+#endif
+
 struct FaCholMod {
     cholmod_common common;
     cholmod_factor *factor;
@@ -62,7 +68,7 @@ static struct FaCholMod *start(int n, int nnz_a) {
     m->nnz_a = nnz_a;
     cholmod_start(&m->common);
     m->common.print = 0;
-    m->common.supernodal = CHOLMOD_SIMPLICIAL;
+    m->common.supernodal = SUPERNODAL;
     m->common.final_ll = 1;
     m->b = cholmod_allocate_dense((size_t)n, 4, (size_t)n, CHOLMOD_REAL, &m->common);
     if (m->b) return m;
