@@ -1,10 +1,12 @@
 // Colliders of the user's: a ball pushed into the cheek dents it, nothing passes through, the cheek comes back; frames,
 // takes, threads.
 #include "test_face_tools.h"
+#include "test_gltf_fixture.h"
 
 #include "face/face.h"
 #include "fascia/enrich.h"
 #include "fascia/take.h"
+#include "math/mat3.h"
 #include "mesh/mesh.h"
 #include "method/collider.h"
 #include "method/enrich.h"
@@ -329,6 +331,206 @@ static void test_take(void **state) {
     fa_clip_free(clip);
 }
 
+// --- motions: every file that gives one, against closed form ---------------------------------------------------------
+
+// A quarter turn per second about a slanted axis, and a straight way: what all the files below hold, 61 frames a second.
+static FaPose moving(double t) {
+    FaPose pose;
+    fai_q_exp((double[]){0.6 * 1.5 * t, 0, 0.8 * 1.5 * t}, pose.q);
+    fai_v3_set(pose.p, 0.01 + 0.2 * t, -0.03 * t, 0.05);
+    return pose;
+}
+
+static void check_pose(const char *what, const FaPose *is, const FaPose *want, double tolerance) {
+    static const double corner[4][3] = {{0, 0, 0}, {0.1, 0, 0}, {0, 0.1, 0}, {0, 0, 0.1}};
+    double worst = 0;
+    for (int i = 0; i < 4; i++) {
+        double a[3], b[3], d[3];
+        fai_pose_apply(is, corner[i], a);
+        fai_pose_apply(want, corner[i], b);
+        fai_v3_sub(a, b, d);
+        worst = fmax(worst, fai_v3_norm(d));
+    }
+    if (!(worst < tolerance)) print_error("%s: %g m off\n", what, worst);
+    assert_true(worst < tolerance);
+}
+
+static void write_bytes(const char *path, Bytes b) {
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(b.data, 1, b.size, f), b.size);
+    fclose(f);
+    free(b.data);
+}
+
+enum { KEYS = 61 };
+
+// A tetrahedron below a node that stands somewhere, turned; with keys its node moves by moving(), from `start` s on.
+static void write_glb(const char *path, bool animated, float start) {
+    static const float x[12] = {0, 0, 0, 0.02f, 0, 0, 0, 0.02f, 0, 0, 0, 0.02f};
+    static const uint16_t tri[12] = {0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3};
+    static Fixture f;
+    f = (Fixture){0};
+    float time[KEYS], move[3 * KEYS], turn[4 * KEYS];
+    int at = fixture_add(&f, FA_GLTF_F32, "VEC3", 4, x, sizeof x, ",'min':[0,0,0],'max':[0.02,0.02,0.02]");
+    int index = fixture_add(&f, FA_GLTF_U16, "SCALAR", 12, tri, sizeof tri, "");
+    for (int k = 0; k < KEYS; k++) {
+        FaPose pose = moving(k / 60.0);
+        time[k] = start + (float)k / 60;
+        for (int i = 0; i < 3; i++) move[3 * k + i] = (float)pose.p[i];
+        for (int i = 0; i < 4; i++) turn[4 * k + i] = (float)pose.q[i];
+    }
+    int times = fixture_times(&f, time, KEYS), moves = fixture_floats(&f, "VEC3", KEYS, move, 3 * KEYS),
+        turns = fixture_floats(&f, "VEC4", KEYS, turn, 4 * KEYS);
+    char rest[1000], anim[400] = "";
+    if (animated)
+        snprintf(anim, sizeof anim,
+                 ",'animations':[{'channels':[{'sampler':0,'target':{'node':0,'path':'translation'}},"
+                 "{'sampler':1,'target':{'node':0,'path':'rotation'}}],"
+                 "'samplers':[{'input':%d,'output':%d},{'input':%d,'output':%d}]}]",
+                 times, moves, times, turns);
+    snprintf(rest, sizeof rest,
+             "'scene':0,'scenes':[{'nodes':[0]}],'nodes':[{'name':'hand','mesh':0,'translation':[0.3,0.2,0.1],"
+             "'rotation':[0,0.6,0,0.8]}],'meshes':[{'primitives':[{'attributes':{'POSITION':%d},'indices':%d}]}]%s",
+             at, index, anim);
+    write_bytes(path, fixture_done(&f, rest));
+}
+
+// A skeleton of 1.6 m whose hand hangs off a turned root: the root undoes its own turn, so that the hand moves by moving().
+static void write_bvh(const char *path, bool z_up) {
+    FILE *f = fopen(path, "w");
+    fprintf(f, "HIERARCHY\nROOT Hips\n{\nOFFSET 0 0 0\nCHANNELS 3 Xposition Yposition Zposition\n"
+               "JOINT Head\n{\nOFFSET %s\nCHANNELS 3 Zrotation Yrotation Xrotation\nEnd Site\n{\nOFFSET %s\n}\n}\n"
+               "JOINT Hand\n{\nOFFSET 0 0 0.3\nCHANNELS 6 Xposition Yposition Zposition Zrotation Yrotation Xrotation\n"
+               "End Site\n{\nOFFSET 0.1 0 0\n}\n}\n}\nMOTION\nFrames: %d\nFrame Time: 0.0166666666667\n",
+            z_up ? "0 0 1.5" : "0 1.5 0", z_up ? "0 0 0.1" : "0 0.1 0", KEYS);
+    for (int k = 0; k < KEYS; k++) {
+        FaPose pose = moving(k / 60.0);
+        if (z_up) { // the same motion told by a world that stands along z: x, -z, y
+            FaPose turn = fai_pose_identity(), back;
+            fai_q_exp((double[]){M_PI / 2, 0, 0}, turn.q);
+            back = fai_pose_inverse(&turn);
+            pose = fai_pose_mul(&turn, &pose);
+            pose = fai_pose_mul(&pose, &back);
+        }
+        double r[9];
+        fai_q_to_m3(pose.q, r);
+        // Z Y X angles
+        double y = asin(-r[6]), z = atan2(r[3], r[0]), x = atan2(r[7], r[8]), deg = 180 / M_PI;
+        fprintf(f, "%.12g %.12g %.12g 0 0 0 %.12g %.12g %.12g %.12g %.12g %.12g\n", 0.25, 0.5, -0.125, pose.p[0] - 0.25,
+                pose.p[1] - 0.5, pose.p[2] + 0.125, z * deg, y * deg, x * deg);
+    }
+    fclose(f);
+}
+
+static FaColliders *colliders_of(const Scene *s, const FaRig *rig, const FaEnrichCollider *c, int n, const FaClip *clip) {
+    FaError err = {0};
+    FaColliders *made;
+    uint64_t key = 0;
+    FaNotes notes = {0};
+    FaEnrichOptions o = {.ncollider = n, .collider = c, .clip = clip};
+    CHECK_OK(fai_colliders_new(s->face, rig, &o, 200, &made, &key, &notes, &err), &err);
+    fai_notes_free(&notes);
+    return made;
+}
+
+// CSV, JSON, BVH and .glb tell the same motion; the collider is where closed form has it, on frames and between them,
+// held before and after.
+static void test_motions(void **state) {
+    const Scene *s = *state;
+    FaError err = {0};
+    const char *csv = test_path("move.csv"), *json = test_path("move.json"), *bvh = test_path("move.bvh"),
+               *lying = test_path("lying.bvh"), *glb = test_path("move.glb");
+    FaClip *clip;
+    CHECK_OK(fa_clip_new(KEYS, 0, NULL, 60, &clip, &err), &err);
+    clip->head = FA_NEW(KEYS, FaPose);
+    for (int k = 0; k < KEYS; k++) clip->head[k] = moving(k / 60.0);
+    CHECK_OK(fa_clip_save(clip, csv, &err), &err);
+    CHECK_OK(fa_clip_save(clip, json, &err), &err);
+    fa_clip_free(clip);
+    write_bvh(bvh, false);
+    write_bvh(lying, true);
+    write_glb(glb, true, 0);
+    const struct { const char *path; bool in_file; double tolerance; } file[] = {
+        {csv, false, 1e-9}, {json, false, 1e-9}, {bvh, false, 1e-8}, {lying, false, 1e-8}, {glb, true, 1e-6}};
+    for (int i = 0; i < FA_COUNT(file); i++)
+        for (int head = 0; head < 2; head++) {
+            FaClip *motion;
+            CHECK_OK(fa_clip_load(file[i].path, &(FaClipOptions){.joint = "Hand", .unit = 1}, &motion, &err), &err);
+            FaEnrichCollider c = {.path = s->ball, .motion = motion, .in_file = file[i].in_file,
+                                  .frame = head ? FA_COLLIDER_HEAD : FA_COLLIDER_AUTO};
+            FaColliders *made = colliders_of(s, s->rig, &c, 1, NULL);
+            // the head has gone somewhere and turned: what is in the world is seen from there, the rest goes along
+            FaPose at = {{0, 0.28, 0, 0.96}, {0.1, 1.5, -0.2}}, back = fai_pose_inverse(&at);
+            const double time[] = {-0.5, 0, 0.25, 0.258, 0.7301, 1, 4};
+            for (int k = 0; k < FA_COUNT(time); k++) {
+                FaInput in = {.head = at};
+                FaPose want = moving(fmin(fmax(time[k], 0), 1)), is;
+                if (!head) want = fai_pose_mul(&back, &want);
+                fai_colliders_begin(made, &in, time[k], &at);
+                is = fai_colliders_pose(made, 0);
+                // turns at a constant rate are no spline's own: 1e-6 m between frames
+                bool frame = fabs(60 * time[k] - round(60 * time[k])) < 1e-9 || time[k] < 0 || time[k] > 1;
+                check_pose(file[i].path, &is, &want, fmax(frame ? 0 : 2e-6, file[i].tolerance));
+            }
+            fai_colliders_free(made);
+            fa_clip_free(motion);
+        }
+}
+
+// A .glb that stands still is where its node is; the rig's own node counts as well: both files share a world.
+static void test_nodes(void **state) {
+    const Scene *s = *state;
+    FaError err = {0};
+    const char *path = test_path("hand.glb"), *moves = test_path("hand_moves.glb"), *face = test_path("face.glb");
+    write_glb(path, false, 0);
+    write_glb(moves, true, 0.5f);
+    write_bytes(face, face_glb("'translation':[1,2,3]", "'translation':[1,2,3],'rotation':[0,0,0.6,0.8]"));
+    FaRig *rig;
+    CHECK_OK(fa_rig_load(face, &(FaRigOptions){.unit = FA_UNIT_M, .any_size = true}, &rig, &err), &err);
+    FaPose node = {{0, 0, 0.6, 0.8}, {1, 2, 3}}, hand = {{0, 0.6, 0, 0.8}, {0.3, 0.2, 0.1}}, out = fai_pose_inverse(&node);
+    FaInput in = {0};
+    // still, in the head's frame and in a world in which the head stands still: the same place
+    for (int world = 0; world < 2; world++) {
+        FaEnrichCollider c = {.path = path, .frame = world ? FA_COLLIDER_WORLD : FA_COLLIDER_AUTO};
+        FaColliders *made = colliders_of(s, rig, &c, 1, NULL);
+        FaPose want = fai_pose_mul(&out, &hand), is;
+        fai_colliders_begin(made, &in, 0.3, NULL);
+        is = fai_colliders_pose(made, 0);
+        check_pose("a still node", &is, &want, 1e-6);
+        fai_colliders_free(made);
+    }
+    // its own animation, in the world of both files; the head's own clip moves the head in the same one
+    FaClip *motion;
+    CHECK_OK(fa_clip_load(moves, NULL, &motion, &err), &err);
+    assert_true(fabs(motion->start - 0.5) < 1e-6);
+    FaEnrichCollider c = {.path = moves, .motion = motion, .in_file = true};
+    FaColliders *made = colliders_of(s, rig, &c, 1, rig->clip);
+    FaPose at = {{0, 0.28, 0, 0.96}, {0.1, 1.5, -0.2}}, back = fai_pose_inverse(&at), want = moving(0.5), is;
+    in.head = at;
+    fai_colliders_begin(made, &in, 0.5, &at);
+    is = fai_colliders_pose(made, 0);
+    want = fai_pose_mul(&back, &want);
+    check_pose("a node and a head that move", &is, &want, 1e-6);
+    // a clip of a head seen from the front, whose poses are of the rig's axes
+    fai_colliders_free(made);
+    FaClip *clip = still_clip(2, 60);
+    made = colliders_of(s, rig, &c, 1, clip);
+    fai_colliders_begin(made, &in, 0.5, &at);
+    is = fai_colliders_pose(made, 0);
+    want = moving(0.5);
+    FaPose axes = fai_pose_identity();
+    fai_q_from_m3(rig->axes, axes.q);
+    want = fai_pose_mul(&out, &want);
+    want = fai_pose_mul(&axes, &want);
+    want = fai_pose_mul(&back, &want);
+    check_pose("a node that moves, a head of a clip", &is, &want, 1e-6);
+    fai_colliders_free(made);
+    fa_clip_free(clip);
+    fa_clip_free(motion);
+    fa_rig_free(rig);
+}
+
 static void test_refused(void **state) {
     const Scene *s = *state;
     FaError err = {0};
@@ -351,12 +553,40 @@ static void test_refused(void **state) {
     o.ncollider = 17;
     err = (FaError){0};
     assert_int_equal(fa_enrich_open_with(s->rig, &o, NULL, &m, &err), FA_E_LIMIT);
+    assert_true(err.remedy[0] && strstr(err.what, "17"));
+    // a pose that is none: the motion's file is named, not the mesh's
+    o.ncollider = 1;
+    clip->head = FA_NEW(2, FaPose);
+    clip->head[0] = clip->head[1] = fai_pose_identity();
+    clip->head[1].p[1] = NAN;
+    clip->path = fai_strdup("hand.csv");
+    err = (FaError){0};
+    assert_int_equal(fa_enrich_open_with(s->rig, &o, NULL, &m, &err), FA_E_ARG);
+    assert_string_equal(err.path, "hand.csv");
+    assert_true(strstr(err.place, "1") && err.what[0]);
     fa_clip_free(clip);
+    // vertices that are none
+    f = fopen(empty, "w");
+    fputs("v 0 0 0\nv 0 nan 1\nv 0 1 0\nf 1 2 3\n", f);
+    fclose(f);
+    c = (FaEnrichCollider){.path = empty};
+    err = (FaError){0};
+    assert_true(fa_enrich_open_with(s->rig, &o, NULL, &m, &err) < 0);
+    assert_string_equal(err.path, empty);
+    assert_true(err.what[0] && err.remedy[0]);
+    // all on one line: no side to push to
+    f = fopen(empty, "w");
+    fputs("v 0 0 0\nv 0 0 1\nv 0 0 2\nf 1 2 3\n", f);
+    fclose(f);
+    err = (FaError){0};
+    assert_int_equal(fa_enrich_open_with(s->rig, &o, NULL, &m, &err), FA_E_FORMAT);
+    assert_string_equal(err.path, empty);
+    assert_non_null(strstr(err.what, "no faces"));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_dent), cmocka_unit_test(test_small_and_soft),
-                                       cmocka_unit_test(test_frames), cmocka_unit_test(test_take),
+                                       cmocka_unit_test(test_frames), cmocka_unit_test(test_motions), cmocka_unit_test(test_nodes), cmocka_unit_test(test_take),
                                        cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

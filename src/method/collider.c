@@ -244,10 +244,12 @@ static FaCode set_motion(Body *b, const FaRig *rig, const FaRig *own, const FaEn
     b->rest_head = rigs_clip ? head : axes;
     b->in_world = from->frame == FA_COLLIDER_WORLD || (from->frame == FA_COLLIDER_AUTO && motion);
     if (!motion) return FA_OK;
-    if (!motion->head)
-        return FA_FAIL(err, FA_E_ARG, NULL,
-                       "give a CSV with head.q* and head.p* columns, a BVH, or a .glb whose node moves",
-                       "the collider's motion has no poses");
+    if (!motion->head) {
+        FaCode none = FA_FAIL(err, FA_E_ARG, NULL,
+                              "give a CSV with head.q* and head.p* columns, a BVH, or a .glb whose node moves",
+                              "the collider's motion has no poses");
+        return motion->path ? fai_fail_in(err, none, motion->path) : none;
+    }
     FaPose *pose = FA_NEW(motion->nframe, FaPose);
     if (!pose) return FA_FAIL_MEMORY(err);
     for (int f = 0; f < motion->nframe; f++) {
@@ -263,7 +265,7 @@ static FaCode set_motion(Body *b, const FaRig *rig, const FaRig *own, const FaEn
     }
     FaCode rc = fai_pose_curve_new(motion->nframe, motion->time, pose, FA_ENDS_FREE, &b->curve, err);
     fa_free(pose);
-    return rc;
+    return rc < 0 && motion->path ? fai_fail_in(err, rc, motion->path) : rc;
 }
 
 static void hash_body(const Body *b, const FaEnrichCollider *from, uint64_t *key) {
@@ -399,6 +401,8 @@ void fai_colliders_begin(FaColliders *c, const FaInput *in, double time, const F
     c->first = -1;
     memset(c->rowed, 0, 2 * (size_t)c->nsample);
 }
+
+FaPose fai_colliders_pose(const FaColliders *c, int i) { return c->body[i].pose; }
 
 static void sample_at(const Sample *s, const double *x, const double *d, double out[3]) {
     for (size_t k = 0; k < 3; k++) {
