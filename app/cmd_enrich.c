@@ -22,7 +22,7 @@ static const Option options[] = {
     {"head-smooth", 0, OPT_NUM, &head_smooth, "HZ", 0, 1000, "take what is faster out of --head-motion (10 for a BVH, else 0: nothing)"},
     {"collider", 0, OPT_TEXT, &colliders, "FILE[,FILE...]", 0, 0, "rigid meshes that push the skin, in the rig's frame and unit: .obj, .glb"},
     {"collider-motion", 0, OPT_TEXT, &collider_motions, "FILE[,FILE...]", 0, 0,
-     "their poses, in the same order: CSV, BVH[:JOINT], .glb (the collider's own animation, if it has one)"},
+     "their poses, in the same order: CSV, JSON, BVH[:JOINT], .glb (the collider's own animation, if it has one)"},
     {"collider-frame", 0, OPT_TEXT, &collider_frames, "head|world[,...]", 0, 0, "what they stand or move in (with a motion the world, else the head)"},
     {"out-fps", 0, OPT_NUM, &out_fps, "N", 1, 1000, "frames per second of the result (the clip's)"},
     {"preroll", 0, OPT_NUM, &preroll, "S", 0, 60, "seconds to hold the first frame before it begins (0)"},

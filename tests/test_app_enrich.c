@@ -72,20 +72,25 @@ static void read_all(const char *path, unsigned char **data, size_t *size) {
 }
 
 // kill -9 in the middle, then the same command: the same bytes as without.
-static void killed(void **state) {
-    (void)state;
+static void kill_and_go_on(const char *const *more, off_t enough) {
     const char *whole = test_path("whole.pc2"), *broken = test_path("broken.pc2"), *part = test_path("broken.pc2.take.part");
-    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "-o", whole, "--unit", "m", "--rate", "120"), 0);
+    const char *args[32] = {PROGRAM, "enrich", rig, clip_path, "--face", face, "--unit", "m", "--rate", "120"};
+    int n = 10;
+    while (more && *more) args[n++] = *more++;
+    args[n] = "-o", args[n + 1] = whole;
+    remove(broken);
+    assert_int_equal(run(args + 1), 0);
     SAID("60 frames");
+    args[n + 1] = broken;
     pid_t child = fork();
     if (child == 0) {
         if (!freopen("/dev/null", "w", stderr)) _exit(1);
-        execl(PROGRAM, PROGRAM, "enrich", rig, clip_path, "--face", face, "-o", broken, "--unit", "m", "--rate", "120", NULL);
+        execv(PROGRAM, (char *const *)args);
         _exit(127);
     }
     struct stat info = {0};
     for (int i = 0; i < 60000; i++) {
-        if (stat(part, &info) == 0 && info.st_size > 2500000) break;
+        if (stat(part, &info) == 0 && info.st_size > enough) break;
         usleep(2000);
     }
     kill(child, SIGKILL);
@@ -93,7 +98,7 @@ static void killed(void **state) {
     waitpid(child, &status, 0);
     assert_true(WIFSIGNALED(status));
     assert_true(access(broken, F_OK) != 0);
-    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "-o", broken, "--unit", "m", "--rate", "120"), 0);
+    assert_int_equal(run(args + 1), 0);
     SAID("went on at frame");
     unsigned char *a, *b;
     size_t na, nb;
@@ -103,6 +108,11 @@ static void killed(void **state) {
     assert_memory_equal(a, b, na);
     free(a);
     free(b);
+}
+
+static void killed(void **state) {
+    (void)state;
+    kill_and_go_on(NULL, 2500000);
 }
 
 // One key of the middle changes: less than a third is made again, and the frames are those of a full run.
@@ -351,6 +361,22 @@ static void motions(void **state) {
     assert_true(said_number("colliders") == 3 && pc2_difference(ref, out, NULL) == 0);
 }
 
+// The same with a box that rubs up and down the cheek: what sticks where is part of the state.
+static void killed_while_rubbing(void **state) {
+    (void)state;
+    const char *rub = test_path("rub.csv"), *free_of = test_path("slides.pc2");
+    FILE *f = fopen(rub, "w");
+    fputs("time,head.qx,head.qy,head.qz,head.qw,head.px,head.py,head.pz\n", f);
+    for (int k = 0; k < 60; k++) fprintf(f, "%.9f,0,0,0,1,0.004,%.9g,0\n", k / 60.0, 0.006 * sin(0.3 * k));
+    fclose(f);
+    kill_and_go_on((const char *const[]){"--collider", box_path, "--collider-motion", rub, "--collider-frame", "head", "--collider-friction", "0.6", NULL}, 2500000);
+    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "--unit", "m", "--rate", "120", "--collider", box_path, "--collider-motion", rub, "--collider-frame", "head",
+                         "--collider-friction", "0", "-o", free_of), 0);
+    double apart = pc2_difference(test_path("whole.pc2"), free_of, NULL);
+    print_message("friction of 0.6 against none: up to %.2f mm\n", 1e3 * apart);
+    assert_true(apart > 0.0005);
+}
+
 static void bad_motions(void **state) {
     (void)state;
     const char *out = test_path("x.pc2");
@@ -400,6 +426,6 @@ static void bad_motions(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(first_run), cmocka_unit_test(killed), cmocka_unit_test(edited), cmocka_unit_test(others), cmocka_unit_test(colliders_and_heads), cmocka_unit_test(motions), cmocka_unit_test(bad_motions)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(first_run), cmocka_unit_test(killed), cmocka_unit_test(edited), cmocka_unit_test(others), cmocka_unit_test(colliders_and_heads), cmocka_unit_test(motions), cmocka_unit_test(killed_while_rubbing), cmocka_unit_test(bad_motions)};
     return cmocka_run_group_tests(tests, make_head, NULL);
 }
