@@ -253,12 +253,14 @@ static void write_push_csv(const char *path, int fps, double start) {
     fclose(f);
 }
 
-static void write_push_bvh(const char *path, int frames) {
+// rest: the first frame is one, a hand turned far away.
+static void write_push_bvh(const char *path, int frames, bool rest) {
     FILE *f = fopen(path, "w");
     fputs("HIERARCHY\nROOT Hips\n{\nOFFSET 0 0 0\nCHANNELS 3 Xposition Yposition Zposition\nJOINT Head\n{\nOFFSET 0 1.5 0\nCHANNELS 0\nEnd Site\n{\nOFFSET 0 0.1 0\n}\n}\n"
-          "JOINT LeftHand\n{\nOFFSET 0 0 0.3\nCHANNELS 3 Xposition Yposition Zposition\nEnd Site\n{\nOFFSET 0.1 0 0\n}\n}\n}\nMOTION\n", f);
-    fprintf(f, "Frames: %d\nFrame Time: 0.016666666667\n", frames);
-    for (int k = 0; k < frames; k++) fprintf(f, "0.5 1 0 %.9g -1 0\n", push_at(k) - 0.5);
+          "JOINT LeftHand\n{\nOFFSET 0 0 0.3\nCHANNELS 6 Xposition Yposition Zposition Zrotation Yrotation Xrotation\nEnd Site\n{\nOFFSET 0.1 0 0\n}\n}\n}\nMOTION\n", f);
+    fprintf(f, "Frames: %d\nFrame Time: 0.016666666667\n", frames + rest);
+    if (rest) fputs("0.5 1 0 -0.5 -1 0 60 0 0\n", f);
+    for (int k = 0; k < frames; k++) fprintf(f, "0.5 1 0 %.9g -1 0 0 0 0\n", push_at(k) - 0.5);
     fclose(f);
 }
 
@@ -315,7 +317,7 @@ static void motions(void **state) {
     write_push_csv(csv, 60, 0);
     write_push_csv(fast, 120, 0);
     write_push_csv(late, 60, 0.05);
-    write_push_bvh(bvh, PUSH_KEYS);
+    write_push_bvh(bvh, PUSH_KEYS, false);
     write_push_glb(glb, false, 0);
     write_push_glb(box_glb, true, 0);
     write_push_glb(late_glb, true, 0.05f);
@@ -335,6 +337,13 @@ static void motions(void **state) {
         print_message("the same push by %s: %.2g m off, of %.2g\n", same[i].what, off, most);
         assert_true(off < 2e-6 && most > 0.002);
     }
+    // the clip's rate is not the motion's; a rest pose is no motion, and that is said
+    assert_int_equal(PUSHED(out, "--collider", box_path, "--collider-motion", fast, "--fps", "60"), 0);
+    assert_true(pc2_difference(ref, out, NULL) < 2e-6);
+    write_push_bvh(bvh, PUSH_KEYS, true);
+    assert_int_equal(PUSHED(out, "--collider", box_path, "--collider-motion", bvh_hand), 0);
+    SAID("looks like a rest pose");
+    assert_true(pc2_difference(ref, out, NULL) < 2e-6);
     // what begins later in its file begins later here, whichever file it is
     assert_int_equal(PUSHED(ref, "--collider", box_path, "--collider-motion", late), 0);
     assert_int_equal(PUSHED(out, "--collider", late_glb), 0);
@@ -388,7 +397,7 @@ static void bad_motions(void **state) {
     SAID("no joint called 'Tail'");
     SAID("LeftHand");
     SAID("p.BVH");
-    write_push_bvh(bvh, 0);
+    write_push_bvh(bvh, 0, false);
     snprintf(text, sizeof text, "%s:LeftHand", bvh);
     assert_int_equal(PUSHED(out, "--collider", box_path, "--collider-motion", text), 3);
     SAID("no frames");
