@@ -22,7 +22,7 @@ static const Option options[] = {
     {"head-smooth", 0, OPT_NUM, &head_smooth, "HZ", 0, 1000, "take what is faster out of --head-motion (10 for a BVH, else 0: nothing)"},
     {"collider", 0, OPT_TEXT, &colliders, "FILE[,FILE...]", 0, 0, "rigid meshes that push the skin, in the rig's frame and unit: .obj, .glb"},
     {"collider-motion", 0, OPT_TEXT, &collider_motions, "FILE[,FILE...]", 0, 0,
-     "their poses, in the same order: CSV, BVH[:JOINT], .glb (the collider's own animation, if it has one)"},
+     "their poses, in the same order: CSV, JSON, BVH[:JOINT], .glb (the collider's own animation, if it has one)"},
     {"collider-frame", 0, OPT_TEXT, &collider_frames, "head|world[,...]", 0, 0, "what they stand or move in (with a motion the world, else the head)"},
     {"out-fps", 0, OPT_NUM, &out_fps, "N", 1, 1000, "frames per second of the result (the clip's)"},
     {"preroll", 0, OPT_NUM, &preroll, "S", 0, 60, "seconds to hold the first frame before it begins (0)"},
@@ -36,6 +36,7 @@ typedef struct Job {
     FaRig *rig;
     FaFace *face;
     FaClip *loaded, *moved, *extended, *out_clip;
+    bool head_cut;           // --head-motion began with a rest pose
     int ncollider;
     FaEnrichCollider collider[COLLIDERS];
     FaClip *motion[COLLIDERS];
@@ -106,17 +107,27 @@ static bool has_note(const FaNotes *notes, const char *code) {
     return false;
 }
 
-// --head-motion: without the rest pose that some collections put first, and without jitter.
-static FaCode load_head(const FaClipOptions *copt, FaClip **motion, FaError *err) {
+// Without the rest pose that some collections put first.
+static FaCode cut_rest_pose(FaClip **motion, FaError *err) {
+    FaClip *cut;
+    if ((*motion)->nframe < 2) return FA_OK;
+    FaCode rc = fa_clip_slice(*motion, 1, (*motion)->nframe - 1, &cut, err);
+    if (rc < 0) return rc;
+    cut->start = (*motion)->start;  // the motion begins where the rest pose stood
+    fa_clip_free(*motion);
+    *motion = cut;
+    return FA_OK;
+}
+
+// --head-motion: without the rest pose, and without jitter.
+static FaCode load_head(Job *j, const FaClipOptions *copt, FaClip **motion, FaError *err) {
     FaCode rc = fa_clip_load(head_path, copt, motion, err);
     if (rc < 0) return rc;
     bool bvh = path_has_ext(head_path, "bvh");
     if (has_note(&(*motion)->notes, "first-frame-rest")) {
-        FaClip *cut;
-        rc = fa_clip_slice(*motion, 1, (*motion)->nframe - 1, &cut, err);
+        rc = cut_rest_pose(motion, err);
         if (rc < 0) return rc;
-        fa_clip_free(*motion);
-        *motion = cut;
+        j->head_cut = true;
         cli_say("note: the first frame of %s is a rest pose: it is left out", head_path);
     }
     double hz = head_smooth >= 0 ? head_smooth : bvh ? BVH_SMOOTH : 0;
@@ -125,46 +136,110 @@ static FaCode load_head(const FaClipOptions *copt, FaClip **motion, FaError *err
     return fa_clip_smooth_head(*motion, hz, err);
 }
 
-// A list "a,b,,d" cut in place: how many.
+// A list "a,b,,d" cut in place: how many there are, of which at most COLLIDERS are kept.
 static int cut_list(const char *text, char **copy, const char **item) {
     int n = 0;
     if (!text) return 0;
     *copy = strdup(text);
-    for (char *at = *copy; at && n < COLLIDERS; n++) {
-        item[n] = at;
+    for (char *at = *copy; at; n++) {
+        if (n < COLLIDERS) item[n] = at;
         if ((at = strchr(at, ','))) *at++ = 0;
     }
     return n;
 }
 
-// The motion of one collider, as long as the clip: of a file of its own, or the animation in the mesh's.
+static bool is_gltf(const char *path) { return path_has_ext(path, "glb") || path_has_ext(path, "gltf"); }
+
+// The animation of a .glb's node, in the unit in which colliders are read: the rig's. NULL: it has none.
+static FaCode load_node_motion(const Job *j, const char *path, FaClip **motion, FaError *err) {
+    double unit = j->rig->unit;
+    FaRigOptions o = {.unit = unit == 0.01 ? FA_UNIT_CM : unit == 0.001 ? FA_UNIT_MM : FA_UNIT_M, .any_size = true};
+    FaRig *own = NULL;
+    FaCode rc = fa_rig_load(path, &o, &own, err);
+    if (rc < 0) return rc;
+    *motion = own->clip;
+    own->clip = NULL;
+    fa_rig_free(own);
+    return FA_OK;
+}
+
+// "take.bvh:JOINT" in its two parts, the first in place; NULL: no joint is named.
+static char *cut_joint(char *file) {
+    for (char *at = file; (at = strchr(at, ':')); at++)
+        if (at - file > 4 && at[-4] == '.' && (at[-3] | 32) == 'b' && (at[-2] | 32) == 'v' && (at[-1] | 32) == 'h') {
+            *at = 0;
+            return at + 1;
+        }
+    return NULL;
+}
+
+static FaCode load_motion_file(const Job *j, char *file, const FaClipOptions *copt, FaClip **motion, FaError *err) {
+    FaClipOptions own = *copt;
+    char *joint = cut_joint(file);
+    bool bvh = path_has_ext(file, "bvh");
+    if (joint) own.joint = joint;
+    if (!bvh) own.fps = 0;  // --fps is the clip's: these have times of their own
+    FaCode rc = is_gltf(file) ? load_node_motion(j, file, motion, err) : fa_clip_load(file, &own, motion, err);
+    if (rc < 0) return rc;
+    for (int i = 0; *motion && i < (*motion)->notes.count; i++) {
+        const FaNote *note = &(*motion)->notes.note[i];
+        bool guessed = !strcmp(note->code, "bvh-unit") || !strcmp(note->code, "z-up") || (!strcmp(note->code, "head-joint") && !joint);
+        if (guessed || !strcmp(note->code, "first-frame-rest") || !strcmp(note->code, "several-animations")) cli_say("note: %s: %s", file, note->text);
+    }
+    // a hand of the same recording keeps in step with the head
+    bool same = bvh && j->head_cut && !strcmp(file, head_path);
+    return same || (bvh && *motion && has_note(&(*motion)->notes, "first-frame-rest")) ? cut_rest_pose(motion, err) : FA_OK;
+}
+
+// As long as the clip and on its clock, where their times meet at all (of recordings that began apart; times of the day); else from
+// their beginnings.
+static FaCode fit_motion(Job *j, int i, FaClip *motion, FaError *err) {
+    const FaClip *clip = j->clip;
+    double end = clip->time[clip->nframe - 1], last = motion->time[motion->nframe - 1], late = motion->start - clip->start;
+    if (!(late <= end && late + last >= 0)) late = 0;
+    for (int f = 0; f < motion->nframe; f++) motion->time[f] += late;
+    FaCode rc = fa_clip_with_head(clip, motion, &j->motion[i], err);
+    if (rc < 0) return rc;
+    // the clip's last moment and its beat, so that passes of a loop are as long
+    FaClip *fit = j->motion[i];
+    if (end > 0 && fit->nframe > 1) {
+        fit->time[fit->nframe - 1] = end;
+        fa_clip_sample(motion, end, NULL, &fit->head[fit->nframe - 1]);
+    }
+    fit->fps = clip->fps;
+    return FA_OK;
+}
+
+// The motion of one collider: of a file of its own, or the animation in the mesh's.
 static FaCode load_motion(Job *j, int i, const char *path, const FaClipOptions *copt, FaError *err) {
     FaClip *motion = NULL;
-    FaClipOptions own = *copt;
     FaEnrichCollider *c = &j->collider[i];
-    bool given = path && path[0], gltf = path_has_ext(given ? path : c->path, "glb") || path_has_ext(given ? path : c->path, "gltf");
-    if (!given && !gltf) return FA_OK;
-    char *file = strdup(given ? path : c->path), *joint = file ? strstr(file, ".bvh:") : NULL;
+    bool given = path && path[0];
+    if (!given && !is_gltf(c->path)) return FA_OK;
+    char *file = strdup(given ? path : c->path);
     if (!file) return FA_E_MEMORY;
-    if (joint) joint[4] = 0, own.joint = joint + 5;
-    FaError none = {0};
-    FaCode rc = fa_clip_load(file, &own, &motion, given ? err : &none);
-    free(file);
-    if (rc < 0 && !given) return FA_OK;  // a mesh without animation
-    if (rc >= 0) rc = fa_clip_with_head(j->clip, motion, &j->motion[i], err);
-    if (rc < 0 && !given && motion && !motion->head) rc = FA_OK;
-    fa_clip_free(motion);
+    FaCode rc = load_motion_file(j, file, copt, &motion, err);
+    bool moves = rc >= 0 && motion && motion->head;
+    c->in_file = moves && is_gltf(file);
+    if (rc >= 0 && given && !moves)
+        rc = (cli_usage("%s has no poses: give a CSV with head.q* and head.p*, a JSON clip with \"head\", take.bvh:JOINT, or a .glb whose node moves", file), FA_E_ARG);
+    else if (moves)
+        rc = fit_motion(j, i, motion, err);
     c->motion = j->motion[i];
-    c->in_file = gltf;
+    fa_clip_free(motion);
+    free(file);
     return rc;
 }
 
 static FaCode load_colliders(Job *j, const FaClipOptions *copt, FaError *err) {
     const char *path[COLLIDERS] = {0}, *motion[COLLIDERS] = {0}, *frame[COLLIDERS] = {0};
     int n = cut_list(colliders, &j->lists[0], path), motions = cut_list(collider_motions, &j->lists[1], motion), frames = cut_list(collider_frames, &j->lists[2], frame);
-    if (motions > n || (frames > 1 && frames > n)) return cli_usage("more --collider-motion or --collider-frame than --collider"), FA_E_ARG;
+    if (n > COLLIDERS) return cli_usage("--collider names %d meshes, at most %d are taken: join what moves together in one mesh", n, COLLIDERS), FA_E_ARG;
+    if (motions > n) return cli_usage("--collider-motion has %d entries, --collider %d: give one for each, nothing between two commas for none", motions, n), FA_E_ARG;
+    if (frames > 1 && frames > n) return cli_usage("--collider-frame has %d entries, --collider %d: give one for all or one for each", frames, n), FA_E_ARG;
     for (int i = 0; i < n; i++) {
         const char *in = frames == 1 ? frame[0] : frame[i] ? frame[i] : "";
+        if (!path[i][0]) return cli_usage("entry %d of --collider is empty: name a mesh there, or take out the comma", i + 1), FA_E_ARG;
         if (in[0] && strcmp(in, "head") && strcmp(in, "world")) return cli_usage("--collider-frame is head or world, not '%s'", in), FA_E_ARG;
         j->collider[i] = (FaEnrichCollider){.path = path[i], .frame = !in[0] ? FA_COLLIDER_AUTO : in[0] == 'h' ? FA_COLLIDER_HEAD : FA_COLLIDER_WORLD};
         FaCode rc = load_motion(j, i, motion[i], copt, err);
@@ -183,7 +258,7 @@ static FaCode load_clip(Job *j, const char *clip_path, FaError *err) {
     if (!(out_fps > 0)) out_fps = j->clip->fps;
     if (head_path) {
         FaClip *motion = NULL;
-        rc = load_head(&copt, &motion, err);
+        rc = load_head(j, &copt, &motion, err);
         if (rc >= 0) rc = fa_clip_with_head(j->clip, motion, &j->moved, err);
         fa_clip_free(motion);
         if (rc < 0) return rc;
@@ -200,7 +275,7 @@ static FaCode load_clip(Job *j, const char *clip_path, FaError *err) {
     for (int i = 0; i < j->ncollider; i++) {
         FaClip *longer;
         if (!j->motion[i]) continue;
-        rc = fa_clip_extend(j->motion[i], (int)(hold / j->clip->fps * j->motion[i]->fps + 0.5), passes, &longer, err);
+        rc = fa_clip_extend(j->motion[i], hold, passes, &longer, err);
         if (rc < 0) return rc;
         fa_clip_free(j->motion[i]);
         j->collider[i].motion = j->motion[i] = longer;
@@ -215,7 +290,9 @@ static FaCode load_clip(Job *j, const char *clip_path, FaError *err) {
 static FaCode simulate(Job *j, FaError *err) {
     FaCode rc = fa_params_json(cli_params, &j->json, err);
     if (rc >= 0) snprintf(j->generator, sizeof j->generator, "fascia %s enrich %s", fa_version(), j->json);
-    FaEnrichOptions with = {.face = j->face, .ncollider = j->ncollider, .collider = j->collider, .clip = j->clip};
+    // whose head poses they are: a loop of the rig's own clip still speaks of the rig's own world
+    const FaClip *whose = j->moved ? j->moved : j->loaded ? j->loaded : j->rig->clip;
+    FaEnrichOptions with = {.face = j->face, .ncollider = j->ncollider, .collider = j->collider, .clip = whose};
     if (rc >= 0) rc = fa_enrich_open_with(j->rig, &with, cli_params, &j->method, err);
     snprintf(j->path, sizeof j->path, "%s%s", keep_path ? keep_path : common.output ? common.output : "fascia", keep_path ? "" : ".take");
     FaTakeOptions o = {.params = cli_params, .fps = out_fps, .count = j->first + j->to + 1, .progress = cli_progress};

@@ -1,5 +1,6 @@
 // fascia enrich as a user meets it: one command, killed and run again, edited and run again, loops, refusals.
 #include "test_app_tools.h"
+#include "test_gltf_fixture.h"
 
 #include "base/base.h"
 
@@ -73,20 +74,25 @@ static void read_all(const char *path, unsigned char **data, size_t *size) {
 }
 
 // kill -9 in the middle, then the same command: the same bytes as without.
-static void killed(void **state) {
-    (void)state;
+static void kill_and_go_on(const char *const *more, off_t enough) {
     const char *whole = test_path("whole.pc2"), *broken = test_path("broken.pc2"), *part = test_path("broken.pc2.take.part");
-    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "-o", whole, "--unit", "m", "--rate", "120"), 0);
+    const char *args[32] = {PROGRAM, "enrich", rig, clip_path, "--face", face, "--unit", "m", "--rate", "120"};
+    int n = 10;
+    while (more && *more) args[n++] = *more++;
+    args[n] = "-o", args[n + 1] = whole;
+    remove(broken);
+    assert_int_equal(run(args + 1), 0);
     SAID("60 frames");
+    args[n + 1] = broken;
     pid_t child = fork();
     if (child == 0) {
         if (!freopen("/dev/null", "w", stderr)) _exit(1);
-        execl(PROGRAM, PROGRAM, "enrich", rig, clip_path, "--face", face, "-o", broken, "--unit", "m", "--rate", "120", NULL);
+        execv(PROGRAM, (char *const *)args);
         _exit(127);
     }
     struct stat info = {0};
     for (int i = 0; i < 60000; i++) {
-        if (stat(part, &info) == 0 && info.st_size > 2500000) break;
+        if (stat(part, &info) == 0 && info.st_size > enough) break;
         usleep(2000);
     }
     kill(child, SIGKILL);
@@ -94,7 +100,7 @@ static void killed(void **state) {
     waitpid(child, &status, 0);
     assert_true(WIFSIGNALED(status));
     assert_true(access(broken, F_OK) != 0);
-    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "-o", broken, "--unit", "m", "--rate", "120"), 0);
+    assert_int_equal(run(args + 1), 0);
     SAID("went on at frame");
     unsigned char *a, *b;
     size_t na, nb;
@@ -104,6 +110,11 @@ static void killed(void **state) {
     assert_memory_equal(a, b, na);
     free(a);
     free(b);
+}
+
+static void killed(void **state) {
+    (void)state;
+    kill_and_go_on(NULL, 2500000);
 }
 
 // `run` again and again.
@@ -203,7 +214,242 @@ static void colliders_and_heads(void **state) {
     assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "--collider", test_path("none.obj"), "-o", test_path("x.pc2"), "--unit", "m"), 5);
 }
 
+// --- colliders' motions: the same push told by every kind of file gives the same frames ----------------------------
+
+static char box_path[4096], still_path[4096];
+enum { PUSH_KEYS = 13 };
+
+static double push_at(int key) { return 0.024 - 0.002 * key; }  // m along x; in the cheek from key 7 on
+
+static void write_box(const char *path) {
+    FILE *f = fopen(path, "w");
+    for (int i = 0; i < 8; i++) fprintf(f, "v %g %g %g\n", 0.041 + 0.02 * (i & 1), -0.04 + 0.02 * (i >> 1 & 1), 0.06 + 0.03 * (i >> 2));
+    fputs("f 1 3 4 2\nf 5 6 8 7\nf 1 2 6 5\nf 3 7 8 4\nf 1 5 7 3\nf 2 4 8 6\n", f);
+    fclose(f);
+}
+
+// The push in the animation of a node: with the box in it, or with something small that only moves.
+static void write_push_glb(const char *path, bool box, float start) {
+    static Fixture f;
+    f = (Fixture){0};
+    float x[24], time[PUSH_KEYS], move[3 * PUSH_KEYS] = {0};
+    static const uint16_t quad[24] = {0, 2, 3, 1, 4, 5, 7, 6, 0, 1, 5, 4, 2, 6, 7, 3, 0, 4, 6, 2, 1, 3, 7, 5};
+    uint16_t tri[36];
+    for (int i = 0; i < 8; i++) {
+        x[3 * i] = (float)(box ? 0.041 + 0.02 * (i & 1) : 0.01 * (i & 1));
+        x[3 * i + 1] = (float)(box ? -0.04 + 0.02 * (i >> 1 & 1) : 0.01 * (i >> 1 & 1));
+        x[3 * i + 2] = (float)(box ? 0.06 + 0.03 * (i >> 2) : 0.01 * (i >> 2));
+    }
+    for (int q = 0; q < 6; q++)
+        for (int k = 0; k < 6; k++) tri[6 * q + k] = quad[4 * q + (int[]){0, 1, 2, 0, 2, 3}[k]];
+    for (int k = 0; k < PUSH_KEYS; k++) time[k] = start + (float)k / 60, move[3 * k] = (float)push_at(k);
+    char bounds[200], rest[1000];
+    snprintf(bounds, sizeof bounds, ",'min':[%.9g,%.9g,%.9g],'max':[%.9g,%.9g,%.9g]", (double)x[0], (double)x[1], (double)x[2], (double)x[21], (double)x[22], (double)x[23]);
+    int at = fixture_add(&f, FA_GLTF_F32, "VEC3", 8, x, sizeof x, bounds), index = fixture_add(&f, FA_GLTF_U16, "SCALAR", 36, tri, sizeof tri, "");
+    int times = fixture_times(&f, time, PUSH_KEYS), moves = fixture_floats(&f, "VEC3", PUSH_KEYS, move, 3 * PUSH_KEYS);
+    snprintf(rest, sizeof rest,
+             "'scene':0,'scenes':[{'nodes':[0]}],'nodes':[{'name':'hand','mesh':0}],'meshes':[{'primitives':[{'attributes':{'POSITION':%d},'indices':%d}]}],"
+             "'animations':[{'channels':[{'sampler':0,'target':{'node':0,'path':'translation'}}],'samplers':[{'input':%d,'output':%d}]}]", at, index, times, moves);
+    Bytes b = fixture_done(&f, rest);
+    FILE *file = fopen(path, "wb");
+    assert_int_equal(fwrite(b.data, 1, b.size, file), b.size);
+    fclose(file);
+    free(b.data);
+}
+
+static void write_push_csv(const char *path, int fps, double start) {
+    FILE *f = fopen(path, "w");
+    fputs("time,head.qx,head.qy,head.qz,head.qw,head.px,head.py,head.pz\n", f);
+    for (int k = 0; k < (PUSH_KEYS - 1) * fps / 60 + 1; k++) {
+        int key = k * 60 / fps;
+        double part = k * 60.0 / fps - key;
+        fprintf(f, "%.9f,0,0,0,1,%.9g,0,0\n", start + (double)k / fps, push_at(key) + part * (push_at(FA_MIN(key + 1, PUSH_KEYS - 1)) - push_at(key)));
+    }
+    fclose(f);
+}
+
+// rest: the first frame is one, a hand turned far away.
+static void write_push_bvh(const char *path, int frames, bool rest) {
+    FILE *f = fopen(path, "w");
+    fputs("HIERARCHY\nROOT Hips\n{\nOFFSET 0 0 0\nCHANNELS 3 Xposition Yposition Zposition\nJOINT Head\n{\nOFFSET 0 1.5 0\nCHANNELS 0\nEnd Site\n{\nOFFSET 0 0.1 0\n}\n}\n"
+          "JOINT LeftHand\n{\nOFFSET 0 0 0.3\nCHANNELS 6 Xposition Yposition Zposition Zrotation Yrotation Xrotation\nEnd Site\n{\nOFFSET 0.1 0 0\n}\n}\n}\nMOTION\n", f);
+    fprintf(f, "Frames: %d\nFrame Time: 0.016666666667\n", frames + rest);
+    if (rest) fputs("0.5 1 0 -0.5 -1 0 60 0 0\n", f);
+    for (int k = 0; k < frames; k++) fprintf(f, "0.5 1 0 %.9g -1 0 0 0 0\n", push_at(k) - 0.5);
+    fclose(f);
+}
+
+// The largest difference of two .pc2; *most: how far anything moves in the first.
+static double pc2_difference(const char *a, const char *b, double *most) {
+    unsigned char *x, *y;
+    size_t nx, ny;
+    read_all(a, &x, &nx);
+    read_all(b, &y, &ny);
+    assert_int_equal(nx, ny);
+    double worst = 0;
+    int points;
+    memcpy(&points, x + 16, 4);
+    size_t frame = 12 * (size_t)points;
+    if (most) *most = 0;
+    for (size_t i = 32; i + 4 <= nx; i += 4) {
+        float p, q, first;
+        memcpy(&p, x + i, 4);
+        memcpy(&q, y + i, 4);
+        memcpy(&first, x + 32 + (i - 32) % frame, 4);
+        worst = fmax(worst, fabs((double)p - (double)q));
+        if (most) *most = fmax(*most, fabs((double)p - (double)first));
+    }
+    free(x);
+    free(y);
+    return worst;
+}
+
+#define PUSHED(out, ...) \
+    RUN("enrich", rig, still_path, "--face", face, "-o", out, "--unit", "m", "--rate", "60", "--contact", "off", "--tolerance", "1e-6", __VA_ARGS__)
+
+static void motions(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaClip *clip;
+    char csv[4096], fast[4096], late[4096], json[4096], bvh[4096], bvh_hand[4200], glb[4096], box_glb[4096], late_glb[4096], ref[4096], out[4096], two[8300], three[8300];
+    snprintf(box_path, sizeof box_path, "%s", test_path("push_box.obj"));
+    snprintf(still_path, sizeof still_path, "%s", test_path("still.json"));
+    snprintf(csv, sizeof csv, "%s", test_path("p60.csv"));
+    snprintf(fast, sizeof fast, "%s", test_path("p120.csv"));
+    snprintf(late, sizeof late, "%s", test_path("late.csv"));
+    snprintf(json, sizeof json, "%s", test_path("p.json"));
+    snprintf(bvh, sizeof bvh, "%s", test_path("p.BVH"));
+    snprintf(bvh_hand, sizeof bvh_hand, "%s:LeftHand", bvh);
+    snprintf(glb, sizeof glb, "%s", test_path("p.glb"));
+    snprintf(box_glb, sizeof box_glb, "%s", test_path("push_box.glb"));
+    snprintf(late_glb, sizeof late_glb, "%s", test_path("late_box.glb"));
+    snprintf(ref, sizeof ref, "%s", test_path("ref.pc2"));
+    snprintf(out, sizeof out, "%s", test_path("other.pc2"));
+    CHECK_OK(fa_clip_new(PUSH_KEYS, 1, (const char *const[]){"jawOpen"}, 60, &clip, &err), &err);
+    save_clip(clip, still_path);
+    fa_clip_free(clip);
+    write_box(box_path);
+    write_push_csv(csv, 60, 0);
+    write_push_csv(fast, 120, 0);
+    write_push_csv(late, 60, 0.05);
+    write_push_bvh(bvh, PUSH_KEYS, false);
+    write_push_glb(glb, false, 0);
+    write_push_glb(box_glb, true, 0);
+    write_push_glb(late_glb, true, 0.05f);
+    CHECK_OK(fa_clip_load(csv, NULL, &clip, &err), &err);
+    save_clip(clip, json);
+    fa_clip_free(clip);
+    double most;
+    assert_int_equal(PUSHED(ref, "--collider", box_path, "--collider-motion", csv), 0);
+    const struct { const char *what, *collider, *motion; } same[] = {{"120 frames a second", box_path, fast}, {"JSON", box_path, json}, {"BVH joint", box_path, bvh_hand},
+                                                                     {".glb", box_path, glb}, {".glb of its own", box_glb, NULL}};
+    for (int i = 0; i < FA_COUNT(same); i++) {
+        if (same[i].motion)
+            assert_int_equal(PUSHED(out, "--collider", same[i].collider, "--collider-motion", same[i].motion), 0);
+        else
+            assert_int_equal(PUSHED(out, "--collider", same[i].collider), 0);
+        double off = pc2_difference(ref, out, &most);
+        print_message("the same push by %s: %.2g m off, of %.2g\n", same[i].what, off, most);
+        assert_true(off < 2e-6 && most > 0.002);
+    }
+    // the clip's rate is not the motion's; a rest pose is no motion, and that is said
+    assert_int_equal(PUSHED(out, "--collider", box_path, "--collider-motion", fast, "--fps", "60"), 0);
+    assert_true(pc2_difference(ref, out, NULL) < 2e-6);
+    write_push_bvh(bvh, PUSH_KEYS, true);
+    assert_int_equal(PUSHED(out, "--collider", box_path, "--collider-motion", bvh_hand), 0);
+    SAID("looks like a rest pose");
+    assert_true(pc2_difference(ref, out, NULL) < 2e-6);
+    // what begins later in its file begins later here, whichever file it is
+    assert_int_equal(PUSHED(ref, "--collider", box_path, "--collider-motion", late), 0);
+    assert_int_equal(PUSHED(out, "--collider", late_glb), 0);
+    assert_true(pc2_difference(ref, out, &most) < 2e-6 && most > 0.001);
+    assert_int_equal(PUSHED(out, "--collider", box_path, "--collider-motion", csv), 0);
+    assert_true(pc2_difference(ref, out, NULL) > 0.0005);
+    // a loop is as long as the clip, whatever the motion's rate; held before it begins
+    assert_int_equal(PUSHED(ref, "--collider", box_path, "--collider-motion", csv, "--loop"), 0);
+    assert_int_equal(PUSHED(out, "--collider", box_path, "--collider-motion", fast, "--loop"), 0);
+    double off = pc2_difference(ref, out, &most);
+    print_message("a loop of a motion of 60 and of 120 frames a second: %.2g m apart, of %.2g\n", off, most);
+    assert_true(off < 2e-6 && most > 0.002);
+    assert_int_equal(PUSHED(ref, "--collider", box_path, "--collider-motion", csv), 0);
+    assert_int_equal(PUSHED(out, "--collider", box_path, "--collider-motion", fast, "--preroll", "0.1"), 0);
+    assert_true(pc2_difference(ref, out, NULL) < 2e-6);
+    // one of three moves; the others stand where they touch nothing, one of them with the head
+    const char *far = test_path("far.obj");
+    FILE *f = fopen(far, "w");
+    fputs("v 1 0 0\nv 1.1 0 0\nv 1 0.1 0\nv 1 0 0.1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n", f);
+    fclose(f);
+    snprintf(three, sizeof three, "%s,%s,%s", far, box_path, far);
+    snprintf(two, sizeof two, ",%s", csv);
+    assert_int_equal(PUSHED(out, "--collider", three, "--collider-motion", two, "--collider-frame", "world,,head", "--json"), 0);
+    assert_true(said_number("colliders") == 3 && pc2_difference(ref, out, NULL) == 0);
+}
+
+// The same with a box that rubs up and down the cheek: what sticks where is part of the state.
+static void killed_while_rubbing(void **state) {
+    (void)state;
+    const char *rub = test_path("rub.csv"), *free_of = test_path("slides.pc2");
+    FILE *f = fopen(rub, "w");
+    fputs("time,head.qx,head.qy,head.qz,head.qw,head.px,head.py,head.pz\n", f);
+    for (int k = 0; k < 60; k++) fprintf(f, "%.9f,0,0,0,1,0.004,%.9g,0\n", k / 60.0, 0.006 * sin(0.3 * k));
+    fclose(f);
+    kill_and_go_on((const char *const[]){"--collider", box_path, "--collider-motion", rub, "--collider-frame", "head", "--collider-friction", "0.6", NULL}, 2500000);
+    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "--unit", "m", "--rate", "120", "--collider", box_path, "--collider-motion", rub, "--collider-frame", "head",
+                         "--collider-friction", "0", "-o", free_of), 0);
+    double apart = pc2_difference(test_path("whole.pc2"), free_of, NULL);
+    print_message("friction of 0.6 against none: up to %.2f mm\n", 1e3 * apart);
+    assert_true(apart > 0.0005);
+}
+
+static void bad_motions(void **state) {
+    (void)state;
+    const char *out = test_path("x.pc2");
+    char text[8300], bvh[4096], bad[4096], many[17 * 8] = "";
+    snprintf(bvh, sizeof bvh, "%s", test_path("p.BVH"));
+    snprintf(bad, sizeof bad, "%s", test_path("bad.csv"));
+    snprintf(text, sizeof text, "%s:Tail", bvh);
+    assert_int_equal(PUSHED(out, "--collider", box_path, "--collider-motion", text), 2);
+    SAID("no joint called 'Tail'");
+    SAID("LeftHand");
+    SAID("p.BVH");
+    write_push_bvh(bvh, 0, false);
+    snprintf(text, sizeof text, "%s:LeftHand", bvh);
+    assert_int_equal(PUSHED(out, "--collider", box_path, "--collider-motion", text), 3);
+    SAID("no frames");
+    FILE *f = fopen(bad, "w");
+    fputs("time,head.qx,head.qy,head.qz,head.qw,head.px,head.py,head.pz\n", f);
+    fclose(f);
+    assert_int_equal(PUSHED(out, "--collider", box_path, "--collider-motion", bad), 3);
+    SAID("bad.csv");
+    f = fopen(bad, "w");
+    fputs("time,head.qx,head.qy,head.qz,head.qw,head.px,head.py,head.pz\n0,0,0,0,1,0.1,0,0\n0.1,0,0,0,1,nan,0,0\n", f);
+    fclose(f);
+    assert_int_equal(PUSHED(out, "--collider", box_path, "--collider-motion", bad), 3);
+    SAID("bad.csv");
+    SAID("line 3");
+    f = fopen(bad, "w");
+    fputs("time,jawOpen\n0,0\n0.1,1\n", f);
+    fclose(f);
+    assert_int_equal(PUSHED(out, "--collider", box_path, "--collider-motion", bad), 2);
+    SAID("has no poses");
+    snprintf(text, sizeof text, "%s,%s", bad, bad);
+    assert_int_equal(PUSHED(out, "--collider", box_path, "--collider-motion", text), 2);
+    SAID("has 2 entries");
+    for (int i = 0; i < 17; i++) strcat(many, i ? ",a.obj" : "a.obj");
+    assert_int_equal(PUSHED(out, "--collider", many), 2);
+    SAID("names 17 meshes");
+    snprintf(text, sizeof text, "%s,,%s", box_path, box_path);
+    assert_int_equal(PUSHED(out, "--collider", text), 2);
+    SAID("entry 2 of --collider is empty");
+    f = fopen(test_path("none.obj"), "w");
+    fputs("v 0 0 0\nv 0 0 1\nv 0 1 0\n", f);
+    fclose(f);
+    assert_int_equal(PUSHED(out, "--collider", test_path("none.obj")), 3);
+    SAID("none.obj");
+    remove(test_path("none.obj"));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(first_run), cmocka_unit_test(killed), cmocka_unit_test(edited), cmocka_unit_test(others), cmocka_unit_test(colliders_and_heads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(first_run), cmocka_unit_test(killed), cmocka_unit_test(edited), cmocka_unit_test(others), cmocka_unit_test(colliders_and_heads), cmocka_unit_test(motions), cmocka_unit_test(killed_while_rubbing), cmocka_unit_test(bad_motions)};
     return cmocka_run_group_tests(tests, make_head, NULL);
 }

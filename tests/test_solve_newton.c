@@ -291,6 +291,11 @@ static void case_new(Case *c, FaSolidLaw law, double inertia) {
                                   .kind = FA_ROW_PUSH,
                                   .offset = {0, 0, i % 3 ? -0.001f : 0.002f}};
         c->row[c->nrow].offset[2] = i % 3 ? 0.001f : -0.004f;
+        if (i % 4 == 1) continue;
+        // one in four slides freely; the others stick, are about to slide, and slide
+        c->row[c->nrow].friction = 0.02f * (float)(1 + i % 4);
+        c->row[c->nrow].slip = i % 2 ? 0.02f : 0.001f;
+        c->row[c->nrow].stick[0] = 0.001f, c->row[c->nrow].stick[1] = i % 3 ? -0.002f : 0;
     }
     for (int i = 0; i < 3; i++, c->nrow++)
         c->row[c->nrow] = (FaRow){.node = {node_of(b, i, 0, b->nz), node_of(b, b->nx - i, b->ny, b->nz), -1, -1},

@@ -20,6 +20,10 @@ static bool row_is_sound(const FaRow *r, int nnode) {
         if (!isfinite(r->offset[k])) return false;
         n2 += (double)r->normal[k] * (double)r->normal[k];
     }
+    for (int k = 0; k < 3 && r->friction != 0; k++)
+        if (!isfinite(r->stick[k])) return false;
+    if (r->friction != 0 && !(r->friction > 0 && isfinite(r->friction) && r->slip > 0 && isfinite(r->slip)))
+        return false;
     bool normal = r->kind == FA_ROW_PULL || (fabs(n2 - 1) < 1e-3 && isfinite(r->gap));
     return used > 0 && normal && isfinite(r->stiffness) && r->stiffness > 0;
 }
@@ -82,7 +86,7 @@ double fai_row_energy_ref(const FaRow *r, const double u[4][3], double gradient[
         s[c] = (double)r->offset[c];
         for (int j = 0; j < 4; j++) s[c] += r->node[j] >= 0 ? (double)r->weight[j] * u[j][c] : 0;
     }
-    if (r->kind == FA_ROW_PUSH) {  // eq. 5.16
+    if (r->kind == FA_ROW_PUSH) { // eq. 5.16
         double depth =
             (double)r->normal[0] * s[0] + (double)r->normal[1] * s[1] + (double)r->normal[2] * s[2] - (double)r->gap;
         depth = fmin(depth, 0);

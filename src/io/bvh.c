@@ -247,10 +247,10 @@ static FaCode find_named(Bvh *b, const char *name, int *found) {
     return rc;
 }
 
-static FaCode find_head(Bvh *b, int *found, int *rivals) {
-    *rivals = 0;
-    if (b->options && b->options->joint) return find_named(b, b->options->joint, found);
+// The joint whose name says best that it is the head, -1: none does.
+static int best_head(const Bvh *b, int *rivals) {
     int best = -1, best_rank = 0;
+    *rivals = 0;
     for (int i = 0; i < b->njoint; i++) {
         int rank = head_rank(&b->joint[i]);
         if (!rank) continue;
@@ -258,10 +258,14 @@ static FaCode find_head(Bvh *b, int *found, int *rivals) {
         // of heads the first, of the neck the last: joints come in order from the root
         if (rank > best_rank || (rank == best_rank && rank == 1)) best = i, best_rank = rank;
     }
-    if (best >= 0) {
-        *found = best;
-        return FA_OK;
-    }
+    return best;
+}
+
+static FaCode find_head(Bvh *b, int *found, int *rivals) {
+    *rivals = 0;
+    if (b->options && b->options->joint) return find_named(b, b->options->joint, found);
+    *found = best_head(b, rivals);
+    if (*found >= 0) return FA_OK;
     FaText list = {0};
     for (int i = 0; i < b->njoint && list.size < 140; i++)
         if (b->joint[i].name)
@@ -279,13 +283,15 @@ typedef struct Frame {
     bool z_up;
 } Frame;
 
-static void find_frame(const Bvh *b, int head, FaNotes *notes, Frame *frame) {
+// chosen: the joint asked for. Which way is up is the skeleton's, whichever joint that is: a hand may reach forward, a root is nowhere
+// above itself.
+static void find_frame(const Bvh *b, int chosen, FaNotes *notes, Frame *frame) {
     static const struct { double metres; const char *name; } known[] = {
         {1, "metres"},      {0.01, "centimetres"}, {0.001, "millimetres"},
         {0.0254, "inches"}, {0.3048, "feet"},      {0.0254 / 0.45, "1/0.45 inch (CMU)"}};
     const double TALL = 1.6;
     // up: the axis along which the head stands furthest from its root
-    int root = head;
+    int rivals, named = best_head(b, &rivals), head = named >= 0 ? named : chosen, root = head;
     while (b->joint[root].parent >= 0) root = b->joint[root].parent;
     const double *h = b->joint[head].rest, *r = b->joint[root].rest;
     frame->z_up = fabs(h[2] - r[2]) > 1.5 * fabs(h[1] - r[1]) && h[2] > r[2];

@@ -21,6 +21,8 @@ static const double SPACING = 2.5e-3;     // m between samples
 static const double REACH = 5e-4;         // m: rows also for what is outside, but nearly in
 static const double GAP = 5e-5;           // m: how far outside skin is held
 static const double SHEET = 15e-3;        // m: an open surface pushes what is less deep behind it
+static const double TANGENT = 0.25;       // stiffness of what sticks, of the push's
+static const double SLIP_LEAST = 1e-8;    // m
 static const double TOUCHING = 1e-5;      // m: closer than this the direction is the surface's own
 static const float CORNER = 1e-6f;        // of barycentric weights: this near is on the edge
 static const double CORNERS_SHARE = 0.25; // of a triangle's area, for its nodes
@@ -31,6 +33,18 @@ typedef struct Sample {
     float weight[3];
     float area; // mm2
 } Sample;
+
+// A sample that touches: what the next step's friction knows of it.
+typedef struct Hold {
+    double force; // N, along the normal
+    double at[3]; // m: the place that it sticks to, collider's own frame
+    int sample, body;
+} Hold;
+
+typedef struct Made {
+    int sample, body;
+    double point[3]; // that the row's values are from
+} Made;
 
 typedef struct Hit {
     double point[3], normal[3]; // head frame
@@ -64,9 +78,18 @@ struct FaColliders {
     unsigned char *rowed; // bit b: has a row with body b + 8 k, one byte per 8 bodies    (nsample x 2)
     FaRow *row;           // first those of the first collect of a step                  (FA_COLLIDER_ROWS)
     int nrow, first;      // first: -1 before the first collect
+    Made *made;           // what each row is of                                         (FA_COLLIDER_ROWS)
+    double friction;
+    int *held;  // number of a sample's hold on a body, -1: none               (nbody x nsample); NULL: no friction
+    Hold *next; // while they are made                                          (FA_COLLIDER_ROWS)
+    FaColliderForce force;
     FaArena *arena;
     const double *x, *d; // of the search under way: at x + d; d NULL: 0
     int at;
+
+    // the state
+    int nhold;
+    Hold *hold; //                                                                         (FA_COLLIDER_ROWS)
 };
 
 // --- a mesh -------------------------------------------------------------------------------------------------------
@@ -244,10 +267,12 @@ static FaCode set_motion(Body *b, const FaRig *rig, const FaRig *own, const FaEn
     b->rest_head = rigs_clip ? head : axes;
     b->in_world = from->frame == FA_COLLIDER_WORLD || (from->frame == FA_COLLIDER_AUTO && motion);
     if (!motion) return FA_OK;
-    if (!motion->head)
-        return FA_FAIL(err, FA_E_ARG, NULL,
-                       "give a CSV with head.q* and head.p* columns, a BVH, or a .glb whose node moves",
-                       "the collider's motion has no poses");
+    if (!motion->head) {
+        FaCode none = FA_FAIL(err, FA_E_ARG, NULL,
+                              "give a CSV with head.q* and head.p* columns, a BVH, or a .glb whose node moves",
+                              "the collider's motion has no poses");
+        return motion->path ? fai_fail_in(err, none, motion->path) : none;
+    }
     FaPose *pose = FA_NEW(motion->nframe, FaPose);
     if (!pose) return FA_FAIL_MEMORY(err);
     for (int f = 0; f < motion->nframe; f++) {
@@ -263,7 +288,7 @@ static FaCode set_motion(Body *b, const FaRig *rig, const FaRig *own, const FaEn
     }
     FaCode rc = fai_pose_curve_new(motion->nframe, motion->time, pose, FA_ENDS_FREE, &b->curve, err);
     fa_free(pose);
-    return rc;
+    return rc < 0 && motion->path ? fai_fail_in(err, rc, motion->path) : rc;
 }
 
 static void hash_body(const Body *b, const FaEnrichCollider *from, uint64_t *key) {
@@ -326,7 +351,10 @@ static FaCode make_samples(FaColliders *c, FaError *err) {
     c->hit = FA_PUSH(c->arena, count, Hit);
     c->rowed = FA_PUSH(c->arena, 2 * count, unsigned char);
     c->row = FA_PUSH(c->arena, FA_COLLIDER_ROWS, FaRow);
-    if (!c->sample || !c->hit || !c->rowed || !c->row) return FA_FAIL_MEMORY(err);
+    c->made = FA_PUSH(c->arena, FA_COLLIDER_ROWS, Made);
+    c->hold = FA_PUSH(c->arena, FA_COLLIDER_ROWS, Hold);
+    c->next = FA_PUSH(c->arena, FA_COLLIDER_ROWS, Hold);
+    if (!c->sample || !c->hit || !c->rowed || !c->row || !c->made || !c->hold || !c->next) return FA_FAIL_MEMORY(err);
     for (int i = 0; i < f->nskin; i++) c->sample[i] = (Sample){{i, -1, -1}, {1, 0, 0}, 0};
     c->nsample = f->nskin;
     for (int t = 0; t < f->ntri; t++) {
@@ -346,7 +374,7 @@ static FaCode make_samples(FaColliders *c, FaError *err) {
 }
 
 FaCode fai_colliders_new(const FaFace *face, const FaRig *rig, const FaEnrichOptions *o, double stiffness,
-                         FaColliders **colliders, uint64_t *key, FaNotes *notes, FaError *err) {
+                         double friction, FaColliders **colliders, uint64_t *key, FaNotes *notes, FaError *err) {
     *colliders = NULL;
     if (!o || o->ncollider == 0) return FA_OK;
     if (o->ncollider < 0 || o->ncollider > FA_COLLIDERS)
@@ -356,13 +384,19 @@ FaCode fai_colliders_new(const FaFace *face, const FaRig *rig, const FaEnrichOpt
     if (!c) return FA_FAIL_MEMORY(err);
     c->face = face;
     c->stiffness = stiffness;
+    c->friction = friction;
     c->first = -1;
     c->arena = fai_arena_new(0);
     FaCode rc = c->arena && (c->body = FA_PUSH(c->arena, o->ncollider, Body)) ? FA_OK : FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = make_samples(c, err);
+    if (rc >= 0 && friction > 0) {
+        c->held = FA_PUSH(c->arena, (size_t)o->ncollider * (size_t)c->nsample + 1, int);
+        if (!c->held) rc = FA_FAIL_MEMORY(err);
+    }
     bool rigs_clip = !o->clip || o->clip == rig->clip;
     for (int i = 0; rc >= 0 && i < o->ncollider; i++)
         rc = load_body(c, rig, &o->collider[i], rigs_clip, key, notes, err);
+    if (rc >= 0) fai_colliders_reset(c);
     if (rc < 0)
         fai_colliders_free(c);
     else
@@ -399,6 +433,8 @@ void fai_colliders_begin(FaColliders *c, const FaInput *in, double time, const F
     c->first = -1;
     memset(c->rowed, 0, 2 * (size_t)c->nsample);
 }
+
+FaPose fai_colliders_pose(const FaColliders *c, int i) { return c->body[i].pose; }
 
 static void sample_at(const Sample *s, const double *x, const double *d, double out[3]) {
     for (size_t k = 0; k < 3; k++) {
@@ -456,6 +492,19 @@ static void search(void *ctx, int begin, int end, int chunk) {
     }
 }
 
+// What a sample sticks to, from where the row's values are; nothing where it did not touch before.
+static void write_friction(const FaColliders *c, const Made *made, FaRow *row) {
+    int at = c->held[(size_t)made->body * (size_t)c->nsample + (size_t)made->sample];
+    if (at < 0) return;
+    const Hold *hold = &c->hold[at];
+    double place[3];
+    fai_pose_apply(&c->body[made->body].pose, hold->at, place);
+    row->friction = (float)(c->friction * hold->force);
+    // the same stiffness whatever the force: one that came and went with it would drive what rocks on its contact
+    row->slip = (float)fmax(2 * (double)row->friction / (TANGENT * (double)row->stiffness), SLIP_LEAST);
+    for (int k = 0; k < 3; k++) row->stick[k] = (float)(place[k] - made->point[k]);
+}
+
 static void write_row(const FaColliders *c, const Sample *s, const Hit *h, FaRow *row) {
     *row = (FaRow){.node = {-1, -1, -1, -1},
                    .gap = (float)GAP,
@@ -481,7 +530,12 @@ int fai_colliders_collect(FaColliders *c, const double *x, FaRow *row) {
             unsigned char *has = &c->rowed[2 * (size_t)i + (size_t)(c->at / 8)], bit = (unsigned char)(1 << c->at % 8);
             if (!(c->hit[i].distance < REACH) || (*has & bit) || !(c->sample[i].area > 0)) continue;
             *has |= bit;
-            write_row(c, &c->sample[i], &c->hit[i], &c->row[c->nrow++]);
+            Made *made = &c->made[c->nrow];
+            *made = (Made){.sample = i, .body = c->at};
+            memcpy(made->point, c->hit[i].point, sizeof made->point);
+            write_row(c, &c->sample[i], &c->hit[i], &c->row[c->nrow]);
+            if (c->held) write_friction(c, made, &c->row[c->nrow]);
+            c->nrow++;
         }
     }
     if (c->first < 0) c->first = c->nrow;
@@ -492,6 +546,145 @@ int fai_colliders_collect(FaColliders *c, const double *x, FaRow *row) {
 int fai_colliders_late(const FaColliders *c, FaRow *row) {
     memcpy(row, c->row + c->first, (size_t)(c->nrow - c->first) * sizeof *row);
     return c->nrow - c->first;
+}
+
+// --- what sticks --------------------------------------------------------------------------------------------------
+
+// c->held of c->hold.
+static void index_holds(FaColliders *c) {
+    size_t n = (size_t)c->nbody * (size_t)c->nsample;
+    for (size_t i = 0; i < n; i++) c->held[i] = -1;
+    for (int i = 0; i < c->nhold; i++)
+        c->held[(size_t)c->hold[i].body * (size_t)c->nsample + (size_t)c->hold[i].sample] = i;
+}
+
+void fai_colliders_reset(FaColliders *c) {
+    c->nhold = 0;
+    c->force = (FaColliderForce){0};
+    if (c->held) index_holds(c);
+}
+
+// A row where the step ended: forces, and the hold that it leaves. False: it does not touch.
+static bool hold_of(FaColliders *c, const Made *made, const FaRow *row, const double *X, const double *d, Hold *hold) {
+    FaColliderForce *f = &c->force;
+    double s[3], t[3], n[3], depth = (double)row->gap, away = 0, size = 0;
+    sample_at(&c->sample[made->sample], X, d, s);
+    for (int k = 0; k < 3; k++) {
+        n[k] = (double)row->normal[k];
+        s[k] -= made->point[k];
+        depth -= n[k] * s[k];
+        t[k] = s[k] - (double)row->stick[k];
+        away += n[k] * t[k];
+    }
+    for (int k = 0; k < 3; k++) t[k] -= away * n[k], size += t[k] * t[k];
+    size = sqrt(size);
+    bool rubs = row->friction > 0;
+    double slip = (double)row->slip, y = rubs ? size / slip : 0,
+           rub = !rubs ? 0 : (double)row->friction * (y < 1 ? y * (2 - y) : 1);
+    double push = fmax((double)row->stiffness * depth, 0);
+    for (int k = 0; k < 3; k++) {
+        f->push[k] += push * n[k];
+        if (size > 0) f->drag[k] -= rub * t[k] / size;
+    }
+    f->normal += push;
+    f->friction += rub;
+    f->limit += rubs ? (double)row->friction : 0;
+    if (!(push > 0)) return false;
+    f->touching++;
+    f->sliding += rubs && y >= 1;
+    // what did not touch before sticks where it is; what slid drags its place along behind it
+    int at = c->held[(size_t)made->body * (size_t)c->nsample + (size_t)made->sample];
+    *hold = rubs && at >= 0 ? c->hold[at] : (Hold){.sample = made->sample, .body = made->body};
+    hold->force = push;
+    if (rubs && y <= 1) return true;
+    double place[3];
+    for (int k = 0; k < 3; k++) place[k] = made->point[k] + s[k] - (rubs ? t[k] * slip / size : 0);
+    FaPose back = fai_pose_inverse(&c->body[made->body].pose);
+    fai_pose_apply(&back, place, hold->at);
+    return true;
+}
+
+void fai_colliders_end(FaColliders *c, const double *X, const double *d) {
+    if (!c->held) return;
+    Hold *hold = c->next;
+    int n = 0;
+    c->force = (FaColliderForce){0};
+    for (int i = 0; i < c->nrow; i++) n += hold_of(c, &c->made[i], &c->row[i], X, d, &hold[n]);
+    memcpy(c->hold, hold, (size_t)n * sizeof *hold);
+    c->nhold = n;
+    index_holds(c);
+}
+
+FaColliderForce fai_colliders_force(const FaColliders *c) { return c->force; }
+
+size_t fai_colliders_state_size(const FaColliders *c) {
+    return c->held ? sizeof(int64_t) + FA_COLLIDER_ROWS * sizeof(Hold) : 0;
+}
+
+void fai_colliders_save(const FaColliders *c, void *state) {
+    int64_t n = c->nhold;
+    if (!c->held) return;
+    memset(state, 0, fai_colliders_state_size(c));
+    memcpy(state, &n, sizeof n);
+    memcpy((unsigned char *)state + sizeof n, c->hold, (size_t)n * sizeof *c->hold);
+}
+
+// Could it be a hold of these colliders?
+static bool hold_is_sound(const FaColliders *c, const Hold *h) {
+    bool good = h->sample >= 0 && h->sample < c->nsample && h->body >= 0 && h->body < c->nbody && h->force > 0 &&
+                isfinite(h->force);
+    for (int k = 0; k < 3; k++) good = good && isfinite(h->at[k]);
+    return good;
+}
+
+bool fai_colliders_load(FaColliders *c, const void *state) {
+    int64_t n;
+    if (!c->held) return true;
+    fai_colliders_reset(c);
+    memcpy(&n, state, sizeof n);
+    if (n < 0 || n > FA_COLLIDER_ROWS) return false;
+    memcpy(c->hold, (const unsigned char *)state + sizeof n, (size_t)n * sizeof *c->hold);
+    for (int i = 0; i < n; i++)
+        if (!hold_is_sound(c, &c->hold[i])) return false;
+    c->nhold = (int)n;
+    index_holds(c);
+    return true;
+}
+
+// How deep a hold's sample is, as its force tells, m.
+static double depth_of(const FaColliders *c, const Hold *h) {
+    return h->force / (c->stiffness * (double)c->sample[h->sample].area);
+}
+
+// Places apart, depths apart; what sticks here and not there counts by its depth: a bare touch is no difference.
+double fai_colliders_distance(const FaColliders *c, const void *state) {
+    int64_t n;
+    double worst = 0;
+    int met = 0;
+    if (!c->held) return 0;
+    memcpy(&n, state, sizeof n);
+    if (n < 0 || n > FA_COLLIDER_ROWS) return INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        Hold was;
+        memcpy(&was, (const unsigned char *)state + sizeof n + (size_t)i * sizeof was, sizeof was);
+        if (!hold_is_sound(c, &was)) return INFINITY;
+        int at = c->held[(size_t)was.body * (size_t)c->nsample + (size_t)was.sample];
+        const Hold *is = at >= 0 ? &c->hold[at] : NULL;
+        met += is != NULL;
+        worst = fmax(worst, is ? fabs(depth_of(c, &was) - depth_of(c, is)) : depth_of(c, &was));
+        for (int k = 0; is && k < 3; k++) worst = fmax(worst, fabs(was.at[k] - is->at[k]));
+    }
+    // and the other way round
+    for (int i = 0; i < c->nhold && met < c->nhold; i++) {
+        bool there = false;
+        for (int64_t k = 0; k < n && !there; k++) {
+            Hold was;
+            memcpy(&was, (const unsigned char *)state + sizeof n + (size_t)k * sizeof was, sizeof was);
+            there = was.sample == c->hold[i].sample && was.body == c->hold[i].body;
+        }
+        if (!there) worst = fmax(worst, depth_of(c, &c->hold[i]));
+    }
+    return worst;
 }
 
 FaColliderStats fai_colliders_measure(FaColliders *c, const double *X, const double *d) {

@@ -38,6 +38,7 @@
     X(FLAG, strict, 0, 0, 1, "", NULL, "contact corrects the artist's own crossings too")                                  \
     X(NUMBER, contact_stiffness, 15, 0.1, 1e6, "N/m/mm2", NULL, "of touching skin, per area")                             \
     X(NUMBER, collider_stiffness, 200, 0.1, 1e6, "N/m/mm2", NULL, "of skin against the user's colliders, per area")              \
+    X(NUMBER, collider_friction, 0.3, 0, 5, "", NULL, "of skin on the user's colliders, Coulomb's coefficient; 0: it slides freely")     \
     X(FLAG, teeth, 1, 0, 1, "", NULL, "flesh slides on teeth and other bones given, where the face has them")              \
     X(CHOICE, solver, 0, 0, 4, "", "pcg|jacobi|lbfgs|chol|cholmod", "of the minimisations: the fastest is the default")    \
     X(NUMBER, tolerance, 1e-4, 1e-12, 0.5, "", NULL, "of a minimisation, relative; 1e-6 to verify")
@@ -93,7 +94,7 @@ typedef struct Enrich {
     float *last_weights;     // of the last input                            (nshape)
     float *factor_weights[2];  // of the rest shape that each solver's factor was made of   (nshape)
     float *skin;             // skin nodes at the end of the last step       (nskin x 3)
-    void *body_state, *touch_state;  // while saving and loading
+    void *body_state, *touch_state, *collider_state;  // while saving and loading
 } Enrich;
 
 // --- opening ------------------------------------------------------------------------------------------------------
@@ -244,14 +245,15 @@ static FaCode enrich_open(FaMethod *m, const FaParams *params, const void *extra
                             .soft = SOFT,
                             .max_rows = MAX_ROWS};
     FA_TRY(fai_touching_new(e->face, &touch, &e->touching, &m->notes, err));
-    FA_TRY(fai_colliders_new(e->face, m->rig, o, fai_params_at(params, P_collider_stiffness), &e->colliders, &m->inputs, &m->notes, err));
+    FA_TRY(fai_colliders_new(e->face, m->rig, o, fai_params_at(params, P_collider_stiffness), fai_params_at(params, P_collider_friction), &e->colliders, &m->inputs, &m->notes, err));
     FA_TRY(fa_blender_new(m->rig, &e->blender, err));
     FA_TRY(fai_restore_new(m->rig, e->face, &e->restore, err));
     FA_TRY(open_body(e, params, err));
     e->body_state = fai_arena_push(e->arena, 1, fai_rebalance_state_size(e->body));
     FaContact *contact = e->touching.contact;
     if (contact) e->touch_state = fai_arena_push(e->arena, 1, fai_contact_state_size(contact));
-    return e->body_state && (!contact || e->touch_state) ? FA_OK : FA_FAIL_MEMORY(err);
+    e->collider_state = fai_arena_push(e->arena, 1, e->colliders ? fai_colliders_state_size(e->colliders) + 1 : 1);
+    return e->body_state && e->collider_state && (!contact || e->touch_state) ? FA_OK : FA_FAIL_MEMORY(err);
 }
 
 FaCode fa_enrich_open(const FaRig *rig, const FaFace *face, const FaParams *params, FaMethod **method, FaError *err) {
@@ -381,6 +383,7 @@ static FaCode advance(Enrich *e, const FaInput *at, double time, double h, const
     const double *d = fai_rebalance_d(e->body);
     for (int i = 0; i < 3 * e->face->nskin; i++) e->skin_to[i] = (float)(e->X[i] + d[i]);
     if (contact && e->strict) stop_short(e);
+    if (e->colliders) fai_colliders_end(e->colliders, e->X, d);
     memcpy(e->skin, e->skin_to, 3 * (size_t)e->face->nskin * sizeof(float));
     e->head.felt = in.pose;
     e->head.head = *to;
@@ -463,8 +466,10 @@ static FaCode enrich_reset(FaMethod *m, const FaInput *in, float *surface, FaErr
     skin_at(e, e->X, e->skin);
     if (e->touching.contact) fai_contact_reset(e->touching.contact, e->skin);
     if (rest.accel[0] != 0 || rest.accel[1] != 0 || rest.accel[2] != 0) FA_TRY(fai_rebalance_settle(e->body, &rest, NULL, err));
+    if (e->colliders) fai_colliders_reset(e->colliders);
     if (e->colliders) FA_TRY(settle_on_colliders(e, in, &rest, err));
     const double *d = fai_rebalance_d(e->body);
+    if (e->colliders) fai_colliders_end(e->colliders, e->X, d);
     for (int i = 0; i < 3 * e->face->nskin; i++) e->skin[i] = (float)(e->X[i] + d[i]);
     output(e, surface);
     return FA_OK;
@@ -501,6 +506,7 @@ static FaCode resume(Enrich *e) {
         FA_TRY(fai_rebalance_prepare(e->body, (FaRebalanceFactor)i, e->X, e->mu, e->lambda, &none));
     }
     memcpy(e->weights, e->last_weights, shapes);
+    if (e->colliders && !fai_colliders_load(e->colliders, e->collider_state)) return FA_E_FORMAT;
     return e->touching.contact ? fai_contact_load(e->touching.contact, e->touch_state, &none) : FA_OK;
 }
 
@@ -508,6 +514,9 @@ static void enrich_state(FaMethod *m, FaStream *s) {
     Enrich *e = (Enrich *)m;
     if (s->mode == FA_STREAM_SAVE || s->mode == FA_STREAM_HASH) fai_rebalance_save(e->body, e->body_state);
     fai_stream(s, e->body_state, fai_rebalance_state_size(e->body));
+    size_t sticks = e->colliders ? fai_colliders_state_size(e->colliders) : 0;
+    if (sticks && s->mode != FA_STREAM_LOAD) fai_colliders_save(e->colliders, e->collider_state);
+    if (sticks) fai_stream(s, e->collider_state, sticks);
     size_t shapes = (size_t)m->rig->nshape * sizeof(float);
     fai_stream(s, e->last_weights, shapes);
     for (int i = 0; i < 2; i++) fai_stream(s, e->factor_weights[i], shapes);
@@ -522,12 +531,15 @@ static void enrich_state(FaMethod *m, FaStream *s) {
 
 static double enrich_distance(const FaMethod *m, const void *state) {
     const Enrich *e = (const Enrich *)m;
-    return fai_rebalance_distance(e->body, state, 1 / e->rate);
+    double far = fai_rebalance_distance(e->body, state, 1 / e->rate);
+    if (!e->colliders) return far;
+    return fmax(far, fai_colliders_distance(e->colliders, (const unsigned char *)state + fai_rebalance_state_size(e->body)));
 }
 
 const FaEnrichTotals *fai_enrich_totals(const FaMethod *m) { return &((const Enrich *)m)->totals; }
 double fa_enrich_collider_depth(const FaMethod *m) { return m->ops == &fai_method_enrich ? ((const Enrich *)m)->totals.collider_depth : 0; }
 FaRebalance *fai_enrich_body(FaMethod *m) { return ((Enrich *)m)->body; }
+FaColliders *fai_enrich_colliders(FaMethod *m) { return ((Enrich *)m)->colliders; }
 const FaFace *fai_enrich_face(const FaMethod *m) { return ((const Enrich *)m)->face; }
 const unsigned char *fai_enrich_fixed(const FaMethod *m) { return ((const Enrich *)m)->fixed; }
 

@@ -22,7 +22,7 @@ static FaCode push_arrays(FaNewton *n, FaError *err) {
     FaArena *a = n->arena;
     bool ok = (n->x = FA_PUSH(a, nodes, double)) && (n->g = FA_PUSH(a, nodes, double)) && (n->x_next = FA_PUSH(a, nodes, double)) &&
               (n->g_next = FA_PUSH(a, nodes, double)) && (n->part = FA_PUSH(a, 2 * chunks, double)) &&
-              (n->active = FA_PUSH(a, rows, float)) && (n->active_next = FA_PUSH(a, rows, float)) &&
+              (n->active = FA_PUSH(a, rows, FaRowAct)) && (n->active_next = FA_PUSH(a, rows, FaRowAct)) &&
               (n->one = FA_PUSH(a, 3 * (size_t)n->nfree, float)) && (n->jacobi = FA_PUSH(a, 9 * (size_t)n->nfree, float));
     if (ok && n->options.kind == FA_NEWTON_CHOL) ok = (n->four = FA_PUSH(a, 12 * (size_t)n->nfree, double)) != NULL;
     FA_TRY(fai_field_shape(a, n->nfree, &n->shape, err));
@@ -215,7 +215,7 @@ static bool search(FaNewton *n, Step *s) {
 
 static void accept(FaNewton *n, const Step *s) {
     double *x = n->x, *g = n->g;
-    float *active = n->active;
+    FaRowAct *active = n->active;
     n->x = n->x_next, n->x_next = x;
     n->g = n->g_next, n->g_next = g;
     n->active = n->active_next, n->active_next = active;
@@ -359,7 +359,7 @@ FaCode fai_newton_solve(FaNewton *n, const FaNewtonInput *in, double *x, FaNewto
     // L-BFGS has no CG to tell that its factor is old
     if (n->options.kind == FA_NEWTON_LBFGS && !n->options.manual && r->iterations > 2 * (n->options.refresh ? n->options.refresh : 15)) n->stale = true;
     if (n->options.manual && r->refreshes > 0) n->ready = false;
-    for (int i = 0; i < in->nrow; i++) r->active += n->active[i] > 0;
+    for (int i = 0; i < in->nrow; i++) r->active += n->active[i].share > 0;
     if (!n->options.brief) r->inverted = fai_solid_inverted(in->rest, n->x);
     memcpy(x, n->x, 3 * (size_t)n->nnode * sizeof *x);
     r->seconds = fai_seconds() - begin;

@@ -146,7 +146,7 @@ FaLinear fai_newton_direction(FaNewton *n, double forcing) {
     FaLinear result = FA_LINEAR_OK;
     if (n->options.kind == FA_NEWTON_JACOBI) fai_parallel(n->nfree, ROWS, jacobi_invert, n);
     bool rows = false;
-    for (int i = 0; i < n->in->nrow; i++) rows |= n->active[i] > 0;
+    for (int i = 0; i < n->in->nrow; i++) rows |= n->active[i].share > 0 || n->active[i].across > 0;
     if (n->options.kind == FA_NEWTON_LBFGS) {
         fai_lbfgs_forward(&n->history, n->gf, n->r);
         fai_newton_kept(n, n->r, n->z);

@@ -80,28 +80,49 @@ static double push_of(double depth, double soft, double *energy, float *share) {
     return past;
 }
 
-static double row_term(const FaNewton *n, const FaRow *row, const double *x, double *g, float *active) {
-    double s[3], pull[3], energy = 0, k = (double)row->stiffness;
+// Friction of a row at s: its energy, what it adds to the pull, how it acts.
+static double friction_of(const FaRow *row, const double s[3], double pull[3], FaRowAct *act) {
+    double most = (double)row->friction, slip = (double)row->slip, t[3], n[3], size = 0, away = 0;
+    for (int k = 0; k < 3; k++) n[k] = (double)row->normal[k], t[k] = s[k] - (double)row->stick[k], away += n[k] * t[k];
+    for (int k = 0; k < 3; k++) t[k] -= away * n[k], size += t[k] * t[k];
+    size = sqrt(size);
+    double y = size / slip, across = y < 1 ? most * (2 - y) / slip : most / size;
+    for (int k = 0; k < 3; k++) {
+        pull[k] += across * t[k];
+        if (act) act->way[k] = size > 0 ? (float)(t[k] / size) : 0;
+    }
+    if (act) act->across = (float)across, act->along = y < 1 ? (float)(2 * most * (1 - y) / slip) : 0;
+    return most * slip * (y < 1 ? y * y * (1 - y / 3) : y - 1.0 / 3);
+}
+
+static double row_term(const FaNewton *n, const FaRow *row, const double *x, double *g, FaRowAct *act) {
+    double s[3], pull[3] = {0}, energy = 0, k = (double)row->stiffness;
     row_value(row, x, n->in->row_base, s);
     float share = 1;
+    bool rubs = row->friction > 0;
+    if (act) *act = (FaRowAct){0};
     if (row->kind == FA_ROW_PUSH) {
         double depth = (double)row->gap - ((double)row->normal[0] * s[0] + (double)row->normal[1] * s[1] + (double)row->normal[2] * s[2]);
-        if (active) *active = 0;
-        if (!(depth > 0)) return 0;
-        double push = push_of(depth, (double)row->soft, &energy, &share);
-        energy *= k;
-        for (int i = 0; i < 3; i++) pull[i] = -k * push * (double)row->normal[i];
+        if (!(depth > 0) && !rubs) return 0;
+        if (depth > 0) {
+            double push = push_of(depth, (double)row->soft, &energy, &share);
+            energy *= k;
+            for (int i = 0; i < 3; i++) pull[i] = -k * push * (double)row->normal[i];
+        } else {
+            share = 0;
+        }
+        if (rubs) energy += friction_of(row, s, pull, act);
     } else {
         for (int i = 0; i < 3; i++) pull[i] = k * s[i], energy += 0.5 * pull[i] * s[i];
     }
-    if (active) *active = share;
+    if (act) act->share = share;
     for (int j = 0; g && j < 4; j++)
         if (row->node[j] >= 0 && n->blocks->row[row->node[j]] >= 0)
             for (int i = 0; i < 3; i++) g[3 * (size_t)row->node[j] + (size_t)i] += (double)row->weight[j] * pull[i];
     return energy;
 }
 
-double fai_newton_total(FaNewton *n, const double *x, double *g, float *active, double *scale) {
+double fai_newton_total(FaNewton *n, const double *x, double *g, FaRowAct *active, double *scale) {
     const FaNewtonInput *in = n->in;
     double sum = fai_solid_energy(in->rest, x, in->damping.share > 0 ? &in->damping : NULL, g), size = sum;
     NodeJob job = {n, x, g, n->part};
@@ -140,13 +161,18 @@ double fai_newton_norm(const FaNewton *n, const double *g, float *field) {
 static void add_rows(FaNewton *n) {
     for (int i = 0; i < n->in->nrow; i++) {
         const FaRow *row = &n->in->row[i];
-        if (!(n->active[i] > 0)) continue;
+        const FaRowAct *act = &n->active[i];
+        if (!(act->share > 0) && !(act->across > 0)) continue;
         for (int j = 0; j < 4; j++) {
             int r = row->node[j] >= 0 ? n->blocks->row[row->node[j]] : -1;
             if (r < 0) continue;
-            double k = (double)(n->active[i] * row->stiffness) * (double)row->weight[j] * (double)row->weight[j], m[9];
+            double k = (double)(act->share * row->stiffness) * (double)row->weight[j] * (double)row->weight[j], m[9];
             for (int a = 0; a < 9; a++)
                 m[a] = row->kind == FA_ROW_PUSH ? k * (double)row->normal[a / 3] * (double)row->normal[a % 3] : a % 4 == 0 ? k : 0;
+            double square = (double)row->weight[j] * (double)row->weight[j];
+            for (int a = 0; a < 9 && act->across > 0; a++)
+                m[a] += square * ((double)act->across * ((a % 4 == 0) - (double)row->normal[a / 3] * (double)row->normal[a % 3]) +
+                                  (double)(act->along - act->across) * (double)act->way[a / 3] * (double)act->way[a % 3]);
             fai_blocks_add_diagonal(n->blocks, r, m);
         }
     }
@@ -184,7 +210,8 @@ void fai_newton_mul(const FaNewton *n, const float *x, float *y) {
     float within = n->options.kind == FA_NEWTON_PCG ? 0 : 1;
     for (int i = 0; i < n->in->nrow; i++) {
         const FaRow *row = &n->in->row[i];
-        if (!(n->active[i] > 0)) continue;
+        const FaRowAct *act = &n->active[i];
+        if (!(act->share > 0) && !(act->across > 0)) continue;
         float s[3] = {0};
         int r[4];
         for (int j = 0; j < 4; j++) {
@@ -196,8 +223,12 @@ void fai_newton_mul(const FaNewton *n, const float *x, float *y) {
             float t[3], along, *to = y + 4 * (size_t)r[j];
             for (int k = 0; k < 3; k++) t[k] = s[k] - within * row->weight[j] * x[4 * (size_t)r[j] + (size_t)k];
             along = row->normal[0] * t[0] + row->normal[1] * t[1] + row->normal[2] * t[2];
-            float f = n->active[i] * row->stiffness * row->weight[j];
+            float f = act->share * row->stiffness * row->weight[j];
             for (int k = 0; k < 3; k++) to[k] += row->kind == FA_ROW_PUSH ? f * along * row->normal[k] : f * t[k];
+            if (!(act->across > 0)) continue;
+            float on = act->way[0] * t[0] + act->way[1] * t[1] + act->way[2] * t[2];
+            for (int k = 0; k < 3; k++)
+                to[k] += row->weight[j] * (act->across * (t[k] - along * row->normal[k]) + (act->along - act->across) * on * act->way[k]);
         }
     }
 }

@@ -11,6 +11,13 @@
 #include "solve/lbfgs.h"
 #include "solve/newton.h"
 
+// What of a row acts at a point: its second derivatives.
+typedef struct FaRowAct {
+    float share;          // of its stiffness: 0 none, 1 all of it
+    float across, along;  // N/m: of friction, across the slip and along it; 0: none
+    float way[3];         // unit, of the slip; 0 where there is none
+} FaRowAct;
+
 struct FaNewton {
     const FaSolid *solid;
     FaNewtonOptions options;
@@ -24,8 +31,8 @@ struct FaNewton {
     double *x, *g;           // where we are, gradient there                             (nnode x 3)
     double *x_next, *g_next;
     double *part;            // sums of chunks of nodes
-    float *active;           // share of a row's stiffness that acts at x: 0 none, 1 all of it   (max_rows)
-    float *active_next;
+    FaRowAct *active;        // at x                                                     (max_rows)
+    FaRowAct *active_next;
 
     // fields of the free nodes
     FaFieldShape shape;
@@ -53,7 +60,7 @@ struct FaNewton {
 };
 
 // Energy, gradient (nullable: energy alone) with fixed rows 0, *scale (nullable). active: nullable.
-double fai_newton_total(FaNewton *n, const double *x, double *g, float *active, double *scale);
+double fai_newton_total(FaNewton *n, const double *x, double *g, FaRowAct *active, double *scale);
 double fai_newton_norm(const FaNewton *n, const double *g, float *field);  // |g| of free nodes; field: rounded copy, nullable
 void fai_newton_second(FaNewton *n, FaSolidHessian kind);                  // blocks at n->x; of rows the diagonal blocks, PCG: nothing
 void fai_newton_mul(const FaNewton *n, const float *x, float *y);          // blocks and rows

@@ -2,7 +2,7 @@
 // but the change itself moves nothing. On any body of tets; knows nothing of faces.
 //
 //     dynamic   x' = argmin of eq. 10 with the rest shape and materials that were          (inertia, forces, damping, contact)
-//     balance   f  = what elasticity and contact carry at x'
+//     balance   f  = what elasticity and contact, with its friction, carry at x'
 //     static    x  = where they carry the same in the new rest shape, with the new materials        (eq. 11-12)
 //
 // The state is the displacement d = x - X: where nothing pushes it is 0 to the last bit, whatever X does, and stays so.
