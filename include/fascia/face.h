@@ -70,7 +70,8 @@ typedef struct FaVolumesReport {
     int nshape;
     int resumed;            // shapes taken from the partial file; unfolded, pushed and gap are of the others
     int unfolded;           // tets that solves left folded and local moves put right
-    int inverted;           // tets that stay inverted
+    int left_out;           // triangles of the skin below which no flesh fits in some shape: they are no longer part of the face
+    int inverted;           // tets that stay inverted: 0
     int pushed;             // inner nodes pushed out of teeth and bones
     int on_bone;            // inner nodes put on skull and jaw
     double off_bone_first, off_bone; // m: how far bone nodes are off after the first solve and in the end; means over the shapes

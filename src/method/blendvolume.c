@@ -24,7 +24,7 @@ static const double SAME_SIDE = 0.2;             // cosine of the normals of a b
 static const double SWELLS = 3;                  // ratio of volumes, at most
 static const double FLAT = 0.06;                 // J of a tet that is all but flat
 static const double ONE_BONE = 0.9;              // share of what holds a node that one bone must have
-enum { ITERATIONS = 40, VOLUME_LAST = 2, ROUNDS = 3 };
+enum { ITERATIONS = 40, VOLUME_LAST = 2, ROUNDS = 3, TRIES = 8 };
 
 struct FaVolumeModel {
     const FaFace *face;
@@ -516,6 +516,27 @@ static FaCode settle(Work *w, FaError *err) {
 
 // --- a shape --------------------------------------------------------------------------------------------------------
 
+// Tets that stay inverted: once more from elsewhere; then their prisms are given up, which the face leaves out in the end, and the flesh
+// around them need no longer make room for them.
+static FaCode give_up(Work *w, const unsigned char *fixed, FaError *err) {
+    FaUnfoldInput in = {.n = w->n, .ntet = w->ntet, .tet = w->tet, .x0 = w->x0, .fixed = fixed, .tries = TRIES};
+    const int below = 3 * w->m->face->layers; // prisms are whole in the part, and in a row
+    double F[9];
+    int bad, left, *tet = FA_PUSH(w->arena, 4 * (size_t)w->ntet, int);
+    unsigned char *gone = FA_PUSH(w->arena, w->ntet, unsigned char);
+    if (!tet || !gone) return FA_FAIL_MEMORY(err);
+    FA_TRY(fai_unfold(&in, w->x, &bad, &left, err));
+    in.tet = tet, in.tries = 0;
+    for (int round = 0; left && round < ROUNDS; round++) {
+        in.ntet = 0;
+        for (int t = 0; t < w->ntet; t++) gone[t / below] |= !(fai_tet_gradient(w->x0, w->x, w->tet + 4 * (size_t)t, F) > 0);
+        for (int t = 0; t < w->ntet; t++)
+            if (!gone[t / below]) memcpy(tet + 4 * (size_t)in.ntet++, w->tet + 4 * (size_t)t, 4 * sizeof(int));
+        FA_TRY(fai_unfold(&in, w->x, &bad, &left, err));
+    }
+    return FA_OK;
+}
+
 // Local moves, first with the nodes on bones staying there; around tets that this leaves inverted or all but flat bone nodes may leave
 // the bone; where tets stay inverted even so, all may.
 static FaCode unfold(Work *w, unsigned char *fixed, FaError *err) {
@@ -536,9 +557,9 @@ static FaCode unfold(Work *w, unsigned char *fixed, FaError *err) {
             flat += is_flat;
             for (int k = 0; (is_flat || round > 0) && k < 4; k++) fixed[v[k]] = w->still[v[k]] || w->skin[v[k]];
         }
-        if (w->report->on_bone == 0 || (round == 0 ? flat : w->report->inverted) == 0) return FA_OK;
+        if (w->report->on_bone == 0 || (round == 0 ? flat : w->report->inverted) == 0) break;
     }
-    return FA_OK;
+    return w->report->inverted ? give_up(w, fixed, err) : FA_OK;
 }
 
 static FaCode store(Work *w, FaError *err) {
