@@ -24,24 +24,24 @@ static int corner(const FaFace *f, int t, int v) {
 static bool mark_more(const FaFace *f, const FaTopology *topo, unsigned char *out, int *up, int *size, int *best) {
     const int ncorner = 3 * f->ntri;
     bool any = false;
-    for (int pass = 0; pass < 2; pass++) { // fans, pieces
+    for (int pass = 0; pass < 2; pass++) { // pieces, fans: else the fans of a small piece might win
         for (int c = 0; c < ncorner; c++) up[c] = c, size[c] = 0;
         for (int e = 0; e < topo->nedge; e++) {
             const int a = topo->edge_tri[2 * e], b = topo->edge_tri[2 * e + 1];
             if (a < 0 || b < 0 || out[a] || out[b]) continue;
             for (int k = 0; k < 2; k++) join(up, corner(f, a, topo->edge[e][k]), corner(f, b, topo->edge[e][k]));
         }
-        for (int c = 0; pass == 1 && c < ncorner; c++) join(up, c, c / 3 * 3);
+        for (int c = 0; pass == 0 && c < ncorner; c++) join(up, c, c / 3 * 3);
         for (int c = 0; c < ncorner; c++)
             if (!out[c / 3]) size[root(up, c)]++;
-        // the largest of each node, or of all; of equals the first
+        // the largest of all, or of each node; of equals the first
         for (int i = 0; i < f->nskin; i++) best[i] = -1;
         for (int c = 0; c < ncorner; c++) {
-            const int at = pass ? 0 : f->tri[c], own = root(up, c);
+            const int at = pass ? f->tri[c] : 0, own = root(up, c);
             if (!out[c / 3] && (best[at] < 0 || size[own] > size[best[at]])) best[at] = own;
         }
         for (int c = 0; c < ncorner; c++)
-            if (!out[c / 3] && best[pass ? 0 : f->tri[c]] != root(up, c)) out[c / 3] = 1, any = true;
+            if (!out[c / 3] && best[pass ? f->tri[c] : 0] != root(up, c)) out[c / 3] = 1, any = true;
     }
     return any;
 }

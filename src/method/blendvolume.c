@@ -516,17 +516,15 @@ static FaCode settle(Work *w, FaError *err) {
 
 // --- a shape --------------------------------------------------------------------------------------------------------
 
-// Tets that stay inverted: once more from elsewhere; then their prisms are given up, which the face leaves out in the end, and the flesh
-// around them need no longer make room for them.
+// Prisms of tets that stay inverted are given up: the face leaves them out in the end, and the flesh around them need no longer make room
+// for them.
 static FaCode give_up(Work *w, const unsigned char *fixed, FaError *err) {
-    FaUnfoldInput in = {.n = w->n, .ntet = w->ntet, .tet = w->tet, .x0 = w->x0, .fixed = fixed, .tries = TRIES};
     const int below = 3 * w->m->face->layers; // prisms are whole in the part, and in a row
     double F[9];
-    int bad, left, *tet = FA_PUSH(w->arena, 4 * (size_t)w->ntet, int);
-    unsigned char *gone = FA_PUSH(w->arena, w->ntet, unsigned char);
+    int bad, left = w->report->inverted, *tet = FA_PUSH(w->arena, 4 * (size_t)w->ntet, int);
+    unsigned char *gone = FA_PUSH(w->arena, w->ntet / below + 1, unsigned char);
     if (!tet || !gone) return FA_FAIL_MEMORY(err);
-    FA_TRY(fai_unfold(&in, w->x, &bad, &left, err));
-    in.tet = tet, in.tries = 0;
+    FaUnfoldInput in = {.n = w->n, .tet = tet, .x0 = w->x0, .fixed = fixed};
     for (int round = 0; left && round < ROUNDS; round++) {
         in.ntet = 0;
         for (int t = 0; t < w->ntet; t++) gone[t / below] |= !(fai_tet_gradient(w->x0, w->x, w->tet + 4 * (size_t)t, F) > 0);
@@ -540,7 +538,7 @@ static FaCode give_up(Work *w, const unsigned char *fixed, FaError *err) {
 // Local moves, first with the nodes on bones staying there; around tets that this leaves inverted or all but flat bone nodes may leave
 // the bone; where tets stay inverted even so, all may.
 static FaCode unfold(Work *w, unsigned char *fixed, FaError *err) {
-    const FaUnfoldInput in = {.n = w->n, .ntet = w->ntet, .tet = w->tet, .x0 = w->x0, .fixed = fixed};
+    FaUnfoldInput in = {.n = w->n, .ntet = w->ntet, .tet = w->tet, .x0 = w->x0, .fixed = fixed};
     double F[9], *before = FA_PUSH(w->arena, 3 * (size_t)w->n, double);
     if (!before) return FA_FAIL_MEMORY(err);
     memcpy(before, w->x, 3 * (size_t)w->n * sizeof *before);
@@ -549,6 +547,7 @@ static FaCode unfold(Work *w, unsigned char *fixed, FaError *err) {
     for (int round = 0; round < 3; round++) {
         int bad, flat = 0;
         if (round == 2) memcpy(w->x, before, 3 * (size_t)w->n * sizeof *before);
+        in.tries = round == 2 || w->report->on_bone == 0 ? TRIES : 0; // there is no other way left
         FA_TRY(fai_unfold(&in, w->x, &bad, &w->report->inverted, err));
         if (round == 0) w->report->unfolded = bad;
         for (int t = 0; t < w->ntet; t++) {

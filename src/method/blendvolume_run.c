@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 enum { BATCH = 8, HEADER = 32, DRAWS = 64 };
+static const double LEAST = 1e-6; // J of a tet: what has less counts as inverted, whoever measures it and however it rounds
 static const char SIGNATURE[8] = {'F', 'A', 'V', 'O', 'L', '\r', '\n', 0x1a};
 
 typedef struct Column {
@@ -205,7 +206,7 @@ static void find_folded(Run *r, const double *X0, double *X, unsigned char *out)
         place_shape(r, s, X);
         for (int t = 0, last = -1; t < f->ntet; t++) {
             double F[9];
-            if (fai_tet_gradient(X0, X, f->tet + 4 * (size_t)t, F) > 0) continue;
+            if (fai_tet_gradient(X0, X, f->tet + 4 * (size_t)t, F) > LEAST) continue;
             r->column[s].left_out += last != t / below;
             out[last = t / below] = 1;
         }
@@ -325,7 +326,7 @@ static void list_folded(const Run *r, char *text, size_t size) {
 
 // What the face keeps of the report. Only what a resumed run knows as well: the file must not depend on who made it.
 static void keep_report(const Run *r, FaFace *face, const FaVolumesReport *report) {
-    FaVolumesMade m = {.version = FA_VOLUMES_VERSION, .key = r->key, .inverted = report->inverted, .least = report->least, .volume = report->volume};
+    FaVolumesMade m = {.version = FA_VOLUMES_VERSION, .key = r->key, .left_out = r->left_out, .least = report->least, .volume = report->volume};
     int most = 0, folded = -1;
     for (int s = 0; s < r->rig->nshape; s++)
         if (r->column[s].left_out > most) most = r->column[s].left_out, folded = s;
