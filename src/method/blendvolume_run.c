@@ -27,6 +27,7 @@ typedef struct Column {
     float *value; // (count x 3)
     FaVolumeShape report;
     int left_out; // triangles
+    bool measured;
 } Column;
 
 typedef struct Run {
@@ -291,19 +292,24 @@ FaCode fai_volume_draws(const FaFace *face, const FaRig *rig, int draws, FaVolum
     return rc;
 }
 
-// What there is to say of a shape's tets as they are kept, so that the face does not depend on who made it.
-static FaCode measure(const Run *r, int s, FaError *err) {
-    FaVolumeShape *to = &r->column[s].report;
-    double *X = FA_NEW(3 * (size_t)r->face->nnode, double);
-    if (!X) return FA_FAIL_MEMORY(err);
-    place_shape(r, s, X);
-    FaVolumeQuality q = fai_volume_quality(r->face, X);
-    to->least = q.least;
-    to->inverted = q.inverted;
-    to->active = r->column[s].count;
-    fai_volume_change(r->face, X, &to->volume, &to->volume_rms);
-    fa_free(X);
-    return FA_OK;
+// What there is to say of the tets of shapes as they are kept, so that the face does not depend on who made it: of all if something was
+// left out, else of those that were resumed.
+static void measure(void *ctx, int begin, int end, int chunk) {
+    const Run *r = ctx;
+    (void)chunk;
+    for (int s = begin; s < end; s++) {
+        Column *c = &r->column[s];
+        if (!c->resumed && !r->left_out) continue;
+        double *X = FA_NEW(3 * (size_t)r->face->nnode, double);
+        if (!(c->measured = X != NULL)) continue;
+        place_shape(r, s, X);
+        FaVolumeQuality q = fai_volume_quality(r->face, X);
+        c->report.least = q.least;
+        c->report.inverted = q.inverted;
+        c->report.active = c->count;
+        fai_volume_change(r->face, X, &c->report.volume, &c->report.volume_rms);
+        fa_free(X);
+    }
 }
 
 static void set_name(char to[64], const Run *r, int shape) {
@@ -336,13 +342,14 @@ static void keep_report(const Run *r, FaFace *face, const FaVolumesReport *repor
     face->volumes_made = m;
 }
 
-static FaCode tell(const Run *r, FaFace *face, const FaVolumeOptions *o, FaVolumesReport *report, FaError *err) {
+static FaCode tell(Run *r, FaFace *face, const FaVolumeOptions *o, FaVolumesReport *report, FaError *err) {
     *report = (FaVolumesReport){.nshape = r->rig->nshape, .least = 1, .volume = 1, .left_out = r->left_out};
     int worst = -1, swollen = -1, measured = 0;
+    fai_parallel(r->rig->nshape, 1, measure, r);
     for (int s = 0; s < r->rig->nshape; s++) {
         const FaVolumeShape *v = &r->column[s].report;
         report->resumed += r->column[s].resumed;
-        if (r->column[s].resumed || r->left_out) FA_TRY(measure(r, s, err));
+        if ((r->column[s].resumed || r->left_out) && !r->column[s].measured) return FA_FAIL_MEMORY(err);
         report->unfolded += v->unfolded;
         report->inverted += v->inverted;
         report->pushed += v->pushed;

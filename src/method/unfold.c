@@ -9,9 +9,9 @@
 #include "math/mat3.h"
 
 static const double BAD_VOLUME = 0.06, BAD_FORM = 0.06, LITTLE = 0.25; // J; 3 J^(2/3) / |F|^2, which is 1 for no distortion
-enum { RINGS = 3, ROUNDS = 60, STEPS = 250, PAIRS = 6, WIDEN = 3, PATIENCE = 4 };
 static const double SCATTER = 0.7; // of the size of a tet
-enum { TRY_STEPS = 100, TRY_PATIENCE = 2, TRY_RINGS = 2 };
+enum { RINGS = 3, ROUNDS = 60, STEPS = 250, PAIRS = 6, WIDEN = 3, PATIENCE = 4 };
+enum { TRY_RINGS = 2, TRY_STEPS = 100, TRY_PATIENCE = 2 };
 
 typedef struct Patch {
     const FaUnfoldInput *in;
@@ -301,44 +301,48 @@ static FaCode widen(Patch *p, unsigned char *mark, FaError *err) {
     return rc;
 }
 
-// The minimisation may end in a fold that has a way out elsewhere: begin again with the nodes around it scattered. Kept if fewer tets
-// are inverted then.
-static FaCode scatter(Patch *p, unsigned char *mark, FaError *err) {
+// Moves the free nodes of inverted tets and of their neighbours at random, by as much as those tets are large.
+static void scatter(Patch *p, unsigned char *mark, int seed) {
     const FaUnfoldInput *in = p->in;
-    const size_t size = 3 * (size_t)in->n * sizeof(double);
-    double *best = FA_NEW(3 * (size_t)in->n, double), *x = p->x;
-    int least = count(in, x, is_inverted);
+    double volume = 0;
+    int n = 0;
+    memset(mark, 0, (size_t)in->n);
+    for (int t = 0; t < in->ntet; t++)
+        if (is_inverted(in, p->x, t))
+            for (int k = 0; k < 4; k++) mark[in->tet[4 * (size_t)t + (size_t)k]] = 1;
+    for (int t = 0; t < in->ntet; t++) {
+        const int *v = in->tet + 4 * (size_t)t;
+        if (mark[v[0]] != 1 && mark[v[1]] != 1 && mark[v[2]] != 1 && mark[v[3]] != 1) continue;
+        double m[9];
+        for (int k = 0; k < 4; k++)
+            if (!mark[v[k]]) mark[v[k]] = 2;
+        for (int k = 0; k < 3; k++) fai_v3_sub(in->x0 + 3 * (size_t)v[k + 1], in->x0 + 3 * (size_t)v[0], m + 3 * k);
+        volume += fai_m3_det(m);
+        n++;
+    }
+    const double by = SCATTER * cbrt(volume / FA_MAX(n, 1));
+    for (int i = 0; i < in->n; i++)
+        for (size_t c = 0; mark[i] && !in->fixed[i] && c < 3; c++)
+            p->x[3 * (size_t)i + c] += by * (2 * fai_random_unit((uint64_t)seed, 3 * (uint64_t)i + c) - 1);
+}
+
+// The minimisation may end in a fold that has a way out elsewhere: begin again with the nodes around it scattered, and keep that where
+// fewer tets are inverted then.
+static FaCode try_elsewhere(Patch *p, unsigned char *mark, FaError *err) {
+    const size_t size = 3 * (size_t)p->in->n * sizeof(double);
+    double *best = FA_NEW(3 * (size_t)p->in->n, double);
+    int least = count(p->in, p->x, is_inverted);
     FaCode rc = best ? FA_OK : FA_FAIL_MEMORY(err);
     p->trying = true;
-    for (int try = 0; rc >= 0 && least && try < in->tries; try++) {
-        memcpy(best, x, size);
-        memset(mark, 0, (size_t)in->n);
-        double volume = 0, F[9];
-        int n = 0;
-        for (int t = 0; t < in->ntet; t++)
-            if (is_inverted(in, x, t))
-                for (int k = 0; k < 4; k++) mark[in->tet[4 * (size_t)t + (size_t)k]] = 1;
-        for (int t = 0; t < in->ntet; t++) {
-            const int *v = in->tet + 4 * (size_t)t;
-            bool near = false;
-            for (int k = 0; k < 4; k++) near |= mark[v[k]] == 1;
-            for (int k = 0; near && k < 4; k++) mark[v[k]] = (unsigned char)FA_MAX(mark[v[k]], 1 + !mark[v[k]]);
-            if (!near) continue;
-            double e[3][3];
-            for (int k = 0; k < 3; k++) fai_v3_sub(in->x0 + 3 * (size_t)v[k + 1], in->x0 + 3 * (size_t)v[0], e[k]);
-            fai_v3_cross(e[0], e[1], F);
-            volume += fabs(fai_v3_dot(F, e[2])), n++;
-        }
-        const double by = SCATTER * cbrt(volume / FA_MAX(n, 1));
-        for (int i = 0; i < in->n; i++)
-            for (size_t c = 0; mark[i] && !in->fixed[i] && c < 3; c++)
-                x[3 * (size_t)i + c] += by * (2 * fai_random_unit((uint64_t)try, 3 * (uint64_t)i + c) - 1);
+    for (int try = 0; rc >= 0 && least && try < p->in->tries; try++) {
+        memcpy(best, p->x, size);
+        scatter(p, mark, try);
         rc = work(p, mark, TRY_RINGS, err);
-        const int now = count(in, x, is_inverted);
+        const int now = count(p->in, p->x, is_inverted);
         if (now < least)
             least = now;
         else
-            memcpy(x, best, size);
+            memcpy(p->x, best, size);
     }
     p->trying = false;
     fa_free(best);
@@ -357,7 +361,7 @@ FaCode fai_unfold(const FaUnfoldInput *in, double *x, int *bad, int *left, FaErr
         *left = count(in, x, is_inverted);
     }
     if (rc >= 0 && *left && in->tries) {
-        rc = scatter(&p, mark, err);
+        rc = try_elsewhere(&p, mark, err);
         if (rc >= 0 && count(in, x, is_inverted) < *left) rc = widen(&p, mark, err);
         *left = count(in, x, is_inverted);
     }
