@@ -24,7 +24,7 @@ static const double SAME_SIDE = 0.2;             // cosine of the normals of a b
 static const double SWELLS = 3;                  // ratio of volumes, at most
 static const double FLAT = 0.06;                 // J of a tet that is all but flat
 static const double ONE_BONE = 0.9;              // share of what holds a node that one bone must have
-enum { ITERATIONS = 40, VOLUME_LAST = 2, ROUNDS = 3, TRIES = 8 };
+enum { ITERATIONS = 40, VOLUME_LAST = 2, ROUNDS = 3, TRIES = 3 };
 
 struct FaVolumeModel {
     const FaFace *face;
