@@ -122,8 +122,8 @@ static FaCode make_volumes(FaFace *face, const FaRig *rig, char *partial, size_t
     FaCode rc = fa_face_volumes(face, rig, &how, &r, err);
     cli_progress_end();
     if (rc < 0) return rc;
-    cli_say("volumes of %d shapes in %.1f s%s: least stretch %.2f%s%s, %d tets unfolded, %d stay inverted", r.nshape, r.seconds,
-            r.resumed ? " (resumed)" : "", r.least, r.worst ? " in " : "", r.worst ? r.worst : "", r.unfolded, r.inverted);
+    cli_say("volumes of %d shapes in %.1f s%s: least stretch %.2f%s%s, %d tets unfolded, %d triangles left out", r.nshape, r.seconds,
+            r.resumed ? " (resumed)" : "", r.least, r.worst ? " in " : "", r.worst ? r.worst : "", r.unfolded, r.left_out);
     if (r.on_bone) cli_say("%d nodes on bones, %.2f mm off after the first solve, %.2f mm in the end", r.on_bone, 1e3 * r.off_bone_first, 1e3 * r.off_bone);
     if (r.swollen) cli_say("the flesh changes its volume most in %s: by %+.1f %%", r.swollen, 100 * (r.volume - 1));
     cli_say("mixed shapes: least %.2f, %.3f %% of tets under 0.2, %.3f %% inverted", r.mixed_least, 100 * r.mixed_clamped,

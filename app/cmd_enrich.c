@@ -76,7 +76,7 @@ static FaCode make_face(Job *j, const char *path, FaError *err) {
     cli_progress_end();
     if (rc >= 0) rc = fa_face_save(j->face, path, err);
     if (rc >= 0) remove(partial);
-    if (rc >= 0) cli_say("  %d shapes in %.0f s%s", report.nshape, report.seconds, report.inverted ? "; some tets stay inverted: see fascia info" : "");
+    if (rc >= 0) cli_say("  %d shapes in %.0f s%s", report.nshape, report.seconds, report.left_out ? "; some triangles are left out where shapes fold them: see fascia info" : "");
     return rc;
 }
 

@@ -80,11 +80,18 @@ static void test_unfold(void **state) {
         for (int i = 0; i < 3 * NODES; i++)
             if (fixed[i / 3]) assert_true(x[i] == x0[i]);
     }
-    // folded between fixed nodes: said, not hidden
+    // folded between fixed nodes: said, not hidden, however often it is tried
     memcpy(x, x0, sizeof x);
     x[0] = 5e-3;
     CHECK_OK(fai_unfold(&in, x, &bad, &left, &err), &err);
     assert_true(left > 0);
+    FaUnfoldInput often = in;
+    often.tries = 3;
+    int still;
+    CHECK_OK(fai_unfold(&often, x, &bad, &still, &err), &err);
+    assert_true(still > 0 && still <= left);
+    for (int i = 1; i < NODES; i++)
+        if (fixed[i]) assert_memory_equal(x + 3 * i, x0 + 3 * i, 24);
 }
 
 // --- a small face: a sheet with ten shapes --------------------------------------------------------------------------
@@ -240,6 +247,85 @@ static void test_file(void **state) {
     fa_face_free(back);
     CHECK_OK(fa_face_volume_picture(fix.face, fix.rig, 0, 96, test_path("sheet.png"), &err), &err);
     assert_int_equal(fa_face_volume_picture(fix.face, fix.rig, SHAPES, 96, test_path("sheet.png"), &err), FA_E_ARG);
+}
+
+// --- a shape that folds the skin ------------------------------------------------------------------------------------
+
+// A corner of a square goes over its diagonal: one of its triangles turns over onto the other. The node below the end of the diagonal, the
+// last column of both, would have to be below the one and above the other.
+static FaRig *folding_rig(void) {
+    Made m = {0};
+    made_sheet(&m, 12, 4e-3);
+    const int corner = 6 * 13 + 5;
+    memset(m.d, 0, 12 * (size_t)m.nvert);
+    m.d[3 * corner] = 0.7f * 4e-3f, m.d[3 * corner + 1] = -0.8f * 4e-3f;
+    FaRig *rig = made_rig(&m);
+    made_free(&m);
+    return rig;
+}
+
+static void test_folded(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaRig *rig = folding_rig();
+    for (int layers = 1; layers <= 2; layers++) {
+        FaFace *f, *again, *back;
+        FaVolumesReport report;
+        FaVolumeModel *m;
+        FaVolumeShape shape;
+        const FaFaceOptions o = {.layers = layers, .thickness = 8e-3, .whole = true, .no_bones = true};
+        CHECK_OK(fa_face_build(rig, &o, &f, &err), &err);
+        CHECK_OK(fa_face_build(rig, &o, &again, &err), &err);
+        const int ntri = f->ntri;
+        float *d = malloc(12 * (size_t)f->nnode), w = 1;
+        CHECK_OK(fai_volume_model_new(f, rig, &m, &err), &err);
+        CHECK_OK(fai_volume_shape(m, 0, NULL, d, &shape, &err), &err);
+        assert_true(shape.inverted > 0); // said, not hidden
+        fai_volume_model_free(m);
+        CHECK_OK(fa_face_materials(f, rig, NULL, &err), &err);
+        const char *part = test_path("folded.part");
+        remove(part);
+        const FaVolumeOptions keep = {.partial = part};
+        CHECK_OK(fa_face_volumes(f, rig, &keep, &report, &err), &err);
+        print_message("%d layers: %d inverted, %d of %d triangles left out, least %.3f\n", layers, shape.inverted, report.left_out, ntri, report.least);
+        assert_int_equal(report.inverted, 0);
+        assert_true(report.left_out > 0 && report.left_out < 8 && report.least > 0);
+        assert_int_equal(f->ntri, ntri - report.left_out);
+        assert_int_equal(f->volumes_made.left_out, report.left_out);
+        const FaNote *note = fai_note_find(&f->notes, "volume-folded");
+        assert_true(note && note->count == report.left_out && strstr(note->where, "move"));
+        CHECK_OK(fai_face_check(f, &err), &err);
+        assert_true(fa_face_volumes_fit(f, rig));
+        double *X = malloc(24 * (size_t)f->nnode);
+        fai_volume_at(f, &w, X);
+        assert_int_equal(fai_volume_quality(f, X).inverted, 0);
+        // the skin as the shape has it
+        fai_columns_dense(&f->volumes, 0, f->nnode, d);
+        const FaShape *s = &rig->shape[0];
+        for (int e = s->first; e < s->first + s->count; e++) {
+            const int i = f->node_of_vertex[rig->row[e]];
+            if (i >= 0) assert_memory_equal(d + 3 * i, rig->delta + 3 * e, 12);
+        }
+        // from the partial file, and from the face's own: the same
+        CHECK_OK(fa_face_materials(again, rig, NULL, &err), &err);
+        CHECK_OK(fa_face_volumes(again, rig, &keep, &report, &err), &err);
+        assert_int_equal(report.resumed, 1);
+        assert_true(hash_of(again) == hash_of(f) && again->ntri == f->ntri && again->volumes_made.key == f->volumes_made.key);
+        assert_memory_equal(again->mass, f->mass, (size_t)f->nnode * sizeof(float));
+        CHECK_OK(fa_face_save(f, test_path("folded.face"), &err), &err);
+        CHECK_OK(fa_face_load(test_path("folded.face"), &back, &err), &err);
+        assert_true(hash_of(back) == hash_of(f) && fa_face_volumes_fit(back, rig));
+        // once they are gone nothing more is
+        CHECK_OK(fa_face_volumes(back, rig, NULL, &report, &err), &err);
+        assert_int_equal(report.left_out, 0);
+        assert_int_equal(report.inverted, 0);
+        free(d);
+        free(X);
+        fa_face_free(f);
+        fa_face_free(again);
+        fa_face_free(back);
+    }
+    fa_rig_free(rig);
 }
 
 // --- teeth ----------------------------------------------------------------------------------------------------------
@@ -460,6 +546,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unfold), cmocka_unit_test(test_shapes),  cmocka_unit_test(test_threads), cmocka_unit_test(test_file),
         cmocka_unit_test(test_cancel), cmocka_unit_test(test_damaged), cmocka_unit_test(test_killed), cmocka_unit_test(test_on_bone), cmocka_unit_test(test_teeth),
+        cmocka_unit_test(test_folded),
     };
     return cmocka_run_group_tests(tests, make, drop);
 }

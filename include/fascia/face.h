@@ -70,7 +70,8 @@ typedef struct FaVolumesReport {
     int nshape;
     int resumed;            // shapes taken from the partial file; unfolded, pushed and gap are of the others
     int unfolded;           // tets that solves left folded and local moves put right
-    int inverted;           // tets that stay inverted
+    int left_out;           // triangles of the skin below which no flesh fits in some shape: they are no longer part of the face
+    int inverted;           // tets that stay inverted: 0
     int pushed;             // inner nodes pushed out of teeth and bones
     int on_bone;            // inner nodes put on skull and jaw
     double off_bone_first, off_bone; // m: how far bone nodes are off after the first solve and in the end; means over the shapes
@@ -85,6 +86,8 @@ typedef struct FaVolumesReport {
 
 /// The flesh of every shape, kept in the face: skin nodes as the shape has them, inner ones by static solves (docs/face.md). Minutes
 /// for dense faces; parallel over shapes, same bits for any number of threads and after a resume. options, report: nullable.
+/// Triangles that some shape folds so that no flesh fits below them are left out of the face then, as fa_face_build does for the neutral:
+/// nodes and tets may be fewer than before, and what was opened on the face has to be opened again.
 /// FA_E_LIMIT, "cancelled": progress returned false.
 FA_API FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *options, FaVolumesReport *report, FaError *err);
 FA_API bool fa_face_has_volumes(const FaFace *face);

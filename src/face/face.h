@@ -63,14 +63,14 @@ typedef struct FaColumns {
 } FaColumns;
 
 // What making the volumes found, for the report; version 0: not known (made by an earlier fascia).
-enum { FA_VOLUMES_VERSION = 2 };
+enum { FA_VOLUMES_VERSION = 3 };
 typedef struct FaVolumesMade {
     int version;
     uint64_t key;         // of all that they were made from
-    int inverted;         // tets that stay inverted, over all shapes
+    int left_out;         // triangles of the skin that were left out, since some shape folds them
     char worst[64];       // shape with the smallest singular value of a tet, and that value
     double least;
-    char folded[64];      // shape with most inverted tets, "" if none has any
+    char folded[64];      // shape that folds most of them, "" if there are none
     char swollen[64];     // shape whose flesh changes its volume most, and to what share of the neutral's
     double volume;
 } FaVolumesMade;

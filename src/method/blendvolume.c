@@ -24,7 +24,7 @@ static const double SAME_SIDE = 0.2;             // cosine of the normals of a b
 static const double SWELLS = 3;                  // ratio of volumes, at most
 static const double FLAT = 0.06;                 // J of a tet that is all but flat
 static const double ONE_BONE = 0.9;              // share of what holds a node that one bone must have
-enum { ITERATIONS = 40, VOLUME_LAST = 2, ROUNDS = 3 };
+enum { ITERATIONS = 40, VOLUME_LAST = 2, ROUNDS = 3, TRIES = 3 };
 
 struct FaVolumeModel {
     const FaFace *face;
@@ -516,10 +516,29 @@ static FaCode settle(Work *w, FaError *err) {
 
 // --- a shape --------------------------------------------------------------------------------------------------------
 
+// Prisms of tets that stay inverted are given up: the face leaves them out in the end, and the flesh around them need no longer make room
+// for them.
+static FaCode give_up(Work *w, const unsigned char *fixed, FaError *err) {
+    const int below = 3 * w->m->face->layers; // prisms are whole in the part, and in a row
+    double F[9];
+    int bad, left = w->report->inverted, *tet = FA_PUSH(w->arena, 4 * (size_t)w->ntet, int);
+    unsigned char *gone = FA_PUSH(w->arena, w->ntet / below + 1, unsigned char);
+    if (!tet || !gone) return FA_FAIL_MEMORY(err);
+    FaUnfoldInput in = {.n = w->n, .tet = tet, .x0 = w->x0, .fixed = fixed};
+    for (int round = 0; left && round < ROUNDS; round++) {
+        in.ntet = 0;
+        for (int t = 0; t < w->ntet; t++) gone[t / below] |= !(fai_tet_gradient(w->x0, w->x, w->tet + 4 * (size_t)t, F) > 0);
+        for (int t = 0; t < w->ntet; t++)
+            if (!gone[t / below]) memcpy(tet + 4 * (size_t)in.ntet++, w->tet + 4 * (size_t)t, 4 * sizeof(int));
+        FA_TRY(fai_unfold(&in, w->x, &bad, &left, err));
+    }
+    return FA_OK;
+}
+
 // Local moves, first with the nodes on bones staying there; around tets that this leaves inverted or all but flat bone nodes may leave
 // the bone; where tets stay inverted even so, all may.
 static FaCode unfold(Work *w, unsigned char *fixed, FaError *err) {
-    const FaUnfoldInput in = {.n = w->n, .ntet = w->ntet, .tet = w->tet, .x0 = w->x0, .fixed = fixed};
+    FaUnfoldInput in = {.n = w->n, .ntet = w->ntet, .tet = w->tet, .x0 = w->x0, .fixed = fixed};
     double F[9], *before = FA_PUSH(w->arena, 3 * (size_t)w->n, double);
     if (!before) return FA_FAIL_MEMORY(err);
     memcpy(before, w->x, 3 * (size_t)w->n * sizeof *before);
@@ -528,6 +547,7 @@ static FaCode unfold(Work *w, unsigned char *fixed, FaError *err) {
     for (int round = 0; round < 3; round++) {
         int bad, flat = 0;
         if (round == 2) memcpy(w->x, before, 3 * (size_t)w->n * sizeof *before);
+        in.tries = round == 2 || w->report->on_bone == 0 ? TRIES : 0; // there is no other way left
         FA_TRY(fai_unfold(&in, w->x, &bad, &w->report->inverted, err));
         if (round == 0) w->report->unfolded = bad;
         for (int t = 0; t < w->ntet; t++) {
@@ -536,9 +556,9 @@ static FaCode unfold(Work *w, unsigned char *fixed, FaError *err) {
             flat += is_flat;
             for (int k = 0; (is_flat || round > 0) && k < 4; k++) fixed[v[k]] = w->still[v[k]] || w->skin[v[k]];
         }
-        if (w->report->on_bone == 0 || (round == 0 ? flat : w->report->inverted) == 0) return FA_OK;
+        if (w->report->on_bone == 0 || (round == 0 ? flat : w->report->inverted) == 0) break;
     }
-    return FA_OK;
+    return w->report->inverted ? give_up(w, fixed, err) : FA_OK;
 }
 
 static FaCode store(Work *w, FaError *err) {

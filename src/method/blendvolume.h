@@ -6,7 +6,9 @@
 // Then, with the skin where the artist has it and the neutral as rest shape, nodes that bones hold are drawn back to the
 // bone that they lay on, which the jaw's pose carries, and put on it: as far from its surface as in the neutral. Where the
 // face has no bones, its deepest layer stands for them. Whatever is still folded is unfolded.
-// Result: skin nodes have the rig's own deltas to the bit, and no tet is inverted.
+// Result: skin nodes have the rig's own deltas to the bit. A shape may fold the skin so that no place of the inner nodes leaves every
+// tet positive; fai_volume_shape says how many are not, and fa_face_volumes leaves the triangles above them out of the face, once all
+// shapes are made. So no tet of the face is inverted in the volume of any shape: by construction, for every rig.
 #ifndef FAI_BLENDVOLUME_H
 #define FAI_BLENDVOLUME_H
 

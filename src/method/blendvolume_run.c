@@ -10,11 +10,14 @@
 #include "base/task.h"
 #include "base/text.h"
 #include "face/columns.h"
+#include "face/leave_out.h"
+#include "method/unfold.h"
 
 #include <math.h>
 #include <stdio.h>
 
 enum { BATCH = 8, HEADER = 32, DRAWS = 64 };
+static const double LEAST = 1e-6; // J of a tet: what has less counts as inverted, whoever measures it and however it rounds
 static const char SIGNATURE[8] = {'F', 'A', 'V', 'O', 'L', '\r', '\n', 0x1a};
 
 typedef struct Column {
@@ -23,6 +26,8 @@ typedef struct Column {
     int *node;
     float *value; // (count x 3)
     FaVolumeShape report;
+    int left_out; // triangles
+    bool measured;
 } Column;
 
 typedef struct Run {
@@ -34,6 +39,7 @@ typedef struct Run {
     FaError error[BATCH];
     FaCode code[BATCH];
     uint64_t key;
+    int left_out, first; // triangles left out in the end; a vertex of the first, -1: none
 } Run;
 
 // --- the partial file -----------------------------------------------------------------------------------------------
@@ -181,6 +187,65 @@ static FaCode all_shapes(Run *r, const FaVolumeOptions *o, FaError *err) {
     }
 }
 
+// --- what no flesh fits below ---------------------------------------------------------------------------------------
+
+// Rest position of all nodes at weight 1 of a shape, on top of the one that it goes on, from the numbers that are kept.
+static void place_shape(const Run *r, int s, double *X) {
+    const int on = fai_volume_base(r->model, s);
+    for (size_t i = 0; i < 3 * (size_t)r->face->nnode; i++) X[i] = (double)r->face->x0[i];
+    for (int k = 0; k < 2; k++) {
+        const Column *c = k ? on >= 0 ? &r->column[on] : NULL : &r->column[s];
+        for (int i = 0; c && i < 3 * c->count; i++) X[3 * (size_t)c->node[i / 3] + (size_t)(i % 3)] += (double)c->value[i];
+    }
+}
+
+// Triangles below which some shape leaves a tet inverted. r->column[].left_out counts them by shape.
+static void find_folded(Run *r, const double *X0, double *X, unsigned char *out) {
+    const FaFace *f = r->face;
+    const int below = 3 * f->layers;
+    for (int s = 0; s < r->rig->nshape; s++) {
+        place_shape(r, s, X);
+        for (int t = 0, last = -1; t < f->ntet; t++) {
+            double F[9];
+            if (fai_tet_gradient(X0, X, f->tet + 4 * (size_t)t, F) > LEAST) continue;
+            r->column[s].left_out += last != t / below;
+            out[last = t / below] = 1;
+        }
+    }
+}
+
+static void renumber(Column *c, const int *node) {
+    int n = 0;
+    for (int i = 0; i < c->count; i++) {
+        if (node[c->node[i]] < 0) continue;
+        memmove(c->value + 3 * (size_t)n, c->value + 3 * (size_t)i, 3 * sizeof(float));
+        c->node[n++] = node[c->node[i]];
+    }
+    c->count = n;
+}
+
+// What is inverted in the volume of a shape is left out of the face, so that nothing is.
+static FaCode leave_out(Run *r, FaFace *face, FaError *err) {
+    const size_t n = 3 * (size_t)face->nnode;
+    double *X = FA_NEW(2 * n, double);
+    unsigned char *out = FA_NEW(face->ntri, unsigned char);
+    int *node = FA_NEW(face->nnode, int);
+    FaCode rc = X && out && node ? FA_OK : FA_FAIL_MEMORY(err);
+    for (size_t i = 0; rc >= 0 && i < n; i++) X[i] = (double)face->x0[i];
+    if (rc >= 0) find_folded(r, X, X + n, out);
+    if (rc >= 0) rc = fai_leave_out_more(face, out, &r->left_out, err);
+    for (int t = 0; rc >= 0 && t < face->ntri && r->first < 0; t++)
+        if (out[t]) r->first = face->skin_vertex[face->tri[3 * (size_t)t]];
+    if (rc >= 0 && r->left_out) {
+        rc = fai_leave_out(face, out, node, err);
+        for (int s = 0; rc >= 0 && s < r->rig->nshape; s++) renumber(&r->column[s], node);
+    }
+    fa_free(X);
+    fa_free(out);
+    fa_free(node);
+    return rc;
+}
+
 // --- the result -----------------------------------------------------------------------------------------------------
 
 static FaCode store(const Run *r, FaArena *arena, FaColumns *out, FaError *err) {
@@ -227,66 +292,64 @@ FaCode fai_volume_draws(const FaFace *face, const FaRig *rig, int draws, FaVolum
     return rc;
 }
 
-// What a resumed shape's report would have said of its tets, so that the face does not depend on who made it.
-static FaCode measure(const Run *r, int s, FaError *err) {
-    const int n = r->face->nnode, on = fai_volume_base(r->model, s);
-    Column *c = &r->column[s];
-    double *X = FA_NEW(3 * (size_t)n, double);
-    float *dense = FA_NEW(6 * (size_t)n, float), *base = dense ? dense + 3 * (size_t)n : NULL;
-    if (X && dense) {
-        spread(c, dense);
-        if (on >= 0) spread(&r->column[on], base);
-        for (size_t i = 0; i < 3 * (size_t)n; i++)
-            X[i] = (double)r->face->x0[i] + (on >= 0 ? (double)base[i] : 0) + (double)dense[i];
+// What there is to say of the tets of shapes as they are kept, so that the face does not depend on who made it: of all if something was
+// left out, else of those that were resumed.
+static void measure(void *ctx, int begin, int end, int chunk) {
+    const Run *r = ctx;
+    (void)chunk;
+    for (int s = begin; s < end; s++) {
+        Column *c = &r->column[s];
+        if (!c->resumed && !r->left_out) continue;
+        double *X = FA_NEW(3 * (size_t)r->face->nnode, double);
+        if (!(c->measured = X != NULL)) continue;
+        place_shape(r, s, X);
         FaVolumeQuality q = fai_volume_quality(r->face, X);
         c->report.least = q.least;
         c->report.inverted = q.inverted;
         c->report.active = c->count;
         fai_volume_change(r->face, X, &c->report.volume, &c->report.volume_rms);
+        fa_free(X);
     }
-    FaCode rc = X && dense ? FA_OK : FA_FAIL_MEMORY(err);
-    fa_free(X);
-    fa_free(dense);
-    return rc;
 }
 
 static void set_name(char to[64], const Run *r, int shape) {
     if (shape >= 0) snprintf(to, 64, "%s", r->rig->shape[shape].name);
 }
 
-// "mouthLeft 3, mouthPucker 3, ...": the shapes that leave tets inverted, as many as fit.
+// "vertex 5915; mouthLeft 3, mouthPucker 3, ...": the shapes that fold triangles, as many as fit.
 static void list_folded(const Run *r, char *text, size_t size) {
-    size_t at = 0;
-    for (int s = 0; s < r->rig->nshape; s++) {
-        const int n = r->column[s].report.inverted;
+    size_t at = r->left_out ? (size_t)snprintf(text, size, "vertex %d; ", r->first) : 0;
+    for (int s = 0, before = 0; s < r->rig->nshape; s++) {
+        const int n = r->column[s].left_out;
         if (!n) continue;
         if (at + strlen(r->rig->shape[s].name) + 20 > size) {
             snprintf(text + at, size - at, ", ...");
             return;
         }
-        at += (size_t)snprintf(text + at, size - at, "%s%s %d", at ? ", " : "", r->rig->shape[s].name, n);
+        at += (size_t)snprintf(text + at, size - at, "%s%s %d", before++ ? ", " : "", r->rig->shape[s].name, n);
     }
 }
 
 // What the face keeps of the report. Only what a resumed run knows as well: the file must not depend on who made it.
 static void keep_report(const Run *r, FaFace *face, const FaVolumesReport *report) {
-    FaVolumesMade m = {.version = FA_VOLUMES_VERSION, .key = r->key, .inverted = report->inverted, .least = report->least, .volume = report->volume};
+    FaVolumesMade m = {.version = FA_VOLUMES_VERSION, .key = r->key, .left_out = r->left_out, .least = report->least, .volume = report->volume};
     int most = 0, folded = -1;
     for (int s = 0; s < r->rig->nshape; s++)
-        if (r->column[s].report.inverted > most) most = r->column[s].report.inverted, folded = s;
+        if (r->column[s].left_out > most) most = r->column[s].left_out, folded = s;
     set_name(m.folded, r, folded);
     if (report->worst) snprintf(m.worst, sizeof m.worst, "%s", report->worst);
     if (report->swollen) snprintf(m.swollen, sizeof m.swollen, "%s", report->swollen);
     face->volumes_made = m;
 }
 
-static FaCode tell(const Run *r, FaFace *face, const FaVolumeOptions *o, FaVolumesReport *report, FaError *err) {
-    *report = (FaVolumesReport){.nshape = r->rig->nshape, .least = 1, .volume = 1};
+static FaCode tell(Run *r, FaFace *face, const FaVolumeOptions *o, FaVolumesReport *report, FaError *err) {
+    *report = (FaVolumesReport){.nshape = r->rig->nshape, .least = 1, .volume = 1, .left_out = r->left_out};
     int worst = -1, swollen = -1, measured = 0;
+    fai_parallel(r->rig->nshape, 1, measure, r);
     for (int s = 0; s < r->rig->nshape; s++) {
         const FaVolumeShape *v = &r->column[s].report;
         report->resumed += r->column[s].resumed;
-        if (r->column[s].resumed) FA_TRY(measure(r, s, err));
+        if ((r->column[s].resumed || r->left_out) && !r->column[s].measured) return FA_FAIL_MEMORY(err);
         report->unfolded += v->unfolded;
         report->inverted += v->inverted;
         report->pushed += v->pushed;
@@ -311,8 +374,8 @@ static FaCode tell(const Run *r, FaFace *face, const FaVolumeOptions *o, FaVolum
     keep_report(r, face, report);
     char where[256] = "";
     list_folded(r, where, sizeof where);
-    fai_note_count(&face->notes, report->inverted, "volume-folded", where, "smooth the shape where it folds the skin",
-                   "%d tets stay inverted in the volume of some shape: it folds the skin there", report->inverted);
+    fai_note_count(&face->notes, r->left_out, "volume-folded", where, "smooth the shapes where they fold the skin",
+                   "%d triangles are folded by some shape so that no flesh fits below them: they follow the shapes alone", r->left_out);
     return fai_volume_draws(face, r->rig, DRAWS, report, err);
 }
 
@@ -322,7 +385,7 @@ bool fa_face_volumes_fit(const FaFace *face, const FaRig *rig) {
 }
 
 FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *options, FaVolumesReport *report, FaError *err) {
-    Run r = {.face = face, .rig = rig};
+    Run r = {.face = face, .rig = rig, .first = -1};
     double t0 = fai_seconds();
     FaColumns columns = {0};
     FaVolumesReport own;
@@ -331,9 +394,14 @@ FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *op
     if (rc >= 0) r.key = key_of(face, rig);
     if (rc >= 0 && options && options->partial) resume(&r, options->partial);
     if (rc >= 0) rc = all_shapes(&r, options, err);
+    if (rc >= 0) {
+        face->volumes = (FaColumns){0}; // of before
+        rc = leave_out(&r, face, err);
+    }
     if (rc >= 0) rc = store(&r, face->arena, &columns, err);
     if (rc >= 0) {
         face->volumes = columns;
+        if (r.left_out) r.key = key_of(face, rig);
         rc = tell(&r, face, options, report ? report : &own, err);
         if (report) report->seconds = fai_seconds() - t0;
     }

@@ -9,7 +9,9 @@
 #include "math/mat3.h"
 
 static const double BAD_VOLUME = 0.06, BAD_FORM = 0.06, LITTLE = 0.25; // J; 3 J^(2/3) / |F|^2, which is 1 for no distortion
+static const double SCATTER = 0.7; // of the size of a tet
 enum { RINGS = 3, ROUNDS = 60, STEPS = 250, PAIRS = 6, WIDEN = 3, PATIENCE = 4 };
+enum { TRY_RINGS = 2, TRY_STEPS = 100, TRY_PATIENCE = 2 };
 
 typedef struct Patch {
     const FaUnfoldInput *in;
@@ -21,6 +23,7 @@ typedef struct Patch {
     double *grad;  // over all nodes                                  (n x 3)
     double *inv;   // Dm^-1 of each tet, then six volumes             (ntet x 10)
     double eps;
+    bool trying;   // what is inverted alone, and not for long
 } Patch;
 
 double fai_tet_gradient(const double *x0, const double *x, const int t[4], double F[9]) {
@@ -47,6 +50,17 @@ static double square(const double F[9]) {
 static bool is_bad(const FaUnfoldInput *in, const double *x, int t) {
     double F[9], J = fai_tet_gradient(in->x0, x, in->tet + 4 * (size_t)t, F);
     return !(J > BAD_VOLUME) || !(3 * cbrt(J * J) > BAD_FORM * square(F));
+}
+
+static bool is_inverted(const FaUnfoldInput *in, const double *x, int t) {
+    double F[9];
+    return !(fai_tet_gradient(in->x0, x, in->tet + 4 * (size_t)t, F) > 0);
+}
+
+static int count(const FaUnfoldInput *in, const double *x, bool (*what)(const FaUnfoldInput *, const double *, int)) {
+    int n = 0;
+    for (int t = 0; t < in->ntet; t++) n += what(in, x, t);
+    return n;
 }
 
 // --- energy ---------------------------------------------------------------------------------------------------------
@@ -158,7 +172,7 @@ static bool descend(Patch *p, Descent *d, double size) {
     d->count = 0;
     double e = energy(p, true);
     gather(p, p->grad, d->g);
-    for (int step = 0; step < STEPS; step++) {
+    for (int step = 0; step < (p->trying ? TRY_STEPS : STEPS); step++) {
         direction(d);
         double slope = dot(d->n, d->g, d->dir), most = 0, t = 1, next = e;
         if (!(slope < 0)) {
@@ -206,7 +220,7 @@ static FaCode choose(Patch *p, int rings, unsigned char *mark, FaArena *arena, F
     const FaUnfoldInput *in = p->in;
     memset(mark, 0, (size_t)in->n);
     for (int t = 0; t < in->ntet; t++)
-        if (is_bad(in, p->x, t))
+        if (p->trying ? is_inverted(in, p->x, t) : is_bad(in, p->x, t))
             for (int k = 0; k < 4; k++) mark[in->tet[4 * (size_t)t + (size_t)k]] = 1;
     for (int r = 1; r < rings; r++)
         for (int t = 0; t < in->ntet; t++) {
@@ -259,13 +273,14 @@ static FaCode work(Patch *p, unsigned char *mark, int rings, FaError *err) {
         if (!(*array[i] = FA_PUSH(arena, d.n, double))) rc = FA_FAIL_MEMORY(err);
     for (int k = 0; rc >= 0 && k < p->ntet; k++) mean += p->inv[10 * (size_t)k + 9] / p->ntet;
     double best = -INFINITY;
-    int fewest = INT32_MAX, patience = PATIENCE;
+    const int most = p->trying ? TRY_PATIENCE : PATIENCE;
+    int fewest = INT32_MAX, patience = most;
     for (int round = 0; rc >= 0 && p->nfree && round < ROUNDS; round++) {
         double least = least_volume(p);
         int bad = 0;
-        for (int k = 0; k < p->ntet; k++) bad += is_bad(p->in, p->x, p->tet[k]);
+        for (int k = 0; k < p->ntet; k++) bad += p->trying ? is_inverted(p->in, p->x, p->tet[k]) : is_bad(p->in, p->x, p->tet[k]);
         // what is folded between fixed nodes cannot be helped: enough is enough
-        patience = bad < fewest || least > best + fmax(1e-4, 0.05 * fabs(best)) ? PATIENCE : patience - 1;
+        patience = bad < fewest || least > best + fmax(1e-4, 0.05 * fabs(best)) ? most : patience - 1;
         best = fmax(best, least);
         fewest = FA_MIN(fewest, bad);
         if (!bad || !patience) break;
@@ -276,22 +291,79 @@ static FaCode work(Patch *p, unsigned char *mark, int rings, FaError *err) {
     return rc;
 }
 
+static FaCode widen(Patch *p, unsigned char *mark, FaError *err) {
+    FaCode rc = FA_OK;
+    for (int k = 0, now = count(p->in, p->x, is_bad), was = INT32_MAX; rc >= 0 && now && now < was && k < WIDEN; k++) {
+        rc = work(p, mark, RINGS + 2 * k, err);
+        was = now;
+        now = count(p->in, p->x, is_bad);
+    }
+    return rc;
+}
+
+// Moves the free nodes of inverted tets and of their neighbours at random, by as much as those tets are large.
+static void scatter(Patch *p, unsigned char *mark, int seed) {
+    const FaUnfoldInput *in = p->in;
+    double volume = 0;
+    int n = 0;
+    memset(mark, 0, (size_t)in->n);
+    for (int t = 0; t < in->ntet; t++)
+        if (is_inverted(in, p->x, t))
+            for (int k = 0; k < 4; k++) mark[in->tet[4 * (size_t)t + (size_t)k]] = 1;
+    for (int t = 0; t < in->ntet; t++) {
+        const int *v = in->tet + 4 * (size_t)t;
+        if (mark[v[0]] != 1 && mark[v[1]] != 1 && mark[v[2]] != 1 && mark[v[3]] != 1) continue;
+        double m[9];
+        for (int k = 0; k < 4; k++)
+            if (!mark[v[k]]) mark[v[k]] = 2;
+        for (int k = 0; k < 3; k++) fai_v3_sub(in->x0 + 3 * (size_t)v[k + 1], in->x0 + 3 * (size_t)v[0], m + 3 * k);
+        volume += fai_m3_det(m);
+        n++;
+    }
+    const double by = SCATTER * cbrt(volume / FA_MAX(n, 1));
+    for (int i = 0; i < in->n; i++)
+        for (size_t c = 0; mark[i] && !in->fixed[i] && c < 3; c++)
+            p->x[3 * (size_t)i + c] += by * (2 * fai_random_unit((uint64_t)seed, 3 * (uint64_t)i + c) - 1);
+}
+
+// The minimisation may end in a fold that has a way out elsewhere: begin again with the nodes around it scattered, and keep that where
+// fewer tets are inverted then.
+static FaCode try_elsewhere(Patch *p, unsigned char *mark, FaError *err) {
+    const size_t size = 3 * (size_t)p->in->n * sizeof(double);
+    double *best = FA_NEW(3 * (size_t)p->in->n, double);
+    int least = count(p->in, p->x, is_inverted);
+    FaCode rc = best ? FA_OK : FA_FAIL_MEMORY(err);
+    p->trying = true;
+    for (int try = 0; rc >= 0 && least && try < p->in->tries; try++) {
+        memcpy(best, p->x, size);
+        scatter(p, mark, try);
+        rc = work(p, mark, TRY_RINGS, err);
+        const int now = count(p->in, p->x, is_inverted);
+        if (now < least)
+            least = now;
+        else
+            memcpy(p->x, best, size);
+    }
+    p->trying = false;
+    fa_free(best);
+    return rc;
+}
+
 FaCode fai_unfold(const FaUnfoldInput *in, double *x, int *bad, int *left, FaError *err) {
     Patch p = {.in = in, .x = x};
     unsigned char *mark = FA_NEW(in->n, unsigned char);
     p.grad = FA_NEW(3 * (size_t)in->n, double);
     FaCode rc = mark && p.grad ? FA_OK : FA_FAIL_MEMORY(err);
     *bad = *left = 0;
-    for (int t = 0; rc >= 0 && t < in->ntet; t++) *bad += is_bad(in, x, t);
-    for (int widen = 0, now = *bad, was = INT32_MAX; rc >= 0 && now && now < was && widen < WIDEN; widen++) {
-        rc = work(&p, mark, RINGS + 2 * widen, err);
-        was = now;
-        now = 0;
-        for (int t = 0; t < in->ntet; t++) now += is_bad(in, x, t);
+    if (rc >= 0) {
+        *bad = count(in, x, is_bad);
+        rc = widen(&p, mark, err);
+        *left = count(in, x, is_inverted);
     }
-    for (int t = 0; rc >= 0 && t < in->ntet; t++) {
-        double F[9];
-        *left += !(fai_tet_gradient(in->x0, x, in->tet + 4 * (size_t)t, F) > 0);
+    if (rc >= 0 && *left && in->tries) {
+        rc = try_elsewhere(&p, mark, err);
+        if (rc >= 0 && count(in, x, is_inverted) < *left) rc = widen(&p, mark, err);
+        *left = count(in, x, is_inverted);
     }
     fa_free(mark);
     fa_free(p.grad);

@@ -9,6 +9,7 @@ typedef struct FaUnfoldInput {
     const int *tet;             //                                        (ntet x 4)
     const double *x0;           // every tet positive here                (n x 3)
     const unsigned char *fixed; // nodes that stay                        (n)
+    int tries;                  // where tets stay inverted: how often the nodes around them are scattered, to begin from elsewhere
 } FaUnfoldInput;
 
 // x in and out (n x 3): nodes around bad tets move as little as they must, all others keep their bits. *bad: bad tets at
