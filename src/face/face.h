@@ -67,6 +67,7 @@ enum { FA_VOLUMES_VERSION = 3 };
 typedef struct FaVolumesMade {
     int version;
     uint64_t key;         // of all that they were made from
+    int inverted;         // tets, over all shapes, as measured on what is kept: 0
     int left_out;         // triangles of the skin that were left out, since some shape folds them
     char worst[64];       // shape with the smallest singular value of a tet, and that value
     double least;

@@ -161,6 +161,7 @@ static void put_volumes_made(Writer *w, const FaVolumesMade *m) {
     if (m->version == 0) return;
     open_chunk(w, "volr");
     put_u32(w, (uint32_t)m->version);
+    put_u32(w, (uint32_t)m->inverted);
     put_u32(w, (uint32_t)m->left_out);
     put_u64(w, m->key);
     put_f64(w, m->least);
@@ -502,6 +503,7 @@ static void read_volumes_made(Reader *r, FaVolumesMade *m) {
         r->at = r->end;
         return;
     }
+    m->inverted = get_count(r);
     m->left_out = get_count(r);
     m->key = get_u64(r);
     double *value[] = {&m->least, &m->volume};

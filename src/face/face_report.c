@@ -208,7 +208,7 @@ static void write_volumes(FaJsonWriter *w, const FaFace *f) {
     fai_jw_int(w, "moving", moving);
     fai_jw_float(w, "nodes_per_shape", (float)mean);
     if (f->volumes.nshape && m->version) {
-        fai_jw_int(w, "inverted", 0); // fa_face_volumes leaves out what is
+        fai_jw_int(w, "inverted", m->inverted);
         fai_jw_int(w, "left_out", m->left_out);
         if (m->folded[0]) fai_jw_str(w, "most_folded", m->folded);
         fai_jw_str(w, "worst", m->worst);
@@ -317,7 +317,7 @@ static void put_made(FaText *t, const FaFace *f) {
         put_line(t, "volumes");
         fai_text_printf(t, "of %d shapes", columns_filled(&f->volumes, &mean));
         if (m->version) {
-            fai_text_printf(t, "; none inverted, %d triangles left out%s%s; most squeezed %s, to ", m->left_out, m->folded[0] ? ", most in " : "", m->folded, m->worst);
+            fai_text_printf(t, "; %d tets inverted, %d triangles left out%s%s; most squeezed %s, to ", m->inverted, m->left_out, m->folded[0] ? ", most in " : "", m->folded, m->worst);
             put_tenths(t, 100 * m->least);
             fai_text_printf(t, " %%; volume changes most in %s, by ", m->swollen);
             put_tenths(t, 100 * (m->volume - 1));

@@ -332,7 +332,7 @@ static void list_folded(const Run *r, char *text, size_t size) {
 
 // What the face keeps of the report. Only what a resumed run knows as well: the file must not depend on who made it.
 static void keep_report(const Run *r, FaFace *face, const FaVolumesReport *report) {
-    FaVolumesMade m = {.version = FA_VOLUMES_VERSION, .key = r->key, .left_out = r->left_out, .least = report->least, .volume = report->volume};
+    FaVolumesMade m = {.version = FA_VOLUMES_VERSION, .key = r->key, .inverted = report->inverted, .left_out = r->left_out, .least = report->least, .volume = report->volume};
     int most = 0, folded = -1;
     for (int s = 0; s < r->rig->nshape; s++)
         if (r->column[s].left_out > most) most = r->column[s].left_out, folded = s;
