@@ -248,21 +248,21 @@ static FaCode write_bars(FaJsonWriter *w, FaError *err) {
 
 enum { PCG, PCG_1E6, PCG_TOUCHING, PCG_TOUCHING_1E6, CHOL_1E6, NEWTON };  // in `cases`, for the ratios
 static const Case cases[] = {
-    [PCG] = {"pcg", "pcg", "2e-4", "off"},
+    [PCG] = {"pcg", "pcg", "1e-4", "off"},
     [PCG_1E6] = {"pcg_verified", "pcg", "1e-6", "off"},
-    [PCG_TOUCHING] = {"pcg_contact", "pcg", "2e-4", "mouth"},
+    [PCG_TOUCHING] = {"pcg_contact", "pcg", "1e-4", "mouth"},
     [PCG_TOUCHING_1E6] = {"pcg_contact_verified", "pcg", "1e-6", "mouth"},
     [CHOL_1E6] = {"chol_verified", "chol", "1e-6", "off"},
 #ifdef FA_HAVE_CHOLMOD
     [NEWTON] = {"cholmod_verified", "cholmod", "1e-6", "off"},
-    {"cholmod", "cholmod", "2e-4", "off"},
+    {"cholmod", "cholmod", "1e-4", "off"},
 #endif
-    {"chol", "chol", "2e-4", "off"},
+    {"chol", "chol", "1e-4", "off"},
     {"pcg_rough", "pcg", "1e-3", "off"},
-    {"lbfgs", "lbfgs", "2e-4", "off"},
+    {"lbfgs", "lbfgs", "1e-4", "off"},
     {"lbfgs_verified", "lbfgs", "1e-6", "off"},
-    {"lbfgs_contact", "lbfgs", "2e-4", "mouth"},
-    {"jacobi", "jacobi", "2e-4", "off"},
+    {"lbfgs_contact", "lbfgs", "1e-4", "mouth"},
+    {"jacobi", "jacobi", "1e-4", "off"},
     {"jacobi_verified", "jacobi", "1e-6", "off"},
 };
 

@@ -41,7 +41,7 @@
     X(NUMBER, collider_friction, 0.3, 0, 5, "", NULL, "of skin on the user's colliders, Coulomb's coefficient; 0: it slides freely")     \
     X(FLAG, teeth, 1, 0, 1, "", NULL, "flesh slides on teeth and other bones given, where the face has them")              \
     X(CHOICE, solver, 0, 0, 4, "", "pcg|jacobi|lbfgs|chol|cholmod", "of the minimisations: the fastest is the default")    \
-    X(NUMBER, tolerance, 2e-4, 1e-12, 0.5, "", NULL, "of a minimisation, relative; 1e-6 to verify")
+    X(NUMBER, tolerance, 1e-4, 1e-12, 0.5, "", NULL, "of a minimisation, relative; 1e-6 to verify")
 
 enum {
 #define X(type, name, value, min, max, unit, choices, help) P_##name,
