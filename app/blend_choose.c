@@ -84,12 +84,13 @@ static FaCode write_out(Choice *c, FaBakeReport *bake, FaError *err) {
              common.seed);
     if (c->npick) return fa_candidates_save(c->candidates, c->pick, c->npick, common.output, err);
     FaCode rc = make_clip(c, &clip, err);
-    OutFrames frames = {.rig = c->rig, .verb = "blend",
-                          .seq = fa_candidates_sequence(c->candidates),
-                          .clip = clip,
-                          .name = "candidates",
-                          .generator = generator,
-                          .sheet = true};
+    OutFrames frames = {.rig = c->rig,
+                        .verb = "blend",
+                        .seq = fa_candidates_sequence(c->candidates),
+                        .clip = clip,
+                        .name = "candidates",
+                        .generator = generator,
+                        .sheet = true};
     if (rc >= 0) rc = out_save(&frames, common.output, bake, err);
     fa_clip_free(clip);
     return rc;

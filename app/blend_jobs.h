@@ -21,9 +21,9 @@ int blend_choose(const char *rig_path);
 int blend_estimate(const char *rig_path, const char *clip_path);
 
 // Shared: a shape by name; the oscillator of a still; text of a number list.
-int blend_shape(const FaRig *rig, const char *name, size_t n);  // -1, and a message, if there is none
+int blend_shape(const FaRig *rig, const char *name, size_t n); // -1, and a message, if there is none
 bool blend_number(const char *text, size_t n, double *v);
-bool blend_oscillator(FaOscillator *o);                         // false, and a message, if it is wrong
-FaParams *blend_params(FaError *err);                           // of the method; NULL on failure
+bool blend_oscillator(FaOscillator *o); // false, and a message, if it is wrong
+FaParams *blend_params(FaError *err);   // of the method; NULL on failure
 
 #endif

@@ -85,12 +85,13 @@ static FaCode write_out(const Still *s, FaBakeReport *bake, FaError *err) {
     if (rc >= 0 && path_has_ext(path, "obj") && !strchr(path, '#') && s->clip->nframe == 1)
         rc = save_obj(s, seq, err);
     else if (rc >= 0) {
-        OutFrames frames = {.rig = s->rig, .verb = "blend",
-                              .seq = seq,
-                              .clip = s->clip,
-                              .name = "still",
-                              .generator = generator,
-                              .sheet = s->clip->nframe > 1};
+        OutFrames frames = {.rig = s->rig,
+                            .verb = "blend",
+                            .seq = seq,
+                            .clip = s->clip,
+                            .name = "still",
+                            .generator = generator,
+                            .sheet = s->clip->nframe > 1};
         rc = out_save(&frames, path, bake, err);
     }
     fa_sequence_close(seq);

@@ -12,10 +12,12 @@ Common common;
 static const Option common_options[] = {
     {"output", 'o', OPT_TEXT, &common.output, "FILE", 0, 0, "where the result goes; the extension names the format"},
     {"json", 0, OPT_FLAG, &common.json, NULL, 0, 0, "one JSON object on stdout"},
-    {"unit", 0, OPT_CHOICE, &common.unit, "auto|m|cm|mm", 0, 0, "unit of the file's coordinates (auto: by the size of a head)"},
+    {"unit", 0, OPT_CHOICE, &common.unit, "auto|m|cm|mm", 0, 0,
+     "unit of the file's coordinates (auto: by the size of a head)"},
     {"fps", 0, OPT_NUM, &common.fps, "N", 0.001, 100000, "frame rate, where the file's own is missing or wrong"},
     {"frames", 0, OPT_TEXT, &common.frames, "A-B", 0, 0, "only these frames, counted from 0"},
-    {"threads", 0, OPT_INT, &common.threads, "N", 0, 1024, "threads to use (0: all cores); results do not depend on it"},
+    {"threads", 0, OPT_INT, &common.threads, "N", 0, 1024,
+     "threads to use (0: all cores); results do not depend on it"},
     {"seed", 0, OPT_INT, &common.seed, "N", 0, 2147483647, "seed of everything random"},
     {"dry-run", 0, OPT_FLAG, &common.dry_run, NULL, 0, 0, "read and check, write nothing"},
     {"quiet", 'q', OPT_FLAG, &common.quiet, NULL, 0, 0, "errors only"},
@@ -62,9 +64,12 @@ int cli_fail(const FaError *err) {
 void cli_json_string(const char *s) {
     putchar('"');
     for (; *s; s++) {
-        if (*s == '"' || *s == '\\') printf("\\%c", *s);
-        else if ((unsigned char)*s < 0x20) printf("\\u%04x", (unsigned)*s);
-        else putchar(*s);
+        if (*s == '"' || *s == '\\')
+            printf("\\%c", *s);
+        else if ((unsigned char)*s < 0x20)
+            printf("\\u%04x", (unsigned)*s);
+        else
+            putchar(*s);
     }
     putchar('"');
 }
@@ -77,7 +82,11 @@ double cli_seconds(void) {
 
 // --- progress -----------------------------------------------------------------------------------------------------
 
-static struct { bool shown; double start, last; char stage[64]; } bar;
+static struct {
+    bool shown;
+    double start, last;
+    char stage[64];
+} bar;
 
 bool cli_progress(void *user, const char *stage, double done) {
     (void)user;
@@ -87,15 +96,18 @@ bool cli_progress(void *user, const char *stage, double done) {
     if (!bar.shown || strcmp(bar.stage, stage)) {
         bar.start = now;
         snprintf(bar.stage, sizeof bar.stage, "%s", stage);
-    } else if (now - bar.last < 0.1 && done < 1) return true;
+    } else if (now - bar.last < 0.1 && done < 1)
+        return true;
     bar.shown = true;
     bar.last = now;
     int width = 30, full = (int)(done * width + 0.5);
     fprintf(stderr, "\r%-16.16s [", stage);
     for (int i = 0; i < width; i++) fputc(i < full ? '#' : '.', stderr);
     fprintf(stderr, "] %3.0f %%", 100 * done);
-    if (done > 0.02 && done < 1) fprintf(stderr, "  %.0f s left   ", (now - bar.start) * (1 - done) / done);
-    else fputs("               ", stderr);
+    if (done > 0.02 && done < 1)
+        fprintf(stderr, "  %.0f s left   ", (now - bar.start) * (1 - done) / done);
+    else
+        fputs("               ", stderr);
     fflush(stderr);
     return true;
 }
@@ -182,13 +194,16 @@ static int set_choice(const Option *o, const char *value) {
 
 static int set_number(const Option *o, const char *value) {
     char *end;
-    double v = strtod(value, &end);  // the program never calls setlocale: "C" rules
+    double v = strtod(value, &end); // the program never calls setlocale: "C" rules
     if (end == value || *end || v != v) return cli_usage("--%s takes a number, not '%s'", o->name, value);
-    if (o->kind == OPT_INT && v != (double)(int)v) return cli_usage("--%s takes a whole number, not '%s'", o->name, value);
+    if (o->kind == OPT_INT && v != (double)(int)v)
+        return cli_usage("--%s takes a whole number, not '%s'", o->name, value);
     if ((o->min != 0 || o->max != 0) && (v < o->min || v > o->max))
         return cli_usage("--%s takes %g to %g, not %s", o->name, o->min, o->max, value);
-    if (o->kind == OPT_INT) *(int *)o->to = (int)v;
-    else *(double *)o->to = v;
+    if (o->kind == OPT_INT)
+        *(int *)o->to = (int)v;
+    else
+        *(double *)o->to = v;
     return EXIT_OK;
 }
 
@@ -233,12 +248,20 @@ static void print_params(const FaParamInfo *p) {
         snprintf(name, sizeof name, "%s", p->name);
         for (char *c = name; *c; c++)
             if (*c == '_') *c = '-';
-        const char *arg = p->type == FA_PARAM_FLAG ? "on|off" : p->choices ? p->choices : p->type == FA_PARAM_TEXT ? "FILE" : *p->unit ? p->unit : "N";
+        const char *arg = p->type == FA_PARAM_FLAG   ? "on|off"
+                          : p->choices               ? p->choices
+                          : p->type == FA_PARAM_TEXT ? "FILE"
+                          : *p->unit                 ? p->unit
+                                                     : "N";
         snprintf(left, sizeof left, "    --%s %s", name, arg);
-        if (p->type == FA_PARAM_FLAG) snprintf(was, sizeof was, " (%s)", p->value != 0 ? "on" : "off");
-        else if (p->type == FA_PARAM_CHOICE) snprintf(was, sizeof was, " (%.*s)", (int)strcspn(p->choices, "|"), p->choices);
-        else if (p->type != FA_PARAM_TEXT && p->value == p->value) snprintf(was, sizeof was, " (%g)", p->value);
-        printf(strlen(left) > 29 ? "  %s\n  %-29s %s%s\n" : "  %.0s%-29s %s%s\n", left, strlen(left) > 29 ? "" : left, p->help, was);
+        if (p->type == FA_PARAM_FLAG)
+            snprintf(was, sizeof was, " (%s)", p->value != 0 ? "on" : "off");
+        else if (p->type == FA_PARAM_CHOICE)
+            snprintf(was, sizeof was, " (%.*s)", (int)strcspn(p->choices, "|"), p->choices);
+        else if (p->type != FA_PARAM_TEXT && p->value == p->value)
+            snprintf(was, sizeof was, " (%g)", p->value);
+        printf(strlen(left) > 29 ? "  %s\n  %-29s %s%s\n" : "  %.0s%-29s %s%s\n", left, strlen(left) > 29 ? "" : left,
+               p->help, was);
     }
 }
 
@@ -279,7 +302,8 @@ static void print_options(const Option *table) {
         char left[64];
         snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "", o->letter ? o->letter : ' ',
                  o->letter ? ", " : "   ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-        printf(strlen(left) > 29 ? "  %s\n  %-29s %s\n" : "  %.0s%-29s %s\n", left, strlen(left) > 29 ? "" : left, o->help);
+        printf(strlen(left) > 29 ? "  %s\n  %-29s %s\n" : "  %.0s%-29s %s\n", left, strlen(left) > 29 ? "" : left,
+               o->help);
     }
 }
 
@@ -304,8 +328,9 @@ static void print_verbs(const Command *const *commands, FILE *out) {
                  "  fascia convert shapes/ head.glb    a folder of OBJ files becomes one rig\n"
                  "  fascia demo                        everything on one rig, with files to open\n\nVerbs:\n");
     for (; *commands; commands++) fprintf(out, "  %-10s %s\n", (*commands)->name, (*commands)->line);
-    fprintf(out, "\nfascia VERB --help says more. Exit codes: 0 ok, 1 failed, 2 usage, 3 bad input, 4 did not converge,\n"
-                 "5 cannot read or write.\n");
+    fprintf(out,
+            "\nfascia VERB --help says more. Exit codes: 0 ok, 1 failed, 2 usage, 3 bad input, 4 did not converge,\n"
+            "5 cannot read or write.\n");
 }
 
 // --- main ---------------------------------------------------------------------------------------------------------
@@ -324,16 +349,18 @@ static int run_command(const Command *cmd, int argc, char **argv) {
     FaError err = {0};
     if (cmd->method && fa_params_new(cmd->method, &cli_params, &err) < 0) rc = cli_fail(&err);
     for (int i = 0; i < argc && rc == EXIT_OK; i++) {
-        if (!only_files && !strcmp(argv[i], "--")) only_files = true;
+        if (!only_files && !strcmp(argv[i], "--"))
+            only_files = true;
         else if (!only_files && (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))) {
             print_help(cmd);
             argc = 0;
             n = -1;
         } else if (!only_files && argv[i][0] == '-' && argv[i][1]) {
             rc = parse_option(cmd, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &i);
-        } else args[n++] = argv[i];
+        } else
+            args[n++] = argv[i];
     }
-    if (n < 0) {  // help was asked for
+    if (n < 0) { // help was asked for
         free(args);
         fa_params_free(cli_params);
         return EXIT_OK;

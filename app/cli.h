@@ -10,12 +10,12 @@ enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INPUT, EXIT_CONVERGE, EXIT_FILE };
 typedef enum OptionKind { OPT_FLAG, OPT_INT, OPT_NUM, OPT_TEXT, OPT_CHOICE } OptionKind;
 
 typedef struct Option {
-    const char *name;      // without dashes
-    char letter;           // short form, 0 = none
+    const char *name; // without dashes
+    char letter;      // short form, 0 = none
     OptionKind kind;
-    void *to;              // bool, int, double, const char *; for a choice: int, the index
-    const char *arg;       // "FILE"; for a choice: "m|cm|mm", the words
-    double min, max;       // numbers; both 0 = any
+    void *to;        // bool, int, double, const char *; for a choice: int, the index
+    const char *arg; // "FILE"; for a choice: "m|cm|mm", the words
+    double min, max; // numbers; both 0 = any
     const char *help;
 } Option;
 
@@ -24,10 +24,10 @@ typedef struct Common {
     int threads;
     int seed;
     double fps;
-    const char *frames;  // "A-B"
-    int unit;            // FaUnit
+    const char *frames; // "A-B"
+    int unit;           // FaUnit
     bool quiet, verbose, dry_run, json;
-    int progress;        // 0 auto, 1 always, 2 never
+    int progress; // 0 auto, 1 always, 2 never
     const char *output;
 } Common;
 extern Common common;
@@ -44,9 +44,10 @@ typedef struct Command {
     int (*run)(int argc, const char **argv);
 } Command;
 
-extern const Command cmd_info, cmd_build, cmd_convert, cmd_compare, cmd_bench, cmd_blend, cmd_demo, cmd_drive, cmd_enrich, cmd_head, cmd_markers, cmd_render;
+extern const Command cmd_info, cmd_build, cmd_convert, cmd_compare, cmd_bench, cmd_blend, cmd_demo, cmd_drive,
+    cmd_enrich, cmd_head, cmd_markers, cmd_render;
 
-extern FaParams *cli_params;  // of the verb's method, as given; owned by the framework
+extern FaParams *cli_params; // of the verb's method, as given; owned by the framework
 
 int cli_main(const Command *const *commands, int argc, char **argv);
 

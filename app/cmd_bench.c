@@ -18,10 +18,12 @@ static int run(int argc, const char **argv) {
     FaRigOptions ropt = load_rig_options();
     FaClipOptions copt = load_clip_options();
     int code = EXIT_OK;
-    if ((argc > 1 && fa_rig_load(argv[1], &ropt, &rig, &err) < 0) || (clip_path && fa_clip_load(clip_path, &copt, &clip, &err) < 0) ||
+    if ((argc > 1 && fa_rig_load(argv[1], &ropt, &rig, &err) < 0) ||
+        (clip_path && fa_clip_load(clip_path, &copt, &clip, &err) < 0) ||
         fa_bench(argc > 0 ? argv[0] : "blend", rig, clip, &json, &err) < 0)
         code = cli_fail(&err);
-    else puts(json);
+    else
+        puts(json);
     fa_free(json);
     fa_clip_free(clip);
     fa_rig_free(rig);

@@ -1,5 +1,5 @@
-// fascia blend: closed-form dynamics. A clip gains inertia and damping; a still is blended at a moment; combinations are
-// shown to choose from; mass, damping and stiffness are found from a capture.
+// fascia blend: closed-form dynamics. A clip gains inertia and damping; a still is blended at a moment; combinations
+// are shown to choose from; mass, damping and stiffness are found from a capture.
 #include "blend_jobs.h"
 
 #include <string.h>
@@ -7,8 +7,10 @@
 BlendOptions blend;
 
 static const Option options[] = {
-    {"weights", 0, OPT_TEXT, &blend.weights, "NAME=V,...", 0, 0, "a still: these targets at --time; NAME=V@T for a moment of its own"},
-    {"time", 0, OPT_TEXT, &blend.time, "T[,T...]", 0, 0, "moment of a still, 0 source, 1 target (1); several for --explore and --random"},
+    {"weights", 0, OPT_TEXT, &blend.weights, "NAME=V,...", 0, 0,
+     "a still: these targets at --time; NAME=V@T for a moment of its own"},
+    {"time", 0, OPT_TEXT, &blend.time, "T[,T...]", 0, 0,
+     "moment of a still, 0 source, 1 target (1); several for --explore and --random"},
     {"slider", 0, OPT_INT, &blend.slider, "N", 2, 100000, "with --weights: N frames from the source to the moment"},
     {"explore", 0, OPT_INT, &blend.explore, "LEVELS", 2, 1000, "all combinations of --targets on so many levels"},
     {"random", 0, OPT_INT, &blend.random, "N", 1, 1000000, "N random combinations of --targets (--seed)"},
@@ -16,7 +18,8 @@ static const Option options[] = {
     {"raw", 0, OPT_FLAG, &blend.raw, NULL, 0, 0, "do not divide the weights of a combination by their sum"},
     {"limit", 0, OPT_INT, &blend.limit, "N", 1, 2147483647, "refuse more combinations than this (1000000)"},
     {"pick", 0, OPT_TEXT, &blend.pick, "I,J,...", 0, 0, "write these combinations as new shapes of the rig"},
-    {"estimate", 0, OPT_TEXT, &blend.estimate, "CAPTURED", 0, 0, "find mass, damping and stiffness from captured frames of CLIP"},
+    {"estimate", 0, OPT_TEXT, &blend.estimate, "CAPTURED", 0, 0,
+     "find mass, damping and stiffness from captured frames of CLIP"},
     {"per-vertex", 0, OPT_FLAG, &blend.per_vertex, NULL, 0, 0, "with --estimate: for each vertex; -o maps.json"},
     {"preset", 0, OPT_TEXT, &blend.preset, "NAME", 0, 0, "soft, heavy, snappy, firm or jelly (clips: soft)"},
     {"mass", 0, OPT_TEXT, &blend.mass, "M", 0, 0, "kg (stills: 1.5)"},
@@ -26,8 +29,10 @@ static const Option options[] = {
     {"ratio", 0, OPT_TEXT, &blend.ratio, "R", 0, 0, "clips: damping ratio, instead of damping; below 1 it overshoots"},
     {"head-motion", 0, OPT_TEXT, &blend.head, "F", 0, 0, "share of the head's acceleration that the flesh feels (0.2)"},
     {"gravity", 0, OPT_TEXT, &blend.gravity, "S", 0, 0, "how much of gravity the shapes hold already, 0..1 (1)"},
-    {"maps", 0, OPT_TEXT, &blend.maps, "FILE", 0, 0, "mass, damping, stiffness, gain per shape, region or vertex (JSON)"},
-    {"sculpt", 0, OPT_TEXT, &blend.sculpt, "NAME=F,...", 0, 0, "forces: constant:SIZE, linear:SIZE or sine:SIZE:HZ[:DEGREES]"},
+    {"maps", 0, OPT_TEXT, &blend.maps, "FILE", 0, 0,
+     "mass, damping, stiffness, gain per shape, region or vertex (JSON)"},
+    {"sculpt", 0, OPT_TEXT, &blend.sculpt, "NAME=F,...", 0, 0,
+     "forces: constant:SIZE, linear:SIZE or sine:SIZE:HZ[:DEGREES]"},
     OUT_OPTIONS,
     LOAD_OPTIONS,
     {0}};
@@ -36,12 +41,14 @@ static int run(int argc, const char **argv) {
     const char *clip = argc > 1 ? argv[1] : NULL;
     int modes = (blend.weights != NULL) + (blend.explore > 0) + (blend.random > 0) + (blend.estimate != NULL);
     if (modes > 1) return cli_usage("choose one of --weights, --explore, --random and --estimate");
-    if ((blend.explore > 0 || blend.random > 0) != (blend.targets != NULL)) return cli_usage("--targets goes with --explore or --random");
+    if ((blend.explore > 0 || blend.random > 0) != (blend.targets != NULL))
+        return cli_usage("--targets goes with --explore or --random");
     if (blend.pick && !blend.targets) return cli_usage("--pick goes with --explore or --random");
     if (blend.slider > 0 && !blend.weights) return cli_usage("--slider goes with --weights");
     if (blend.per_vertex && !blend.estimate) return cli_usage("--per-vertex goes with --estimate");
     if (blend.time && modes == 0) return cli_usage("--time goes with --weights, --explore or --random");
-    if (!common.output && !blend.estimate && !blend.explore && !blend.random && !common.dry_run) return cli_usage("where to? give -o OUT");
+    if (!common.output && !blend.estimate && !blend.explore && !blend.random && !common.dry_run)
+        return cli_usage("where to? give -o OUT");
     if (blend.estimate) return blend_estimate(argv[0], clip);
     if (clip && modes) return cli_usage("a clip and a still exclude each other: %s", clip);
     if (blend.weights) return blend_still(argv[0]);
@@ -59,8 +66,10 @@ const Command cmd_blend = {
                 "  fascia blend head.glb --targets jawOpen,cheekPuff,mouthPucker --explore 3 -o sheet.png\n"
                 "  fascia blend head.glb --targets jawOpen,cheekPuff,mouthPucker --explore 3 --pick 3,17 -o more.glb\n"
                 "  fascia blend head.glb take.csv --estimate captured.pc2 --json\n",
-    .notes = "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; stills also .obj and clips .csv .json; pictures .png .mp4 .gif.\n"
-             "Without CLIP the rig's own animation is played. docs/analytic.md has the equations and the maps' format.\n",
+    .notes =
+        "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; stills also .obj and clips .csv .json; pictures .png "
+        ".mp4 .gif.\n"
+        "Without CLIP the rig's own animation is played. docs/analytic.md has the equations and the maps' format.\n",
     .options = options,
     .min_args = 1,
     .max_args = 2,

@@ -30,13 +30,17 @@ static const Option options[] = {
     {"density", 0, OPT_NUM, &density, "KG/M3", 1, 100000, "of flesh (1100)"},
     {"paint", 0, OPT_TEXT, &paint, "FILE", 0, 0, "JSON that overrides thickness, attachment and regions per vertex"},
     {"materials", 0, OPT_TEXT, &materials, "FILE|auto", 0, 0,
-     "stiffness per shape: painted in JSON or as vertex colours (.glb, .obj, folder), or by how much each compresses the skin"},
+     "stiffness per shape: painted in JSON or as vertex colours (.glb, .obj, folder), or by how much each compresses "
+     "the skin"},
     {"materials-preview", 0, OPT_TEXT, &materials_preview, "OUT.png", 0, 0, "draw it (auto, if none is given)"},
-    {"volumes", 0, OPT_FLAG, &volumes, NULL, 0, 0, "the flesh of every shape, for fascia enrich; a stopped run goes on"},
+    {"volumes", 0, OPT_FLAG, &volumes, NULL, 0, 0,
+     "the flesh of every shape, for fascia enrich; a stopped run goes on"},
     {"pictures", 0, OPT_TEXT, &pictures, "DIR", 0, 0, "cut.png, thickness.png, regions.png, attachment.png"},
     {"picture", 0, OPT_TEXT, &picture, "OUT.png", 0, 0, "only the cut-away"},
-    {"equilibrium", 0, OPT_FLAG, &equilibrium, NULL, 0, 0, "also a stiffness of the skin under which full shapes rest (minutes)"},
-    {"floor", 0, OPT_NUM, &least_stiffness, "F", 0.01, 1, "with --equilibrium: least stiffness of edges and bending, the largest is one over it (0.1)"},
+    {"equilibrium", 0, OPT_FLAG, &equilibrium, NULL, 0, 0,
+     "also a stiffness of the skin under which full shapes rest (minutes)"},
+    {"floor", 0, OPT_NUM, &least_stiffness, "F", 0.01, 1,
+     "with --equilibrium: least stiffness of edges and bending, the largest is one over it (0.1)"},
     LOAD_OPTIONS,
     {0}};
 
@@ -108,26 +112,34 @@ static FaCode report(const FaFace *face, double seconds, FaError *err) {
 static void say_shape(void *user, const FaVolumeShapeReport *s) {
     (void)user;
     if (s->resumed)
-        cli_say("  %-24s volume %+5.1f %%, tets %.3f rms; inverted %d; least %.2f (resumed)", s->name, 100 * (s->volume - 1), s->volume_rms, s->inverted, s->least);
+        cli_say("  %-24s volume %+5.1f %%, tets %.3f rms; inverted %d; least %.2f (resumed)", s->name,
+                100 * (s->volume - 1), s->volume_rms, s->inverted, s->least);
     else
-        cli_say("  %-24s volume %+5.1f %%, tets %.3f rms; %4d nodes on bone, %.2f -> %.2f mm; inverted %d -> %d; least %.2f; %.1f s", s->name, 100 * (s->volume - 1),
-                s->volume_rms, s->on_bone, s->off_bone_first_mm, s->off_bone_mm, s->folded, s->inverted, s->least, s->seconds);
+        cli_say("  %-24s volume %+5.1f %%, tets %.3f rms; %4d nodes on bone, %.2f -> %.2f mm; inverted %d -> %d; least "
+                "%.2f; %.1f s",
+                s->name, 100 * (s->volume - 1), s->volume_rms, s->on_bone, s->off_bone_first_mm, s->off_bone_mm,
+                s->folded, s->inverted, s->least, s->seconds);
 }
 
 // --volumes: finished shapes are kept in OUT.face.part until the face is saved.
 static FaCode make_volumes(FaFace *face, const FaRig *rig, char *partial, size_t size, FaError *err) {
     FaVolumesReport r;
     if (common.output && (size_t)snprintf(partial, size, "%s.part", common.output) >= size) partial[0] = 0;
-    const FaVolumeOptions how = {.partial = partial[0] && !common.dry_run ? partial : NULL, .progress = cli_progress, .each = common.verbose ? say_shape : NULL};
+    const FaVolumeOptions how = {.partial = partial[0] && !common.dry_run ? partial : NULL,
+                                 .progress = cli_progress,
+                                 .each = common.verbose ? say_shape : NULL};
     FaCode rc = fa_face_volumes(face, rig, &how, &r, err);
     cli_progress_end();
     if (rc < 0) return rc;
-    cli_say("volumes of %d shapes in %.1f s%s: least stretch %.2f%s%s, %d tets unfolded, %d triangles left out", r.nshape, r.seconds,
-            r.resumed ? " (resumed)" : "", r.least, r.worst ? " in " : "", r.worst ? r.worst : "", r.unfolded, r.left_out);
-    if (r.on_bone) cli_say("%d nodes on bones, %.2f mm off after the first solve, %.2f mm in the end", r.on_bone, 1e3 * r.off_bone_first, 1e3 * r.off_bone);
+    cli_say("volumes of %d shapes in %.1f s%s: least stretch %.2f%s%s, %d tets unfolded, %d triangles left out",
+            r.nshape, r.seconds, r.resumed ? " (resumed)" : "", r.least, r.worst ? " in " : "", r.worst ? r.worst : "",
+            r.unfolded, r.left_out);
+    if (r.on_bone)
+        cli_say("%d nodes on bones, %.2f mm off after the first solve, %.2f mm in the end", r.on_bone,
+                1e3 * r.off_bone_first, 1e3 * r.off_bone);
     if (r.swollen) cli_say("the flesh changes its volume most in %s: by %+.1f %%", r.swollen, 100 * (r.volume - 1));
-    cli_say("mixed shapes: least %.2f, %.3f %% of tets under 0.2, %.3f %% inverted", r.mixed_least, 100 * r.mixed_clamped,
-            100 * r.mixed_inverted);
+    cli_say("mixed shapes: least %.2f, %.3f %% of tets under 0.2, %.3f %% inverted", r.mixed_least,
+            100 * r.mixed_clamped, 100 * r.mixed_inverted);
     return FA_OK;
 }
 
@@ -137,16 +149,18 @@ static FaCode balance(FaFace *face, const FaRig *rig, FaError *err) {
     FaCode rc = fa_face_equilibrium(face, rig, &how, &r, err);
     cli_progress_end();
     if (rc < 0) return rc;
-    cli_say("equilibrium of %d shapes, %d weights at %d nodes: %d iterations (%d evaluations) in %.1f s, distances in %.1f s", r.nshape,
-            r.nterm, r.nnode, r.iterations, r.evaluations, r.seconds, r.seconds_distances);
-    cli_say("full shapes rest %.4f mm away, before %.4f mm (%.2fx); %.4f mm with the same mean stiffness everywhere", r.after_mm,
-            r.before_mm, r.after_mm > 0 ? r.before_mm / r.after_mm : 0, r.uniform_mm);
-    cli_say("relative stiffness: geometric mean 1; mean of anchors %.2f, edges %.2f, bending %.2f; %.1f %% of weights at a bound",
+    cli_say("equilibrium of %d shapes, %d weights at %d nodes: %d iterations (%d evaluations) in %.1f s, distances in "
+            "%.1f s",
+            r.nshape, r.nterm, r.nnode, r.iterations, r.evaluations, r.seconds, r.seconds_distances);
+    cli_say("full shapes rest %.4f mm away, before %.4f mm (%.2fx); %.4f mm with the same mean stiffness everywhere",
+            r.after_mm, r.before_mm, r.after_mm > 0 ? r.before_mm / r.after_mm : 0, r.uniform_mm);
+    cli_say("relative stiffness: geometric mean 1; mean of anchors %.2f, edges %.2f, bending %.2f; %.1f %% of weights "
+            "at a bound",
             r.mean[0], r.mean[1], r.mean[2], r.nterm ? 100.0 * r.held / r.nterm : 0);
     if (r.share < 1) cli_say("measured distances allowed %.0f %% of the change that was found", 100 * r.share);
     for (int i = 0; i < r.nshape && common.verbose; i++)
-        cli_say("  %-24s moves %6.2f mm; away %.4f -> %.4f mm (uniform %.4f)", r.shape[i].name, r.shape[i].size_mm, r.shape[i].before_mm,
-                r.shape[i].after_mm, r.shape[i].uniform_mm);
+        cli_say("  %-24s moves %6.2f mm; away %.4f -> %.4f mm (uniform %.4f)", r.shape[i].name, r.shape[i].size_mm,
+                r.shape[i].before_mm, r.shape[i].after_mm, r.shape[i].uniform_mm);
     fa_equilibrium_report_free(&r);
     return FA_OK;
 }

@@ -25,20 +25,26 @@ static int print_result(const FaCompare *c) {
         printf("frames         %d of %d vertices\n", c->frames, c->vertices);
         printf("distance       max %.4f mm, mean %.4f mm, p99 %.4f mm\n", c->max_mm, c->mean_mm, c->p99_mm);
         printf("worst          frame %d, vertex %d\n", c->worst_frame, c->worst_vertex);
-        if (c->intersections_a >= 0) printf("intersections  %d in A, %d in B (triangle pairs, worst frame)\n", c->intersections_a, c->intersections_b);
-        printf("volume change  %.3f %% in A, %.3f %% in B (worst closed part)\n", 100 * c->volume_change_a, 100 * c->volume_change_b);
+        if (c->intersections_a >= 0)
+            printf("intersections  %d in A, %d in B (triangle pairs, worst frame)\n", c->intersections_a,
+                   c->intersections_b);
+        printf("volume change  %.3f %% in A, %.3f %% in B (worst closed part)\n", 100 * c->volume_change_a,
+               100 * c->volume_change_b);
         if (common.verbose)
             for (int f = 0; f < c->frames; f++)
-                printf("frame %5d  max %9.4f  mean %9.4f  p99 %9.4f mm\n", f, c->frame_max_mm[f], c->frame_mean_mm[f], c->frame_p99_mm[f]);
+                printf("frame %5d  max %9.4f  mean %9.4f  p99 %9.4f mm\n", f, c->frame_max_mm[f], c->frame_mean_mm[f],
+                       c->frame_p99_mm[f]);
     }
     if (max_mm >= 0 && !(c->max_mm <= max_mm)) {
-        cli_say("fascia: %.4f mm is over --max-mm %g (frame %d, vertex %d)", c->max_mm, max_mm, c->worst_frame, c->worst_vertex);
+        cli_say("fascia: %.4f mm is over --max-mm %g (frame %d, vertex %d)", c->max_mm, max_mm, c->worst_frame,
+                c->worst_vertex);
         return EXIT_FAILED;
     }
     return EXIT_OK;
 }
 
-static FaCode write_page(const char **path, FaSequence *a, FaSequence *b, const FaRig *rig, const FaCompare *c, FaError *err) {
+static FaCode write_page(const char **path, FaSequence *a, FaSequence *b, const FaRig *rig, const FaCompare *c,
+                         FaError *err) {
     const FaRig *faces = rig ? rig : fa_sequence_rig(a) ? fa_sequence_rig(a) : fa_sequence_rig(b);
     if (!faces) {
         cli_say("fascia: a page of two caches needs --rig for the faces");
@@ -46,17 +52,25 @@ static FaCode write_page(const char **path, FaSequence *a, FaSequence *b, const 
     }
     // the shorter one decides the length; numbers belong to B
     FaSequence *cut[2] = {0}, *from[2] = {a, b};
-    FaPageNumbers numbers[] = {{"distance, max mm", c->frame_max_mm}, {"distance, mean mm", c->frame_mean_mm}, {"distance, p99 mm", c->frame_p99_mm}};
+    FaPageNumbers numbers[] = {{"distance, max mm", c->frame_max_mm},
+                               {"distance, mean mm", c->frame_mean_mm},
+                               {"distance, p99 mm", c->frame_p99_mm}};
     FaPageTrack tracks[2];
     FaCode rc = FA_OK;
     for (int i = 0; i < 2 && rc >= 0; i++) {
-        rc = fa_sequence_slice(from[i], 0, (c->frames < fa_sequence_nframe(from[i]) ? c->frames : fa_sequence_nframe(from[i])) - 1, &cut[i], err);
+        rc = fa_sequence_slice(from[i], 0,
+                               (c->frames < fa_sequence_nframe(from[i]) ? c->frames : fa_sequence_nframe(from[i])) - 1,
+                               &cut[i], err);
         const char *slash = strrchr(path[i], '/');
-        tracks[i] = (FaPageTrack){.name = slash && slash[1] ? slash + 1 : path[i], .note = i ? "B" : "A", .seq = cut[i], .clip = fa_sequence_clip(from[i])};
+        tracks[i] = (FaPageTrack){.name = slash && slash[1] ? slash + 1 : path[i],
+                                  .note = i ? "B" : "A",
+                                  .seq = cut[i],
+                                  .clip = fa_sequence_clip(from[i])};
     }
     // a cache plays at the rate of the clip beside it
     for (int i = 0; i < 2 && rc >= 0; i++)
-        if (!tracks[i].clip && fa_sequence_nframe(cut[i]) == fa_sequence_nframe(cut[1 - i])) tracks[i].clip = tracks[1 - i].clip;
+        if (!tracks[i].clip && fa_sequence_nframe(cut[i]) == fa_sequence_nframe(cut[1 - i]))
+            tracks[i].clip = tracks[1 - i].clip;
     if (rc >= 0 && fa_sequence_nframe(cut[1]) == c->frames) tracks[1].numbers = numbers, tracks[1].nnumbers = 3;
     FaPageOptions opt = {.title = "fascia compare", .progress = cli_progress};
     if (rc >= 0) rc = fa_page_save(common.output, faces, tracks, 2, &opt, err);
@@ -87,7 +101,8 @@ static int run(int argc, const char **argv) {
     }
     cli_progress_end();
     code = print_result(&result);
-    if (common.output && !common.dry_run && write_page(argv, a, b, rig, &result, &err) < 0) code = err.code ? cli_fail(&err) : EXIT_USAGE;
+    if (common.output && !common.dry_run && write_page(argv, a, b, rig, &result, &err) < 0)
+        code = err.code ? cli_fail(&err) : EXIT_USAGE;
 done:
     fa_compare_free(&result);
     fa_sequence_close(a);
@@ -103,8 +118,9 @@ const Command cmd_compare = {
     .examples = "  fascia compare before.glb after.pc2               max, mean and p99 distance, crossings, volume\n"
                 "  fascia compare a.pc2 b.pc2 --max-mm 0.05 --json   a check for scripts: exit 1 if further apart\n"
                 "  fascia compare before.glb after.pc2 -o both.html  a page: side by side, overlaid, heat map, chart\n",
-    .notes = "A and B may be rigs with animation, PC2, MDD or OBJ sequences. Frames are matched by number when the rates\n"
-             "agree and by time when they do not.\n",
+    .notes =
+        "A and B may be rigs with animation, PC2, MDD or OBJ sequences. Frames are matched by number when the rates\n"
+        "agree and by time when they do not.\n",
     .options = options,
     .min_args = 2,
     .max_args = 2,

@@ -29,9 +29,10 @@ typedef struct Demo {
     FaMarkerMap *map;
     FaMarkerTake *take;
     FaDrive *drive;
-    FaFace *volumes;       // with the flesh of every shape
+    FaFace *volumes; // with the flesh of every shape
     FaSequence *linear, *truth, *pressed, *driven, *enriched;
-    FaCompare compare, lag, flesh_lag, swing, dots, own;  // own: of the shapes alone, by their clip's weights, from the truth
+    FaCompare compare, lag, flesh_lag, swing, dots,
+        own; // own: of the shapes alone, by their clip's weights, from the truth
     char path[4096];
 } Demo;
 
@@ -41,7 +42,7 @@ static const char *in_dir(Demo *d, const char *name) {
 }
 
 static FaCode read_truth(void *user, int frame, float *x, FaError *err) {
-    const Demo *d = user;  // the head's clips have one channel per ARKit shape, in order
+    const Demo *d = user; // the head's clips have one channel per ARKit shape, in order
     return fa_head_truth(d->head, 0, d->clip->weight + (size_t)frame * (size_t)d->clip->nchan, x, err);
 }
 
@@ -51,11 +52,13 @@ static FaCode make_head(Demo *d, FaError *err) {
     fa_head_params_seed(&params, (uint64_t)common.seed);
     FaCode rc = fa_head_new(&params, &d->head, err);
     if (rc >= 0) rc = fa_head_clip(clip_name, &d->clip, err);
-    if (rc >= 0) rc = fa_head_save(d->head, d->clip, false, "fascia " FA_VERSION_TEXT " demo", in_dir(d, "head.glb"), err);
+    if (rc >= 0)
+        rc = fa_head_save(d->head, d->clip, false, "fascia " FA_VERSION_TEXT " demo", in_dir(d, "head.glb"), err);
     // from here on as with anybody's rig: from its file
     if (rc >= 0) rc = fa_rig_load(in_dir(d, "head.glb"), NULL, &d->rig, err);
-    if (rc >= 0) cli_say("  %-14s the head: %d vertices, %d shapes, clip '%s' of %.1f s", "head.glb", d->rig->mesh.nvert, d->rig->nshape, clip_name,
-                         d->clip->time[d->clip->nframe - 1]);
+    if (rc >= 0)
+        cli_say("  %-14s the head: %d vertices, %d shapes, clip '%s' of %.1f s", "head.glb", d->rig->mesh.nvert,
+                d->rig->nshape, clip_name, d->clip->time[d->clip->nframe - 1]);
     return rc;
 }
 
@@ -79,7 +82,11 @@ static FaCode write_report(Demo *d, FaError *err) {
 
 static FaCode bake(Demo *d, FaError *err) {
     FaBakeReport report = {0};
-    FaSinkOptions opt = {.rig = d->rig, .clip = d->clip, .fps = d->clip->fps, .generator = "fascia " FA_VERSION_TEXT " demo", .progress = cli_progress};
+    FaSinkOptions opt = {.rig = d->rig,
+                         .clip = d->clip,
+                         .fps = d->clip->fps,
+                         .generator = "fascia " FA_VERSION_TEXT " demo",
+                         .progress = cli_progress};
     FaSequence *exact = NULL;
     FaCode rc = fa_sequence_custom(d->rig->mesh.nvert, d->clip->nframe, d->clip->fps, read_truth, d, &exact, err);
     if (rc >= 0) rc = fa_sequence_of_clip(d->rig, d->clip, &d->linear, err);
@@ -90,22 +97,32 @@ static FaCode bake(Demo *d, FaError *err) {
     if (rc >= 0) cli_say("  %-14s what real skin does: the jaw turns, lids slide, lips stop each other", "truth.pc2");
     if (rc >= 0) rc = fa_sequence_save(d->truth, in_dir(d, "truth.glb"), &opt, &report, err);
     cli_progress_end();
-    if (rc >= 0) cli_say("  %-14s the same, baked: %d morph targets, every vertex within %.3f mm", "truth.glb", report.targets, report.max_mm);
+    if (rc >= 0)
+        cli_say("  %-14s the same, baked: %d morph targets, every vertex within %.3f mm", "truth.glb", report.targets,
+                report.max_mm);
     if (rc >= 0) rc = fa_compare(d->linear, d->truth, &(FaCompareOptions){.rig = d->rig}, &d->compare, err);
-    if (rc >= 0) cli_say("  %-14s linear blending is off by %.2f mm at most, %.3f mm on average", "", d->compare.max_mm, d->compare.mean_mm);
+    if (rc >= 0)
+        cli_say("  %-14s linear blending is off by %.2f mm at most, %.3f mm on average", "", d->compare.max_mm,
+                d->compare.mean_mm);
     return rc;
 }
 
 // Flesh at the price of linear blending: the analytic method, with its default preset.
 static FaCode play_analytic(Demo *d, FaError *err) {
     FaBakeReport report = {0};
-    FaSinkOptions opt = {.rig = d->rig, .clip = d->clip, .fps = d->clip->fps, .generator = "fascia " FA_VERSION_TEXT " demo", .progress = cli_progress};
+    FaSinkOptions opt = {.rig = d->rig,
+                         .clip = d->clip,
+                         .fps = d->clip->fps,
+                         .generator = "fascia " FA_VERSION_TEXT " demo",
+                         .progress = cli_progress};
     FaCode rc = fa_method_open("analytic", d->rig, NULL, &d->method, err);
     if (rc >= 0) rc = fa_run_new(d->method, d->clip, &d->run, err);
     if (rc >= 0) rc = fa_sequence_save(fa_run_sequence(d->run), in_dir(d, "analytic.glb"), &opt, &report, err);
     cli_progress_end();
     if (rc >= 0) rc = fa_compare(d->linear, fa_run_sequence(d->run), &(FaCompareOptions){.rig = d->rig}, &d->lag, err);
-    if (rc >= 0) cli_say("  %-14s flesh that lags and settles: %.2f mm behind at most, %d morph targets", "analytic.glb", d->lag.max_mm, report.targets);
+    if (rc >= 0)
+        cli_say("  %-14s flesh that lags and settles: %.2f mm behind at most, %d morph targets", "analytic.glb",
+                d->lag.max_mm, report.targets);
     return rc;
 }
 
@@ -113,7 +130,11 @@ static FaCode play_analytic(Demo *d, FaError *err) {
 static FaCode play_projective(Demo *d, FaError *err) {
     FaBakeReport report = {0};
     FaRun *run = NULL;
-    FaSinkOptions opt = {.rig = d->rig, .clip = d->clip, .fps = d->clip->fps, .generator = "fascia " FA_VERSION_TEXT " demo", .progress = cli_progress};
+    FaSinkOptions opt = {.rig = d->rig,
+                         .clip = d->clip,
+                         .fps = d->clip->fps,
+                         .generator = "fascia " FA_VERSION_TEXT " demo",
+                         .progress = cli_progress};
     FaCode rc = fa_face_build(d->rig, NULL, &d->face, err);
     if (rc >= 0) rc = fa_projective_open(d->rig, d->face, NULL, &d->flesh, err);
     if (rc >= 0) rc = fa_run_new(d->flesh, d->clip, &run, err);
@@ -121,7 +142,8 @@ static FaCode play_projective(Demo *d, FaError *err) {
     cli_progress_end();
     if (rc >= 0) {
         FaRunStats stats = fa_run_stats(run);
-        cli_say("  %-14s flesh on bone, simulated: %.1f ms per frame", "projective.pc2", 1e3 * stats.seconds / (stats.frames ? stats.frames : 1));
+        cli_say("  %-14s flesh on bone, simulated: %.1f ms per frame", "projective.pc2",
+                1e3 * stats.seconds / (stats.frames ? stats.frames : 1));
     }
     fa_run_free(run);
     if (rc >= 0) rc = fa_sequence_open(in_dir(d, "projective.pc2"), NULL, &d->pressed, err);
@@ -130,8 +152,9 @@ static FaCode play_projective(Demo *d, FaError *err) {
     FaCompareOptions compare = {.rig = d->rig, .intersections = true, .progress = cli_progress};
     if (rc >= 0) rc = fa_compare(d->linear, d->pressed, &compare, &d->flesh_lag, err);
     cli_progress_end();
-    if (rc >= 0) cli_say("  %-14s baked, %d morph targets; triangles that cross: %d with linear blending, %d with flesh", "projective.glb", report.targets,
-                         d->flesh_lag.intersections_a, d->flesh_lag.intersections_b);
+    if (rc >= 0)
+        cli_say("  %-14s baked, %d morph targets; triangles that cross: %d with linear blending, %d with flesh",
+                "projective.glb", report.targets, d->flesh_lag.intersections_a, d->flesh_lag.intersections_b);
     return rc;
 }
 
@@ -139,7 +162,11 @@ static FaCode play_projective(Demo *d, FaError *err) {
 static FaCode drive_by_dots(Demo *d, FaError *err) {
     enum { DOTS = 80 };
     FaDriveOptions how = {.kind = FA_DRIVE_BF, .head_frame = true, .progress = cli_progress};
-    FaSinkOptions opt = {.rig = d->rig, .clip = d->clip, .fps = d->clip->fps, .generator = "fascia " FA_VERSION_TEXT " demo", .progress = cli_progress};
+    FaSinkOptions opt = {.rig = d->rig,
+                         .clip = d->clip,
+                         .fps = d->clip->fps,
+                         .generator = "fascia " FA_VERSION_TEXT " demo",
+                         .progress = cli_progress};
     FaCode rc = fa_markers_choose(d->rig, DOTS, &d->map, err);
     if (rc >= 0) rc = fa_markers_sample(d->truth, d->map, d->clip->fps, &d->take, err);
     if (rc >= 0) rc = fa_markers_save(d->take, in_dir(d, "dots.csv"), err);
@@ -152,8 +179,9 @@ static FaCode drive_by_dots(Demo *d, FaError *err) {
     if (rc >= 0) rc = fa_compare(d->truth, d->driven, &(FaCompareOptions){.rig = d->rig}, &d->dots, err);
     if (rc >= 0) rc = fa_compare(d->truth, d->linear, &(FaCompareOptions){.rig = d->rig}, &d->own, err);
     if (rc >= 0)
-        cli_say("  %-14s the face from those dots: %.3f mm from the truth on average (its shapes and weights alone: %.3f mm)", "driven.pc2", d->dots.mean_mm,
-                d->own.mean_mm);
+        cli_say("  %-14s the face from those dots: %.3f mm from the truth on average (its shapes and weights alone: "
+                "%.3f mm)",
+                "driven.pc2", d->dots.mean_mm, d->own.mean_mm);
     return rc;
 }
 
@@ -162,7 +190,9 @@ static FaCode get_volumes(Demo *d, FaError *err) {
     FaError none = {0};
     FaFaceOptions o = {.layers = 2, .simulate_vertices = 3500};
     FaVolumeOptions volumes = {.progress = cli_progress};
-    if (fa_face_load(in_dir(d, "head.enrich.face"), &d->volumes, &none) >= 0 && fa_face_fits(d->volumes, d->rig, &none) >= 0 && fa_face_volumes_fit(d->volumes, d->rig)) return FA_OK;
+    if (fa_face_load(in_dir(d, "head.enrich.face"), &d->volumes, &none) >= 0 &&
+        fa_face_fits(d->volumes, d->rig, &none) >= 0 && fa_face_volumes_fit(d->volumes, d->rig))
+        return FA_OK;
     fa_face_free(d->volumes);
     d->volumes = NULL;
     FaCode rc = fa_face_build(d->rig, &o, &d->volumes, err);
@@ -177,11 +207,15 @@ static FaCode play_enrich(Demo *d, FaError *err) {
     FaParams *params = NULL;
     FaMethod *method = NULL;
     FaRun *run = NULL;
-    FaSinkOptions opt = {.rig = d->rig, .clip = d->clip, .fps = d->clip->fps, .generator = "fascia " FA_VERSION_TEXT " demo", .progress = cli_progress};
+    FaSinkOptions opt = {.rig = d->rig,
+                         .clip = d->clip,
+                         .fps = d->clip->fps,
+                         .generator = "fascia " FA_VERSION_TEXT " demo",
+                         .progress = cli_progress};
     FaCode rc = get_volumes(d, err);
     if (rc >= 0) cli_say("  %-14s the flesh of every shape, and what it stiffens", "head.enrich.face");
     if (rc >= 0) rc = fa_params_new("enrich", &params, err);
-    if (rc >= 0) rc = fa_params_set(params, "rate", "120", err);  // fascia enrich takes 300
+    if (rc >= 0) rc = fa_params_set(params, "rate", "120", err); // fascia enrich takes 300
     if (rc >= 0) rc = fa_enrich_open(d->rig, d->volumes, params, &method, err);
     if (rc >= 0) rc = fa_run_new(method, d->clip, &run, err);
     if (rc >= 0) rc = fa_sequence_save(fa_run_sequence(run), in_dir(d, "enrich.pc2"), &opt, NULL, err);
@@ -190,8 +224,8 @@ static FaCode play_enrich(Demo *d, FaError *err) {
     if (rc >= 0) rc = fa_compare(d->linear, d->enriched, &(FaCompareOptions){.rig = d->rig}, &d->swing, err);
     if (rc >= 0) {
         FaRunStats stats = fa_run_stats(run);
-        cli_say("  %-14s flesh around the animation: %.2f mm from it at most, where the head moves; %.0f ms per frame", "enrich.pc2", d->swing.max_mm,
-                1e3 * stats.seconds / (stats.frames ? stats.frames : 1));
+        cli_say("  %-14s flesh around the animation: %.2f mm from it at most, where the head moves; %.0f ms per frame",
+                "enrich.pc2", d->swing.max_mm, 1e3 * stats.seconds / (stats.frames ? stats.frames : 1));
     }
     fa_run_free(run);
     fa_method_close(method);
@@ -227,14 +261,43 @@ static FaCode write_page(Demo *d, FaError *err) {
     char note[96];
     snprintf(note, sizeof note, "from 80 dots of the truth: %.3f mm off on average", d->dots.mean_mm);
     FaPageNumbers own[] = {{dense, d->own.frame_mean_mm}};
-    FaPageTrack tracks[] = {{.name = "linear", .note = "blendshapes as they are", .seq = d->linear, .clip = d->clip, .numbers = own, .nnumbers = 1},
-                            {.name = "analytic", .note = "inertia, damping", .seq = fa_run_sequence(d->run), .clip = d->clip, .numbers = lag, .nnumbers = 2},
-                            {.name = "projective", .note = "volume, inertia, contact, sticky lips", .seq = d->pressed, .clip = d->clip, .numbers = flesh, .nnumbers = 2},
-                            {.name = "enrich", .note = "the animation itself, and flesh that swings around it", .seq = d->enriched, .clip = d->clip, .numbers = swing, .nnumbers = 2},
-                            {.name = "blendforces, 80 dots", .note = note, .seq = d->driven, .clip = fa_drive_clip(d->drive), .numbers = dots, .nnumbers = 1,
-                             .markers = fa_drive_markers(d->drive), .map = d->map},
-                            {.name = "truth", .note = "nonlinear", .seq = d->truth, .clip = d->clip, .numbers = truth, .nnumbers = 2}};
-    FaPageOptions opt = {.title = "fascia: one head, one clip", .facts = "fascia demo\nLinear blendshapes, the analytic method, flesh by projective dynamics and around the animation, what real skin does, and that again from 80 dots.",
+    FaPageTrack tracks[] = {
+        {.name = "linear",
+         .note = "blendshapes as they are",
+         .seq = d->linear,
+         .clip = d->clip,
+         .numbers = own,
+         .nnumbers = 1},
+        {.name = "analytic",
+         .note = "inertia, damping",
+         .seq = fa_run_sequence(d->run),
+         .clip = d->clip,
+         .numbers = lag,
+         .nnumbers = 2},
+        {.name = "projective",
+         .note = "volume, inertia, contact, sticky lips",
+         .seq = d->pressed,
+         .clip = d->clip,
+         .numbers = flesh,
+         .nnumbers = 2},
+        {.name = "enrich",
+         .note = "the animation itself, and flesh that swings around it",
+         .seq = d->enriched,
+         .clip = d->clip,
+         .numbers = swing,
+         .nnumbers = 2},
+        {.name = "blendforces, 80 dots",
+         .note = note,
+         .seq = d->driven,
+         .clip = fa_drive_clip(d->drive),
+         .numbers = dots,
+         .nnumbers = 1,
+         .markers = fa_drive_markers(d->drive),
+         .map = d->map},
+        {.name = "truth", .note = "nonlinear", .seq = d->truth, .clip = d->clip, .numbers = truth, .nnumbers = 2}};
+    FaPageOptions opt = {.title = "fascia: one head, one clip",
+                         .facts = "fascia demo\nLinear blendshapes, the analytic method, flesh by projective dynamics "
+                                  "and around the animation, what real skin does, and that again from 80 dots.",
                          .progress = cli_progress};
     FaCode rc = fa_page_save(in_dir(d, "demo.html"), d->rig, tracks, 6, &opt, err);
     cli_progress_end();
@@ -246,7 +309,8 @@ static int run(int argc, const char **argv) {
     (void)argc, (void)argv;
     FaError err = {0};
     Demo d = {.dir = common.output ? common.output : "demo"};
-    if (mkdir(d.dir, 0777) != 0 && errno != EEXIST) return cli_usage("cannot make the folder %s: %s", d.dir, strerror(errno)), EXIT_FILE;
+    if (mkdir(d.dir, 0777) != 0 && errno != EEXIST)
+        return cli_usage("cannot make the folder %s: %s", d.dir, strerror(errno)), EXIT_FILE;
     cli_say("fascia demo, into %s/", d.dir);
     FaCode rc = make_head(&d, &err);
     if (rc >= 0) rc = write_report(&d, &err);

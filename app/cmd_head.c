@@ -11,9 +11,11 @@ static bool bones, list;
 
 static const Option options[] = {
     {"level", 0, OPT_INT, &level, "N", 0, 2, "resolution of the same surface, 0 to 2 (1)"},
-    {"identity", 0, OPT_TEXT, &identity, "NAME=V,...", 0, 0, "identity parameters in standard deviations (--list shows them)"},
+    {"identity", 0, OPT_TEXT, &identity, "NAME=V,...", 0, 0,
+     "identity parameters in standard deviations (--list shows them)"},
     {"clip", 0, OPT_TEXT, &clip_name, "NAME", 0, 0, "talk, rom, run, shake, nod or press: written as the animation"},
-    {"truth", 0, OPT_TEXT, &truth_path, "PC2", 0, 0, "also the clip evaluated nonlinearly, as exact frames of the skin"},
+    {"truth", 0, OPT_TEXT, &truth_path, "PC2", 0, 0,
+     "also the clip evaluated nonlinearly, as exact frames of the skin"},
     {"bones", 0, OPT_FLAG, &bones, NULL, 0, 0, "also the skull and the mandible"},
     {"list", 0, OPT_FLAG, &list, NULL, 0, 0, "list the identity parameters"},
     {0}};
@@ -41,12 +43,17 @@ static int parse_identity(FaHeadParams *params) {
     return EXIT_OK;
 }
 
-typedef struct Truth { const FaHead *head; const FaClip *clip; int chan[FA_ARKIT_COUNT]; } Truth;
+typedef struct Truth {
+    const FaHead *head;
+    const FaClip *clip;
+    int chan[FA_ARKIT_COUNT];
+} Truth;
 
 static FaCode read_truth(void *user, int frame, float *x, FaError *err) {
     const Truth *t = user;
     float w[FA_ARKIT_COUNT];
-    for (int i = 0; i < FA_ARKIT_COUNT; i++) w[i] = t->chan[i] >= 0 ? t->clip->weight[(size_t)frame * (size_t)t->clip->nchan + (size_t)t->chan[i]] : 0;
+    for (int i = 0; i < FA_ARKIT_COUNT; i++)
+        w[i] = t->chan[i] >= 0 ? t->clip->weight[(size_t)frame * (size_t)t->clip->nchan + (size_t)t->chan[i]] : 0;
     return fa_head_truth(t->head, 0, w, x, err);
 }
 
@@ -81,15 +88,18 @@ static int run(int argc, const char **argv) {
     if (code != EXIT_OK) return code;
     double t0 = cli_seconds();
     if (fa_head_new(&params, &head, &err) < 0 || (clip_name && fa_head_clip(clip_name, &clip, &err) < 0) ||
-        (!common.dry_run && fa_head_save(head, clip, bones, "fascia " FA_VERSION_TEXT " head", common.output, &err) < 0) ||
+        (!common.dry_run &&
+         fa_head_save(head, clip, bones, "fascia " FA_VERSION_TEXT " head", common.output, &err) < 0) ||
         (!common.dry_run && truth_path && save_truth(head, clip, &err) < 0))
         code = cli_fail(&err);
     else if (common.json) {
         printf("{\"output\":");
         cli_json_string(common.output);
-        printf(",\"vertices\":%d,\"shapes\":%d,\"parts\":%d,\"frames\":%d,\"seconds\":%.6f}\n", head->part[0].mesh.nvert, head->part[0].nshape, head->npart,
-               clip ? clip->nframe : 0, cli_seconds() - t0);
-    } else cli_say("wrote %s: %d skin vertices, %d shapes", common.output, head->part[0].mesh.nvert, head->part[0].nshape);
+        printf(",\"vertices\":%d,\"shapes\":%d,\"parts\":%d,\"frames\":%d,\"seconds\":%.6f}\n",
+               head->part[0].mesh.nvert, head->part[0].nshape, head->npart, clip ? clip->nframe : 0,
+               cli_seconds() - t0);
+    } else
+        cli_say("wrote %s: %d skin vertices, %d shapes", common.output, head->part[0].mesh.nvert, head->part[0].nshape);
     fa_clip_free(clip);
     fa_head_free(head);
     return code;
@@ -99,10 +109,11 @@ const Command cmd_head = {
     .name = "head",
     .line = "the parametric human head: skin, eyes, teeth, bones, 52 ARKit shapes",
     .usage = "head -o OUT.glb [options]",
-    .examples = "  fascia head -o head.glb                                    the mean adult\n"
-                "  fascia head --seed 7 --level 2 -o someone.glb              a random person, 26k vertices\n"
-                "  fascia head --identity nose_width=2,age=1.5 -o old.glb     by parameters (--list)\n"
-                "  fascia head --clip talk --truth talk.pc2 -o talk.glb       with animation, and what real skin would do\n",
+    .examples =
+        "  fascia head -o head.glb                                    the mean adult\n"
+        "  fascia head --seed 7 --level 2 -o someone.glb              a random person, 26k vertices\n"
+        "  fascia head --identity nose_width=2,age=1.5 -o old.glb     by parameters (--list)\n"
+        "  fascia head --clip talk --truth talk.pc2 -o talk.glb       with animation, and what real skin would do\n",
     .options = options,
     .min_args = 0,
     .max_args = 0,

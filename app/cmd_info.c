@@ -12,7 +12,8 @@ static const Option options[] = {
 static int print_info(FaInfo *info) {
     FaError err = {0};
     char *text = NULL;
-    FaCode rc = common.json ? fa_info_json(info, &text, &err) : fa_info_text(info, all_shapes || common.verbose, &text, &err);
+    FaCode rc =
+        common.json ? fa_info_json(info, &text, &err) : fa_info_text(info, all_shapes || common.verbose, &text, &err);
     fa_info_free(info);
     if (rc < 0) return cli_fail(&err);
     fputs(text, stdout);

@@ -14,11 +14,14 @@ static const Option options[] = {
     {"count", 0, OPT_INT, &dots, "N", 4, 4096, "how many dots to choose (80)"},
     {"map", 0, OPT_TEXT, &map_path, "map.json", 0, 0, "where they are: {\"name\": vertex, ...}; else chosen, or found"},
     {"save-map", 0, OPT_TEXT, &save_map, "map.json", 0, 0, "write where they are"},
-    {"other", 0, OPT_TEXT, &other_path, "RIG2", 0, 0, "the animation is of this face, of other vertices: the same places on it"},
+    {"other", 0, OPT_TEXT, &other_path, "RIG2", 0, 0,
+     "the animation is of this face, of other vertices: the same places on it"},
     {"picture", 0, OPT_TEXT, &picture, "map.png", 0, 0, "draw where they are"},
-    {"neutral", 0, OPT_INT, &neutral, "N", 0, 100000000, "frame of a take that shows the neutral face (the first that shows all)"},
+    {"neutral", 0, OPT_INT, &neutral, "N", 0, 100000000,
+     "frame of a take that shows the neutral face (the first that shows all)"},
     {"reach", 0, OPT_NUM, &reach, "MM", 0.01, 1000, "how far a dot may be from the surface (10; --other 30)"},
-    {"world", 0, OPT_FLAG, &world, NULL, 0, 0, "positions in the world: the head's motion applied, as a mocap system sees them"},
+    {"world", 0, OPT_FLAG, &world, NULL, 0, 0,
+     "positions in the world: the head's motion applied, as a mocap system sees them"},
     LOAD_OPTIONS_NAMES,
     {0}};
 
@@ -43,7 +46,9 @@ static void job_free(MarkerJob *j) {
     fa_rig_free(j->rig);
 }
 
-static bool is_take(const char *path) { return path_has_ext(path, "csv") || path_has_ext(path, "trc") || path_has_ext(path, "c3d"); }
+static bool is_take(const char *path) {
+    return path_has_ext(path, "csv") || path_has_ext(path, "trc") || path_has_ext(path, "c3d");
+}
 
 // --- the animation ------------------------------------------------------------------------------------------------
 
@@ -67,7 +72,7 @@ static FaCode open_frames(MarkerJob *j, const char *path, int *usage, FaError *e
     if (j->other)
         *usage = cli_usage("%s has %d vertices, %s has %d", path, n, other_path, rig->mesh.nvert);
     else if (fa_sequence_rig(j->seq))
-        other_path = path;  // it is its own neutral
+        other_path = path; // it is its own neutral
     else
         *usage = cli_usage("%s has %d vertices, %s has %d: name the rig it belongs to with --other", path, n, rig->path,
                            rig->mesh.nvert);
@@ -76,8 +81,10 @@ static FaCode open_frames(MarkerJob *j, const char *path, int *usage, FaError *e
 
 // Where the dots are on the mesh that moves.
 static FaCode place(MarkerJob *j, FaError *err) {
-    if (map_path) TRY(fa_marker_map_load(map_path, j->rig, &j->map, err));
-    else TRY(fa_markers_choose(j->rig, dots, &j->map, err));
+    if (map_path)
+        TRY(fa_marker_map_load(map_path, j->rig, &j->map, err));
+    else
+        TRY(fa_markers_choose(j->rig, dots, &j->map, err));
     if (!other_path) return FA_OK;
     const FaRig *to = j->other ? j->other : fa_sequence_rig(j->seq);
     return fa_marker_map_move(j->map, j->rig, to, 1e-3 * reach, &j->there, err);
@@ -106,8 +113,10 @@ static void report_sample(const MarkerJob *j, double seconds) {
         printf("{\"frames\":%d,\"fps\":%.9g,\"seconds\":%.6f,\"markers\":", t->nframe, t->fps, seconds);
         print_map(map);
         printf(",\"head\":%s,\"output\":", t->head ? "true" : "false");
-        if (common.output && !common.dry_run) cli_json_string(common.output);
-        else printf("null");
+        if (common.output && !common.dry_run)
+            cli_json_string(common.output);
+        else
+            printf("null");
         printf(",\"warnings\":");
         print_notes(notes, 2);
         printf("}\n");
@@ -163,20 +172,23 @@ static FaCode find_places(MarkerJob *j, const char *path, FaError *err) {
         printf("{\"frames\":%d,\"fps\":%.9g,\"markers\":", j->take->nframe, j->take->fps);
         print_map(j->map);
         printf(",\"output\":");
-        if (to && !common.dry_run) cli_json_string(to);
-        else printf("null");
+        if (to && !common.dry_run)
+            cli_json_string(to);
+        else
+            printf("null");
         printf(",\"warnings\":");
         print_notes(notes, 2);
         printf("}\n");
         return FA_OK;
     }
-    cli_say("%s: %d markers, %d frames at %g per second, unit %g m (%s)", path, j->take->nmarker, j->take->nframe, j->take->fps,
-            j->take->unit, j->take->unit_how);
+    cli_say("%s: %d markers, %d frames at %g per second, unit %g m (%s)", path, j->take->nmarker, j->take->nframe,
+            j->take->fps, j->take->unit, j->take->unit_how);
     say_map(j->map);
     for (int i = 0; i < 2; i++) say_notes("", notes[i]);
     if (common.verbose)
         for (int i = 0; i < j->map->count; i++)
-            cli_say("  %-24s vertex %d, %.2f mm off", j->map->name[i], j->map->point[i].vert[0], 1e3 * (double)j->map->distance[i]);
+            cli_say("  %-24s vertex %d, %.2f mm off", j->map->name[i], j->map->point[i].vert[0],
+                    1e3 * (double)j->map->distance[i]);
     if (to && !common.dry_run) cli_say("wrote %s", to);
     if (picture && !common.dry_run) cli_say("wrote %s: look at it", picture);
     return FA_OK;
@@ -188,12 +200,14 @@ static int run(int argc, const char **argv) {
     const char *path = argc > 1 ? argv[1] : NULL;
     int usage = EXIT_OK;
     FaMotionKind kind = path ? fa_motion_kind(path) : FA_MOTION_OTHER;
-    if (kind == FA_MOTION_LANDMARKS) return cli_usage("%s holds landmarks of pictures, not markers: fascia drive takes it as it is", path);
+    if (kind == FA_MOTION_LANDMARKS)
+        return cli_usage("%s holds landmarks of pictures, not markers: fascia drive takes it as it is", path);
     if (kind == FA_MOTION_OTHER && common.output && !is_take(common.output))
         return cli_usage("%s: markers are written as .csv, .trc or .c3d", common.output);
     if (kind == FA_MOTION_MARKERS && common.output && !path_has_ext(common.output, "json"))
         return cli_usage("%s: of a take, the map is written, as .json", common.output);
-    if (!common.output && !save_map && !picture && !common.dry_run && !common.json) return cli_usage("where to? give -o OUT");
+    if (!common.output && !save_map && !picture && !common.dry_run && !common.json)
+        return cli_usage("where to? give -o OUT");
     FaCode rc = load_rig(argv[0], &j.rig, &err);
     if (rc >= 0) rc = kind == FA_MOTION_MARKERS ? find_places(&j, path, &err) : sample(&j, path, &usage, &err);
     int code = rc < 0 ? cli_fail(&err) : usage;
@@ -205,11 +219,13 @@ const Command cmd_markers = {
     .name = "markers",
     .line = "an animation as dots on the face; where the dots of a take sit",
     .usage = "markers RIG [CLIP|PC2|GLB|TAKE] -o OUT [options]",
-    .examples = "  fascia markers head.glb take.csv -o dots.csv              80 dots of a clip, as a mocap system would give\n"
-                "  fascia markers head.glb truth.pc2 -o dots.c3d --count 120 of exact frames\n"
-                "  fascia markers head.glb other.glb -o dots.csv             of another face's animation, at the same places\n"
-                "  fascia markers head.glb actor.c3d --picture look.png -o map.json    where an actor's dots sit on the rig\n",
-    .notes = "Out: .csv .trc .c3d; of a take .json, the map of names to points that drive --map takes. Dots chosen are named\n"
+    .examples =
+        "  fascia markers head.glb take.csv -o dots.csv              80 dots of a clip, as a mocap system would give\n"
+        "  fascia markers head.glb truth.pc2 -o dots.c3d --count 120 of exact frames\n"
+        "  fascia markers head.glb other.glb -o dots.csv             of another face's animation, at the same places\n"
+        "  fascia markers head.glb actor.c3d --picture look.png -o map.json    where an actor's dots sit on the rig\n",
+    .notes = "Out: .csv .trc .c3d; of a take .json, the map of names to points that drive --map takes. Dots chosen are "
+             "named\n"
              "after their vertices: v123. A missing sample stays missing.\n",
     .options = options,
     .min_args = 1,

@@ -1,6 +1,6 @@
 // fascia render: pictures to judge a face by.
-#include "load.h"
 #include "fascia/render.h"
+#include "load.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +15,12 @@ static const Option options[] = {
     {"rig", 0, OPT_TEXT, &rig_path, "FILE", 0, 0, "the rig a point cache belongs to"},
     {"frame", 0, OPT_INT, &frame, "N", 0, 2147483647, "the frame to show (0)"},
     {"weights", 0, OPT_TEXT, &weights, "NAME=V,...", 0, 0, "show these shape weights in place of a frame"},
-    {"view", 0, OPT_TEXT, &view, "NAME", 0, 0, "front, three_quarter, profile, back, top, left, right, below, or YAW,PITCH in degrees"},
+    {"view", 0, OPT_TEXT, &view, "NAME", 0, 0,
+     "front, three_quarter, profile, back, top, left, right, below, or YAW,PITCH in degrees"},
     {"focus", 0, OPT_TEXT, &focus, "PLACE", 0, 0, "close-up: mouth, eye_left, eye_right, nose, jaw, brow"},
     {"zoom", 0, OPT_NUM, &zoom, "X", 0.01, 1000, "closer (1: all of it; 3.5 with --focus)"},
-    {"size", 0, OPT_TEXT, &size, "WxH", 0, 0, "of the picture (1024x1024), of a film (720x720) or of a sheet's tile (256x256)"},
+    {"size", 0, OPT_TEXT, &size, "WxH", 0, 0,
+     "of the picture (1024x1024), of a film (720x720) or of a sheet's tile (256x256)"},
     {"samples", 0, OPT_INT, &samples, "N", 1, 256, "rays per pixel (8)"},
     {"sheet", 0, OPT_FLAG, &sheet, NULL, 0, 0, "a contact sheet: every shape at weight 1"},
     {"views", 0, OPT_FLAG, &views, NULL, 0, 0, "a sheet of the standard views"},
@@ -41,7 +43,8 @@ static int set_look(FaRenderJob *job, const FaRig *rig) {
     char *end;
     if (size) {
         long w = strtol(size, &end, 10), h = *end == 'x' ? strtol(end + 1, &end, 10) : w;
-        if (*end || w < 16 || h < 16 || w > 16384 || h > 16384) return cli_usage("--size takes WxH, 16 to 16384, not '%s'", size);
+        if (*end || w < 16 || h < 16 || w > 16384 || h > 16384)
+            return cli_usage("--size takes WxH, 16 to 16384, not '%s'", size);
         look->width = (int)w;
         look->height = (int)h;
     }
@@ -51,13 +54,15 @@ static int set_look(FaRenderJob *job, const FaRig *rig) {
     look->heat_max_mm = heat_max;
     if (!fa_render_view(view, &look->view)) {
         double yaw = strtod(view, &end), pitch = *end == ',' ? strtod(end + 1, &end) : 0;
-        if (end == view || *end) return cli_usage("--view takes front, three_quarter, profile, back, top, or YAW,PITCH; not '%s'", view);
+        if (end == view || *end)
+            return cli_usage("--view takes front, three_quarter, profile, back, top, or YAW,PITCH; not '%s'", view);
         fa_render_view("front", &look->view);
         look->view.yaw = yaw;
         look->view.pitch = pitch;
     }
     if (focus) {
-        if (!rig || !fa_render_focus(rig, focus, look->view.focus)) return cli_usage("--focus %s: the rig has no shapes that tell where that is", focus);
+        if (!rig || !fa_render_focus(rig, focus, look->view.focus))
+            return cli_usage("--focus %s: the rig has no shapes that tell where that is", focus);
         look->view.aim = true;
         look->view.zoom = 3.5;
     }
@@ -100,7 +105,11 @@ static int render(FaSequence *seq, const FaRig *rig, const FaClip *clip, FaSeque
             return code;
         }
     }
-    job.picture = sheet ? FA_PICTURE_SHAPES : views ? FA_PICTURE_VIEWS : frames_sheet ? FA_PICTURE_FRAMES : turntable ? FA_PICTURE_TURNTABLE : FA_PICTURE_AUTO;
+    job.picture = sheet          ? FA_PICTURE_SHAPES
+                  : views        ? FA_PICTURE_VIEWS
+                  : frames_sheet ? FA_PICTURE_FRAMES
+                  : turntable    ? FA_PICTURE_TURNTABLE
+                                 : FA_PICTURE_AUTO;
     if (!cli_frames(fa_sequence_nframe(seq), &job.first, &job.last)) {
         free(w);
         return EXIT_USAGE;
@@ -118,8 +127,10 @@ static int render(FaSequence *seq, const FaRig *rig, const FaClip *clip, FaSeque
     job.alone = alone;
     job.generator = "fascia " FA_VERSION_TEXT " render";
     job.progress = cli_progress;
-    if (!common.dry_run && fa_render_file(seq, &job, common.output, &err) < 0) code = cli_fail(&err);
-    else cli_say("%s %s", common.dry_run ? "would write" : "wrote", common.output);
+    if (!common.dry_run && fa_render_file(seq, &job, common.output, &err) < 0)
+        code = cli_fail(&err);
+    else
+        cli_say("%s %s", common.dry_run ? "would write" : "wrote", common.output);
     free(w);
     return code;
 }
@@ -152,12 +163,19 @@ static int run(int argc, const char **argv) {
     bool cache = fa_file_kind(argv[0]) == FA_KIND_CACHE;
     const char *from = cache ? rig_path : argv[0];
     int code = EXIT_OK;
-    if ((from && fa_rig_load(from, &ropt, &rig, &err) < 0) || (clip_path && fa_clip_load(clip_path, &copt, &clip, &err) < 0) ||
+    if ((from && fa_rig_load(from, &ropt, &rig, &err) < 0) ||
+        (clip_path && fa_clip_load(clip_path, &copt, &clip, &err) < 0) ||
         (heat_path && fa_sequence_open(heat_path, &ropt, &against, &err) < 0) ||
         (cache ? fa_sequence_open(argv[0], &ropt, &seq, &err) : fa_sequence_of_clip(rig, clip, &seq, &err)) < 0)
         code = cli_fail(&err);
-    else if (is_page(common.output)) code = write_page(seq, rig, clip ? clip : rig ? rig->clip : NULL, strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0]);
-    else code = render(seq, rig, clip ? clip : rig ? rig->clip : NULL, against);
+    else if (is_page(common.output))
+        code = write_page(seq, rig,
+                          clip  ? clip
+                          : rig ? rig->clip
+                                : NULL,
+                          strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0]);
+    else
+        code = render(seq, rig, clip ? clip : rig ? rig->clip : NULL, against);
     fa_sequence_close(seq);
     fa_sequence_close(against);
     fa_clip_free(clip);

@@ -12,7 +12,8 @@ FaMarkerOptions load_marker_options(void) {
 void say_notes(const char *of, const FaNotes *notes) {
     for (int i = 0; i < notes->count; i++) {
         const FaNote *n = &notes->note[i];
-        cli_say("note: %s%s%s%s%s%s", of, *of ? ": " : "", n->text, n->remedy[0] ? " (" : "", n->remedy, n->remedy[0] ? ")" : "");
+        cli_say("note: %s%s%s%s%s%s", of, *of ? ": " : "", n->text, n->remedy[0] ? " (" : "", n->remedy,
+                n->remedy[0] ? ")" : "");
     }
 }
 
@@ -34,14 +35,18 @@ void print_notes(const FaNotes *const *notes, int n) {
 }
 
 void print_number(double value) {
-    if (isfinite(value)) printf("%.9g", value);
-    else printf("null");
+    if (isfinite(value))
+        printf("%.9g", value);
+    else
+        printf("null");
 }
 
 int map_worst(const FaMarkerMap *map) {
     int worst = -1;
     for (int i = 0; i < map->count; i++)
-        if (map->point[i].vert[0] >= 0 && map->distance[i] > 0 && (worst < 0 || map->distance[i] > map->distance[worst])) worst = i;
+        if (map->point[i].vert[0] >= 0 && map->distance[i] > 0 &&
+            (worst < 0 || map->distance[i] > map->distance[worst]))
+            worst = i;
     return worst;
 }
 
@@ -49,17 +54,19 @@ void say_map(const FaMarkerMap *map) {
     int worst = map_worst(map);
     char how[200] = "";
     if (worst >= 0)
-        snprintf(how, sizeof how, "; found by nearness: %.2f mm rms off the surface, the worst %.2f mm ('%.60s')", 1e3 * map->rms,
-                 1e3 * (double)map->distance[worst], map->name[worst]);
+        snprintf(how, sizeof how, "; found by nearness: %.2f mm rms off the surface, the worst %.2f mm ('%.60s')",
+                 1e3 * map->rms, 1e3 * (double)map->distance[worst], map->name[worst]);
     cli_say("%d of %d markers have a place on the face%s", map->mapped, map->count, how);
 }
 
 void print_map(const FaMarkerMap *map) {
     int worst = map_worst(map);
-    printf("{\"count\":%d,\"mapped\":%d,\"neutral_frame\":%d,\"rms_mm\":%.9g,\"worst_mm\":%.9g,\"worst\":", map->count, map->mapped,
-           map->frame, 1e3 * map->rms, worst >= 0 ? 1e3 * (double)map->distance[worst] : 0);
-    if (worst >= 0) cli_json_string(map->name[worst]);
-    else printf("null");
+    printf("{\"count\":%d,\"mapped\":%d,\"neutral_frame\":%d,\"rms_mm\":%.9g,\"worst_mm\":%.9g,\"worst\":", map->count,
+           map->mapped, map->frame, 1e3 * map->rms, worst >= 0 ? 1e3 * (double)map->distance[worst] : 0);
+    if (worst >= 0)
+        cli_json_string(map->name[worst]);
+    else
+        printf("null");
     printf("}");
 }
 

@@ -1,5 +1,6 @@
-// A face driven by dots: what drives it becomes a take of markers with a place on the rig each; the control finds the surface
-// (fascia/drive.h); flesh keeps the lips apart and swings, where it is wanted; one walk for files, pages and figures.
+// A face driven by dots: what drives it becomes a take of markers with a place on the rig each; the control finds the
+// surface (fascia/drive.h); flesh keeps the lips apart and swings, where it is wanted; one walk for files, pages and
+// figures.
 //
 //     markers ──────────────────────────▶ map ─┐
 //     markers of another face ── warp ─────────┼─▶ control ─▶ flesh ─▶ file
@@ -60,7 +61,10 @@ static void settle(DotsJob *j) {
                                   .smooth = isfinite(s->smooth) ? (s->smooth > 0 ? s->smooth : -1) : 0,
                                   .progress = cli_progress};
     if (s->literal) j->options.kind = FA_DRIVE_BF;
-    j->flesh = s->flesh >= 0 ? s->flesh : s->literal || !ours ? FLESH_OFF : j->kind == FA_MOTION_LANDMARKS ? FLESH_FULL : FLESH_CONTACT;
+    j->flesh = s->flesh >= 0                    ? s->flesh
+               : s->literal || !ours            ? FLESH_OFF
+               : j->kind == FA_MOTION_LANDMARKS ? FLESH_FULL
+                                                : FLESH_CONTACT;
 }
 
 // The face: given, or built; where none can be, shapes alone still work.
@@ -73,8 +77,10 @@ static FaCode load_face(DotsJob *j, const char *path, FaError *err) {
         return fa_face_fits(j->face, j->rig, err);
     }
     FaCode rc = fa_face_build(j->rig, NULL, &j->face, err);
-    if (rc >= 0 || rc == FA_E_MEMORY || o->kind == FA_DRIVE_BF || drive_settings.jaw == 0 || drive_settings.flesh > 0) return rc;
-    cli_say("note: no flesh can be built on %s (%s): shapes alone, without jaw frame and contact", j->rig->path, err->what);
+    if (rc >= 0 || rc == FA_E_MEMORY || o->kind == FA_DRIVE_BF || drive_settings.jaw == 0 || drive_settings.flesh > 0)
+        return rc;
+    cli_say("note: no flesh can be built on %s (%s): shapes alone, without jaw frame and contact", j->rig->path,
+            err->what);
     *err = (FaError){0};
     if (o->kind == FA_DRIVE_AUTO) o->kind = FA_DRIVE_SBS;
     o->no_jaw = true;
@@ -161,7 +167,8 @@ static FaCode load_landmarks(DotsJob *j, FaError *err) {
         return fail(err, FA_E_ARG, s->model, "give --landmarks FILE: {\"0\": vertex, ...}",
                     "where the landmarks are on the model is not known");
     if (!s->model && (s->points || s->identities))
-        return fail(err, FA_E_ARG, s->points ? s->points : s->identities, "give --model RIG", "it belongs to a face that is not named");
+        return fail(err, FA_E_ARG, s->points ? s->points : s->identities, "give --model RIG",
+                    "it belongs to a face that is not named");
     TRY(s->model ? fa_face_model_load(&mopt, &j->model, err) : fa_face_model_head(&j->model, err));
     TRY(fa_camera_picture(j->model, j->landmarks, err));
     TRY(fa_camera_fit(j->model, j->landmarks, &copt, &j->fit, err));
@@ -170,7 +177,8 @@ static FaCode load_landmarks(DotsJob *j, FaError *err) {
     TRY(fa_camera_markers(j->fit, j->model, j->rig, j->map, false, &j->take, err));
     int frame = 0;
     while (frame + 1 < j->fit->nframe && !j->fit->ok[frame]) frame++;
-    if (s->overlay && !common.dry_run) TRY(fa_camera_overlay(j->fit, j->model, j->landmarks, frame, NULL, s->overlay, err));
+    if (s->overlay && !common.dry_run)
+        TRY(fa_camera_overlay(j->fit, j->model, j->landmarks, frame, NULL, s->overlay, err));
     return FA_OK;
 }
 
@@ -196,7 +204,8 @@ static FaCode load_trust(DotsJob *j, const char *path, FaError *err) {
             j->trust[at] = (float)weight;
             continue;
         }
-        rc = fail(err, FA_E_FORMAT, path, at < 0 && comma ? "use the take's names" : "write NAME,WEIGHT, the weight 0 or more",
+        rc = fail(err, FA_E_FORMAT, path,
+                  at < 0 && comma ? "use the take's names" : "write NAME,WEIGHT, the weight 0 or more",
                   at < 0 && comma ? "no such marker" : "no weight of a marker");
         snprintf(err->place, sizeof err->place, "line %d", n);
     }
@@ -205,9 +214,12 @@ static FaCode load_trust(DotsJob *j, const char *path, FaError *err) {
 }
 
 static FaCode load_motion(DotsJob *j, FaError *err) {
-    if (j->kind == FA_MOTION_LANDMARKS) TRY(load_landmarks(j, err));
-    else if (j->kind == FA_MOTION_MARKERS) TRY(load_markers(j, err));
-    else TRY(load_source(j, err));
+    if (j->kind == FA_MOTION_LANDMARKS)
+        TRY(load_landmarks(j, err));
+    else if (j->kind == FA_MOTION_MARKERS)
+        TRY(load_markers(j, err));
+    else
+        TRY(load_source(j, err));
     if (drive_settings.trust) TRY(load_trust(j, drive_settings.trust, err));
     j->options.trust = j->trust;
     // what was warped or made here holds the head still; its poses, if any, are in the take
@@ -226,8 +238,12 @@ static FaCode make_frames(DotsJob *j, FaError *err) {
     if (j->flesh == FLESH_CONTACT) TRY(fa_projective_contact(cli_params, err));
     TRY(fa_params_json(cli_params, &j->json, err));
     snprintf(j->generator, sizeof j->generator, "fascia %s drive --method %s%s%s%s --flesh %s %s", fa_version(),
-             fa_drive_kind_name(j->rep.kind), j->options.literal ? " --literal" : "", j->options.no_jaw ? " --jaw off" : "", j->options.no_residual ? " --residual off" : "",
-             j->flesh == FLESH_OFF ? "off" : j->flesh == FLESH_CONTACT ? "contact" : "full", j->flesh == FLESH_OFF ? "" : j->json);
+             fa_drive_kind_name(j->rep.kind), j->options.literal ? " --literal" : "",
+             j->options.no_jaw ? " --jaw off" : "", j->options.no_residual ? " --residual off" : "",
+             j->flesh == FLESH_OFF       ? "off"
+             : j->flesh == FLESH_CONTACT ? "contact"
+                                         : "full",
+             j->flesh == FLESH_OFF ? "" : j->json);
     if (j->flesh != FLESH_OFF) {
         TRY(fa_projective_open(j->rig, j->face, cli_params, &j->method, err));
         TRY(fa_run_new_target(j->method, clip, j->control.seq, &j->run, err));
@@ -268,8 +284,14 @@ static FaCode write_out(const DotsJob *j, int first, int last, FaBakeReport *bak
     if (rc >= 0) rc = fa_sequence_slice(j->linear, first, last, &before, err);
     if (rc >= 0) rc = fa_clip_slice(whole, first, last, &clip, err);
     if (rc >= 0) set_gaze(j, first, clip);
-    OutFrames frames = {.rig = j->rig, .seq = cut, .before = before, .clip = clip, .name = fa_drive_kind_name(j->rep.kind), .verb = "drive",
-                        .generator = j->generator, .sheet = true};
+    OutFrames frames = {.rig = j->rig,
+                        .seq = cut,
+                        .before = before,
+                        .clip = clip,
+                        .name = fa_drive_kind_name(j->rep.kind),
+                        .verb = "drive",
+                        .generator = j->generator,
+                        .sheet = true};
     if (rc >= 0) rc = out_save(&frames, common.output, bake, err);
     cli_progress_end();
     fa_clip_free(clip);
@@ -286,20 +308,24 @@ static void say_motion(const DotsJob *j) {
         const FaCameraFit *f = j->fit;
         int found = 0;
         for (int i = 0; i < f->nframe; i++) found += f->ok[i];
-        cli_say("%s: %d landmarks, %d frame%s at %g per second; a face in %d of them", j->motion,
-                j->landmarks->count, f->nframe, f->nframe == 1 ? "" : "s", f->fps, found);
-        cli_say("camera: reprojection error %.2f %s rms, the worst frame %d with %.2f; focal length %.0f pixels%s", f->error_rms,
-                f->metric ? "mm" : "pixels", f->worst_frame, f->error_worst, f->focal, f->focal_found ? ", estimated" : "");
+        cli_say("%s: %d landmarks, %d frame%s at %g per second; a face in %d of them", j->motion, j->landmarks->count,
+                f->nframe, f->nframe == 1 ? "" : "s", f->fps, found);
+        cli_say("camera: reprojection error %.2f %s rms, the worst frame %d with %.2f; focal length %.0f pixels%s",
+                f->error_rms, f->metric ? "mm" : "pixels", f->worst_frame, f->error_worst, f->focal,
+                f->focal_found ? ", estimated" : "");
         say_notes("", &j->landmarks->notes);
         say_notes("", &j->model->notes);
         say_notes("", &f->notes);
     } else
-        cli_say("%s: %d marker%s, %d frame%s at %g per second", j->motion, j->loaded->nmarker, j->loaded->nmarker == 1 ? "" : "s",
-                j->loaded->nframe, j->loaded->nframe == 1 ? "" : "s", j->loaded->fps);
+        cli_say("%s: %d marker%s, %d frame%s at %g per second", j->motion, j->loaded->nmarker,
+                j->loaded->nmarker == 1 ? "" : "s", j->loaded->nframe, j->loaded->nframe == 1 ? "" : "s",
+                j->loaded->fps);
     if (j->loaded) say_notes("", &j->loaded->notes);
     if (j->warp.how)
-        cli_say("retargeted %s: %d of %d markers; size %.3f, proportions %.1f mm apart; motion %.2f mm rms becomes %.2f",
-                j->warp.how, j->warp.used, j->warp.markers, j->warp.scale, j->warp.shape_mm, j->warp.before_mm, j->warp.after_mm);
+        cli_say(
+            "retargeted %s: %d of %d markers; size %.3f, proportions %.1f mm apart; motion %.2f mm rms becomes %.2f",
+            j->warp.how, j->warp.used, j->warp.markers, j->warp.scale, j->warp.shape_mm, j->warp.before_mm,
+            j->warp.after_mm);
     say_map(j->map);
     say_notes("", &j->map->notes);
 }
@@ -311,10 +337,12 @@ static void say_result(const DotsJob *j, int frames, double seconds, const FaBak
         cli_say("missing: %d samples of mapped markers (%.1f %%); %d frames without a usable marker", r->missing,
                 samples > 0 ? 100 * r->missing / samples : 0, r->lost);
     cli_say("method %s%s%s%s%s", fa_drive_kind_name(r->kind), j->options.literal ? ", as the thesis prints it" : "",
-            j->options.no_jaw ? "" : ", jaw frame", j->options.no_residual ? "" : ", residual pass", j->flesh ? ", flesh" : "");
+            j->options.no_jaw ? "" : ", jaw frame", j->options.no_residual ? "" : ", residual pass",
+            j->flesh ? ", flesh" : "");
     if (r->why && *r->why) cli_say("  why: %s", r->why);
-    cli_say("markers missed by %.2f mm on average%s; their motion is %.2f mm rms inside the shapes' span, %.2f mm outside", r->before_mm,
-            j->options.no_residual ? "" : " before the residual pass", r->inside_mm, r->outside_mm);
+    cli_say(
+        "markers missed by %.2f mm on average%s; their motion is %.2f mm rms inside the shapes' span, %.2f mm outside",
+        r->before_mm, j->options.no_residual ? "" : " before the residual pass", r->inside_mm, r->outside_mm);
     if (!j->options.no_residual) cli_say("  after it by %.2f mm", r->after_mm);
     say_notes("", fa_drive_notes(j->drive));
     if (j->run) {
@@ -322,10 +350,12 @@ static void say_result(const DotsJob *j, int frames, double seconds, const FaBak
         cli_say("flesh (%s): %.1f ms per frame", j->flesh == FLESH_CONTACT ? "contact" : "full",
                 1e3 * stats.seconds / (stats.frames ? stats.frames : 1));
     }
-    cli_say("%d frame%s in %.1f s, control %.2f ms each; up to %.2f mm from linear blending, %.3f mm on average", frames, frames == 1 ? "" : "s", seconds,
-            1e3 * r->seconds / (r->nframe ? r->nframe : 1), j->compare.max_mm, j->compare.mean_mm);
+    cli_say("%d frame%s in %.1f s, control %.2f ms each; up to %.2f mm from linear blending, %.3f mm on average",
+            frames, frames == 1 ? "" : "s", seconds, 1e3 * r->seconds / (r->nframe ? r->nframe : 1), j->compare.max_mm,
+            j->compare.mean_mm);
     if (out_options.check)
-        cli_say("triangles that cross: %d, of linear blending %d", j->compare.intersections_b, j->compare.intersections_a);
+        cli_say("triangles that cross: %d, of linear blending %d", j->compare.intersections_b,
+                j->compare.intersections_a);
     if (common.output && !common.dry_run) cli_say("wrote %s", common.output);
     if (bake->targets) cli_say("baked %d morph targets, largest error %.4f mm", bake->targets, bake->max_mm);
     if (drive_settings.report && !common.dry_run) cli_say("wrote %s", drive_settings.report);
@@ -340,8 +370,9 @@ static void print_control(const DotsJob *j) {
     const FaDriveReport *r = &j->rep;
     printf("{\"asked\":\"%s\",\"method\":\"%s\",\"why\":", fa_drive_kind_name(r->asked), fa_drive_kind_name(r->kind));
     cli_json_string(r->why ? r->why : "");
-    printf(",\"literal\":%s,\"jaw\":%s,\"residual\":%s,\"missing\":%d,\"lost\":%d", j->options.literal ? "true" : "false",
-           j->options.no_jaw ? "false" : "true", j->options.no_residual ? "false" : "true", r->missing, r->lost);
+    printf(",\"literal\":%s,\"jaw\":%s,\"residual\":%s,\"missing\":%d,\"lost\":%d",
+           j->options.literal ? "true" : "false", j->options.no_jaw ? "false" : "true",
+           j->options.no_residual ? "false" : "true", r->missing, r->lost);
     print_field("before_mm", r->before_mm);
     print_field("after_mm", r->after_mm);
     print_field("inside_mm", r->inside_mm);
@@ -353,15 +384,23 @@ static void print_control(const DotsJob *j) {
     printf("}");
 }
 
-static void print_json(const DotsJob *j, int frames, double seconds, const FaBakeReport *bake, const DotsReport *tracks) {
+static void print_json(const DotsJob *j, int frames, double seconds, const FaBakeReport *bake,
+                       const DotsReport *tracks) {
     FaRunStats stats = j->run ? fa_run_stats(j->run) : (FaRunStats){0};
-    double ms = 1e3 * j->rep.seconds / (j->rep.nframe ? j->rep.nframe : 1) + (stats.frames ? 1e3 * stats.seconds / stats.frames : 0);
-    printf("{\"frames\":%d,\"seconds\":%.6f,\"ms_per_frame\":%.6f,\"max_displacement_mm\":%.9g,\"mean_displacement_mm\":%.9g,"
+    double ms = 1e3 * j->rep.seconds / (j->rep.nframe ? j->rep.nframe : 1) +
+                (stats.frames ? 1e3 * stats.seconds / stats.frames : 0);
+    printf("{\"frames\":%d,\"seconds\":%.6f,\"ms_per_frame\":%.6f,\"max_displacement_mm\":%.9g,\"mean_displacement_"
+           "mm\":%.9g,"
            "\"intersections\":%d,\"clamped\":%d,\"warnings\":",
-           frames, seconds, ms, j->compare.max_mm, j->compare.mean_mm, out_options.check ? j->compare.intersections_b : -1, stats.clamped);
-    const FaNotes *notes[] = {j->loaded ? &j->loaded->notes : NULL, &j->map->notes, fa_drive_notes(j->drive),
-                              j->landmarks ? &j->landmarks->notes : NULL, j->model ? &j->model->notes : NULL,
-                              j->fit ? &j->fit->notes : NULL, j->method ? fa_method_notes(j->method) : NULL};
+           frames, seconds, ms, j->compare.max_mm, j->compare.mean_mm,
+           out_options.check ? j->compare.intersections_b : -1, stats.clamped);
+    const FaNotes *notes[] = {j->loaded ? &j->loaded->notes : NULL,
+                              &j->map->notes,
+                              fa_drive_notes(j->drive),
+                              j->landmarks ? &j->landmarks->notes : NULL,
+                              j->model ? &j->model->notes : NULL,
+                              j->fit ? &j->fit->notes : NULL,
+                              j->method ? fa_method_notes(j->method) : NULL};
     print_notes(notes, 7);
     printf(",\"markers\":");
     print_map(j->map);
@@ -379,14 +418,20 @@ static void print_json(const DotsJob *j, int frames, double seconds, const FaBak
         print_field("focal", j->fit->focal);
         printf("}");
     }
-    printf(",\"flesh\":\"%s\",\"parameters\":%s", j->flesh == FLESH_OFF ? "off" : j->flesh == FLESH_CONTACT ? "contact" : "full", j->json);
+    printf(",\"flesh\":\"%s\",\"parameters\":%s",
+           j->flesh == FLESH_OFF       ? "off"
+           : j->flesh == FLESH_CONTACT ? "contact"
+                                       : "full",
+           j->json);
     if (tracks->count) {
         printf(",\"tracks\":");
         print_dots_report(tracks);
     }
     printf(",\"output\":");
-    if (common.output && !common.dry_run) cli_json_string(common.output);
-    else printf("null");
+    if (common.output && !common.dry_run)
+        cli_json_string(common.output);
+    else
+        printf("null");
     printf(",\"bake\":{\"targets\":%d,\"max_mm\":%.9g}}\n", bake->targets, bake->max_mm);
 }
 
@@ -408,18 +453,22 @@ int drive_dots(const char *rig_path, const char *face_path, const char *motion, 
     if (rc >= 0 && usage == EXIT_OK && !common.json) say_motion(&j);
     if (rc >= 0 && usage == EXIT_OK) rc = make_frames(&j, &err);
     FaCode baked = FA_OK;
-    if (rc >= 0 && usage == EXIT_OK && common.output && !common.dry_run) rc = baked = write_out(&j, first, last, &bake, &err);
+    if (rc >= 0 && usage == EXIT_OK && common.output && !common.dry_run)
+        rc = baked = write_out(&j, first, last, &bake, &err);
     if (rc >= 0 && usage == EXIT_OK && (drive_settings.report || drive_settings.truth))
         rc = drive_report(&j, common.dry_run ? NULL : drive_settings.report, &tracks, &err);
     cli_progress_end();
     int code = rc < 0 ? cli_fail(&err) : usage;
     if (rc >= 0 && usage == EXIT_OK) {
         double seconds = cli_seconds() - begin;
-        if (common.json) print_json(&j, last - first + 1, seconds, &bake, &tracks);
-        else say_result(&j, last - first + 1, seconds, &bake);
+        if (common.json)
+            print_json(&j, last - first + 1, seconds, &bake, &tracks);
+        else
+            say_result(&j, last - first + 1, seconds, &bake);
     }
     if (rc >= 0 && baked == FA_STALLED) {
-        cli_say("warning: %d targets leave an error of %.4f mm; raise --max-targets or --bake-error", bake.targets, bake.max_mm);
+        cli_say("warning: %d targets leave an error of %.4f mm; raise --max-targets or --bake-error", bake.targets,
+                bake.max_mm);
         code = EXIT_CONVERGE;
     }
     job_free(&j);

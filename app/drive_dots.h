@@ -1,4 +1,5 @@
-// A face driven by dots: markers, landmarks, or another face's animation. Shared by the verb, its report page and the demo.
+// A face driven by dots: markers, landmarks, or another face's animation. Shared by the verb, its report page and the
+// demo.
 #ifndef FASCIA_DRIVE_DOTS_H
 #define FASCIA_DRIVE_DOTS_H
 
@@ -12,17 +13,17 @@
 enum { FLESH_OFF, FLESH_CONTACT, FLESH_FULL };
 
 typedef struct DriveSettings {
-    int method;          // FaDriveKind
-    int residual, jaw;   // 0: on, 1: off; -1: on for auto and bf, off else
-    int flesh;           // FLESH_..; -1: by what drives
+    int method;        // FaDriveKind
+    int residual, jaw; // 0: on, 1: off; -1: on for auto and bf, off else
+    int flesh;         // FLESH_..; -1: by what drives
     bool literal, retarget;
-    double smooth;       // frames; NAN: default
+    double smooth; // frames; NAN: default
     const char *map, *trust, *from, *report, *truth;
     int count, neutral;
-    double reach;        // mm; 0: default
-    const char *model, *identities, *points, *overlay, *image;  // landmarks
-    int model_unit;      // FaUnit
-    double focal;        // pixels; 0: found
+    double reach;                                              // mm; 0: default
+    const char *model, *identities, *points, *overlay, *image; // landmarks
+    int model_unit;                                            // FaUnit
+    double focal;                                              // pixels; 0: found
 } DriveSettings;
 extern DriveSettings drive_settings;
 
@@ -30,7 +31,7 @@ typedef struct DotsJob {
     const char *motion;
     FaMotionKind kind;
     FaRig *rig;
-    FaFace *face;  // NULL: none is needed, or none can be built
+    FaFace *face; // NULL: none is needed, or none can be built
     FaMarkerTake *take;
     FaMarkerMap *map;
     float *trust;
@@ -40,12 +41,12 @@ typedef struct DotsJob {
     int flesh;
     FaDrive *drive;
     FaDriveReport rep;
-    Recording control, result;  // the frames of the control; with flesh on top
+    Recording control, result; // the frames of the control; with flesh on top
     FaMethod *method;
     FaRun *run;
     FaSequence *linear;
-    FaCompare compare;          // linear, result
-    char *json;                 // of the flesh's parameters
+    FaCompare compare; // linear, result
+    char *json;        // of the flesh's parameters
     char generator[1024];
     // what the above were made from
     FaMarkerTake *loaded;
@@ -64,7 +65,7 @@ int drive_dots(const char *rig_path, const char *face_path, const char *motion, 
 typedef struct DotsTrack {
     char name[40];
     double before_mm, after_mm, inside_mm, outside_mm;
-    double dense_mm, dense_max_mm;  // NAN: no truth
+    double dense_mm, dense_max_mm; // NAN: no truth
     int regions;
     double region_mm[32];
     double seconds;
@@ -74,6 +75,6 @@ typedef struct DotsReport {
     DotsTrack track[8];
 } DotsReport;
 FaCode drive_report(DotsJob *job, const char *path, DotsReport *report, FaError *err);
-void print_dots_report(const DotsReport *report);  // JSON array
+void print_dots_report(const DotsReport *report); // JSON array
 
 #endif

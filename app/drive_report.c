@@ -1,5 +1,5 @@
-// The page of fascia drive --report: the result beside the other methods, like with like, the dots drawn, figures per frame and,
-// where the truth is known, the error of every vertex.
+// The page of fascia drive --report: the result beside the other methods, like with like, the dots drawn, figures per
+// frame and, where the truth is known, the error of every vertex.
 #include "drive_dots.h"
 
 #include "fascia/page.h"
@@ -10,14 +10,14 @@
 #include <string.h>
 
 enum { MOST = 8, NUMBERS = 4 };
-static const double MOVES = 1e-4;  // m: vertices that no shape moves as far are not judged
+static const double MOVES = 1e-4; // m: vertices that no shape moves as far are not judged
 
 typedef struct Track {
-    FaDrive *drive;      // owned; NULL: the result's own
+    FaDrive *drive; // owned; NULL: the result's own
     const FaDrive *own;
     Recording rec;
     FaSequence *seq;
-    double *dense;       // mm, mean per frame                                          (nframe)
+    double *dense; // mm, mean per frame                                          (nframe)
     FaPageNumbers number[NUMBERS];
     int nnumber;
 } Track;
@@ -25,8 +25,8 @@ typedef struct Track {
 typedef struct Page {
     DotsJob *job;
     FaSequence *truth;
-    float *weight;       // 1: judged (moves, carries no dot)                           (nvert)
-    float *region;       // of each region in turn                                      (nregion x nvert)
+    float *weight; // 1: judged (moves, carries no dot)                           (nvert)
+    float *region; // of each region in turn                                      (nregion x nvert)
     int nregion;
     Track track[MOST];
     DotsReport *rep;
@@ -48,8 +48,8 @@ static FaCode open_truth(Page *p, FaError *err) {
     TRY(fa_sequence_open(drive_settings.truth, &ropt, &p->truth, err));
     if (fa_sequence_nvert(p->truth) != rig->mesh.nvert || fa_sequence_nframe(p->truth) < j->take->nframe) {
         *err = (FaError){.code = FA_E_ARG};
-        snprintf(err->what, sizeof err->what, "the truth has %d frames of %d vertices, the result %d of %d", fa_sequence_nframe(p->truth),
-                 fa_sequence_nvert(p->truth), j->take->nframe, rig->mesh.nvert);
+        snprintf(err->what, sizeof err->what, "the truth has %d frames of %d vertices, the result %d of %d",
+                 fa_sequence_nframe(p->truth), fa_sequence_nvert(p->truth), j->take->nframe, rig->mesh.nvert);
         snprintf(err->path, sizeof err->path, "%s", drive_settings.truth);
         return FA_E_ARG;
     }
@@ -145,7 +145,8 @@ static FaCode add_way(Page *p, FaDriveKind kind, bool plain, FaError *err) {
     o.kind = kind;
     o.literal = false;
     if (plain) o.no_jaw = o.no_residual = true;
-    snprintf(name, sizeof name, "%s%s%s", fa_drive_kind_name(kind), o.no_jaw ? "" : " jaw", o.no_residual ? "" : " residual");
+    snprintf(name, sizeof name, "%s%s%s", fa_drive_kind_name(kind), o.no_jaw ? "" : " jaw",
+             o.no_residual ? "" : " residual");
     TRY(fa_drive_open(j->rig, j->face, j->take, j->map, &o, &t->drive, err));
     TRY(recording_make(fa_drive_sequence(t->drive), j->rig, fa_drive_clip(t->drive), &t->rec, err));
     return add(p, name, t->drive, t->rec.seq, err);
@@ -155,8 +156,8 @@ static FaCode add_tracks(Page *p, FaError *err) {
     DotsJob *j = p->job;
     const FaDriveOptions *o = &j->options;
     char name[40];
-    snprintf(name, sizeof name, "%s%s%s%s", fa_drive_kind_name(j->rep.kind), o->literal ? " literal" : "", o->no_jaw ? "" : " jaw",
-             o->no_residual ? "" : " residual");
+    snprintf(name, sizeof name, "%s%s%s%s", fa_drive_kind_name(j->rep.kind), o->literal ? " literal" : "",
+             o->no_jaw ? "" : " jaw", o->no_residual ? "" : " residual");
     TRY(add(p, name, j->drive, j->control.seq, err));
     if (j->result.seq) {
         snprintf(name, sizeof name, "%s, flesh", fa_drive_kind_name(j->rep.kind));
@@ -167,7 +168,7 @@ static FaCode add_tracks(Page *p, FaError *err) {
         if (others[i] == FA_DRIVE_BF && !j->face) continue;
         if (others[i] != j->rep.kind || o->literal) TRY(add_way(p, others[i], false, err));
     }
-    bool plain = o->no_jaw && o->no_residual && !o->literal;  // then SBS is plain already
+    bool plain = o->no_jaw && o->no_residual && !o->literal; // then SBS is plain already
     if (!plain) TRY(add_way(p, FA_DRIVE_SBS, true, err));
     return FA_OK;
 }
@@ -186,13 +187,14 @@ static void line(char *text, size_t size, const char *fmt, ...) {
 // What was asked for and found, for the page; then the table.
 static void facts(const Page *p, char *text, size_t size) {
     const DotsJob *j = p->job;
-    line(text, size, "%s\n%s: %d markers with a place, %d samples missing, %d frames lost\n%s\n\n", j->generator, j->motion, j->map->mapped,
-         j->rep.missing, j->rep.lost, j->rep.why ? j->rep.why : "");
+    line(text, size, "%s\n%s: %d markers with a place, %d samples missing, %d frames lost\n%s\n\n", j->generator,
+         j->motion, j->map->mapped, j->rep.missing, j->rep.lost, j->rep.why ? j->rep.why : "");
 }
 
 static void table(const Page *p, char *text, size_t size) {
     const DotsReport *rep = p->rep;
-    line(text, size, "%-22s %12s %12s%s\n", "mm", "markers, raw", "markers, end", p->truth ? "  dense mean   dense max   of plain" : "");
+    line(text, size, "%-22s %12s %12s%s\n", "mm", "markers, raw", "markers, end",
+         p->truth ? "  dense mean   dense max   of plain" : "");
     double plain = rep->track[rep->count - 1].dense_mm;
     for (int i = 0; i < rep->count; i++) {
         const DotsTrack *t = &rep->track[i];
@@ -213,13 +215,20 @@ static FaCode write_page(Page *p, const char *path, FaError *err) {
     char text[8192] = "";
     for (int i = 0; i < p->rep->count; i++) {
         Track *t = &p->track[i];
-        tracks[n++] = (FaPageTrack){.name = p->rep->track[i].name, .seq = t->seq, .clip = fa_drive_clip(t->own),
-                                    .numbers = t->number, .nnumbers = t->nnumber, .markers = fa_drive_markers(t->own), .map = p->job->map};
+        tracks[n++] = (FaPageTrack){.name = p->rep->track[i].name,
+                                    .seq = t->seq,
+                                    .clip = fa_drive_clip(t->own),
+                                    .numbers = t->number,
+                                    .nnumbers = t->nnumber,
+                                    .markers = fa_drive_markers(t->own),
+                                    .map = p->job->map};
     }
     FaSequence *cut = NULL;
     if (p->truth) {
         TRY(fa_sequence_slice(p->truth, 0, p->job->take->nframe - 1, &cut, err));
-        tracks[n++] = (FaPageTrack){.name = "truth", .seq = cut, .clip = fa_drive_clip(p->job->drive),
+        tracks[n++] = (FaPageTrack){.name = "truth",
+                                    .seq = cut,
+                                    .clip = fa_drive_clip(p->job->drive),
                                     .markers = fa_drive_markers(p->job->drive),
                                     .map = p->job->map};
     }
@@ -258,9 +267,11 @@ void print_dots_report(const DotsReport *report) {
     printf("[");
     for (int i = 0; i < report->count; i++) {
         const DotsTrack *t = &report->track[i];
-        const struct { const char *name; double value; } field[] = {
-            {"before_mm", t->before_mm}, {"after_mm", t->after_mm}, {"inside_mm", t->inside_mm}, {"outside_mm", t->outside_mm},
-            {"dense_mm", t->dense_mm},   {"dense_max_mm", t->dense_max_mm}};
+        const struct {
+            const char *name;
+            double value;
+        } field[] = {{"before_mm", t->before_mm},   {"after_mm", t->after_mm}, {"inside_mm", t->inside_mm},
+                     {"outside_mm", t->outside_mm}, {"dense_mm", t->dense_mm}, {"dense_max_mm", t->dense_max_mm}};
         printf("%s{\"name\":", i ? "," : "");
         cli_json_string(t->name);
         for (int k = 0; k < 6; k++) {

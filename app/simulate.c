@@ -57,7 +57,7 @@ static FaCode save_picture(const OutFrames *f, const char *path, FaError *err) {
 FaCode out_save(const OutFrames *f, const char *path, FaBakeReport *bake, FaError *err) {
     if (path_has_ext(path, "html")) return save_page(f, path, err);
     if (path_is_picture(path)) return save_picture(f, path, err);
-    double fps = fa_sequence_fps(f->seq);  // a recording does not know it
+    double fps = fa_sequence_fps(f->seq); // a recording does not know it
     if (!(fps > 0) && f->clip) fps = f->clip->fps;
     FaSinkOptions opt = {.rig = f->rig,
                          .clip = f->clip,
@@ -78,7 +78,7 @@ typedef struct ClipJob {
     const FaClip *clip;
     FaMethod *method;
     FaRun *run;
-    FaSequence *frames;   // of the run, or as recorded
+    FaSequence *frames; // of the run, or as recorded
     Recording recorded;
     FaSequence *linear, *world;
     FaCompare compare;
@@ -131,8 +131,10 @@ FaCode recording_make(FaSequence *frames, const FaRig *rig, const FaClip *clip, 
     static int made;
     const char *out = common.output ? common.output : "", *slash = strrchr(out, '/'), *tmp = getenv("TMPDIR");
     char dir[4000];
-    if (common.output) snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - out + 1) : 2, slash ? out : "./");
-    else snprintf(dir, sizeof dir, "%s/", tmp && *tmp ? tmp : "/tmp");
+    if (common.output)
+        snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - out + 1) : 2, slash ? out : "./");
+    else
+        snprintf(dir, sizeof dir, "%s/", tmp && *tmp ? tmp : "/tmp");
     snprintf(rec->path, sizeof rec->path, "%s.fascia-%ld-%d.pc2", dir, (long)getpid(), made++);
     double fps = fa_sequence_fps(frames);
     FaSinkOptions opt = {.rig = rig, .clip = clip, .fps = fps > 0 ? fps : 30, .progress = cli_progress};
@@ -181,13 +183,13 @@ static FaCode write_out(ClipJob *j, int first, int last, FaBakeReport *bake, FaE
     if (rc >= 0) rc = fa_sequence_slice(j->linear, first, last, &before, err);
     if (rc >= 0 && !all) rc = fa_clip_slice(j->clip, first, last, &j->cut, err);
     OutFrames frames = {.rig = j->rig,
-                          .seq = cut,
-                          .before = before,
-                          .clip = all ? j->clip : j->cut,
-                          .name = j->s->method,
-                          .verb = j->s->verb,
-                          .generator = j->generator,
-                          .sheet = true};
+                        .seq = cut,
+                        .before = before,
+                        .clip = all ? j->clip : j->cut,
+                        .name = j->s->method,
+                        .verb = j->s->verb,
+                        .generator = j->generator,
+                        .sheet = true};
     if (rc >= 0) rc = out_save(&frames, common.output, bake, err);
     fa_sequence_close(before);
     fa_sequence_close(cut);
@@ -206,8 +208,8 @@ static void report(const ClipJob *j, int frames, double seconds, const FaBakeRep
     }
     printf("{\"frames\":%d,\"seconds\":%.6f,\"ms_per_frame\":%.6f,\"max_displacement_mm\":%.9g,\"mean_displacement_"
            "mm\":%.9g,\"intersections\":%d,\"clamped\":%d,",
-           frames, seconds, ms, j->compare.max_mm, j->compare.mean_mm, out_options.check ? j->compare.intersections_b : -1,
-           stats.clamped);
+           frames, seconds, ms, j->compare.max_mm, j->compare.mean_mm,
+           out_options.check ? j->compare.intersections_b : -1, stats.clamped);
     printf("\"warnings\":");
     const FaNotes *notes = fa_method_notes(j->method);
     print_notes(&notes, 1);

@@ -23,8 +23,10 @@ static void check(FaClip *clip, FaCode rc, const FaError *err) {
     FaClip *again = NULL;
     if (fai_clip_csv_write(clip, &text, &bad) >= 0) {
         FaError reread = {0};
-        if (fai_clip_csv_parse(text.data, text.size, &again, &reread) >= 0) same_weights(clip, again);
-        else if (!strstr(reread.what, "marker positions")) abort();
+        if (fai_clip_csv_parse(text.data, text.size, &again, &reread) >= 0)
+            same_weights(clip, again);
+        else if (!strstr(reread.what, "marker positions"))
+            abort();
     }
     fai_text_free(&text);
     fa_clip_free(again);

@@ -40,7 +40,7 @@ static void run(const uint8_t *data, size_t size) {
     FaCode rc = fai_gltf_parse_memory(data, size, NULL, &doc, &err);
     if ((rc < 0) != !doc || (rc < 0 && !err.what[0])) abort();
     if (rc < 0) return;
-    if (doc->file.size != size || memcmp(doc->file.data, data, size)) abort();  // kept as it was
+    if (doc->file.size != size || memcmp(doc->file.data, data, size)) abort(); // kept as it was
     rc = fai_gltf_rig(doc, &(FaRigOptions){.any_size = true}, &rig, &err);
     if (rc < 0) {
         fai_gltf_free(doc);

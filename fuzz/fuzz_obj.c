@@ -9,9 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static void silent(void *user, const FaLogRec *rec) {
-    (void)user, (void)rec;
-}
+static void silent(void *user, const FaLogRec *rec) { (void)user, (void)rec; }
 
 static FaBytes copy_of(const uint8_t *data, size_t size) {
     FaBytes b = {fai_resize(NULL, size + 1), size};
@@ -31,14 +29,15 @@ static void parse_twice(const uint8_t *data, size_t size) {
         double *x = malloc(sizeof(double) * 3 * (size_t)obj.nvert);
         if (!x || fai_obj_read_like(&again, &obj, "itself", x, &err) < 0) abort();
         if (memcmp(x, obj.x, sizeof(double) * 3 * (size_t)obj.nvert)) abort();
-        obj.tail = 0;  // the same, without the short cut
+        obj.tail = 0; // the same, without the short cut
         if (fai_obj_read_like(&again, &obj, "itself", x, &err) < 0) abort();
         free(x);
         for (int f = 0; f < obj.nface; f++)
             for (int c = obj.face_start[f]; c < obj.face_start[f + 1]; c++)
                 if (obj.face_vert[c] < 0 || obj.face_vert[c] >= obj.nvert || (obj.face_uv && obj.face_uv[c] >= obj.nuv))
                     abort();
-    } else if (!err.what[0]) abort();
+    } else if (!err.what[0])
+        abort();
     fai_bytes_free(&again);
     fai_obj_free(&obj);
     fai_arena_free(arena);

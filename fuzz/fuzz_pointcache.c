@@ -8,9 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static void silent(void *user, const FaLogRec *rec) {
-    (void)user, (void)rec;
-}
+static void silent(void *user, const FaLogRec *rec) { (void)user, (void)rec; }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -34,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
         free(x);
         fai_cache_close(c);
-    } else if (!err.what[0]) abort();
+    } else if (!err.what[0])
+        abort();
     close(fd);
     return 0;
 }

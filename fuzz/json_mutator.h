@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size) __attribute__((weak));  // only with libFuzzer
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size) __attribute__((weak)); // only with libFuzzer
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 
 static uint32_t mutator_random(uint32_t *state) { return *state = *state * 1664525u + 1013904223u, *state >> 8; }

@@ -27,7 +27,9 @@ void test_ok(FaCode code, const FaError *err, const char *what, const char *file
 // A path below the data folder ($FASCIA_DATA, or shared/data beside the source tree); NULL, with a message, if absent.
 // Valid until 8 further calls.
 const char *test_data(const char *rel);
-#define TEST_DATA_OR_SKIP(var, rel) const char *var = test_data(rel); if (!var) skip()
+#define TEST_DATA_OR_SKIP(var, rel)                                                                                    \
+    const char *var = test_data(rel);                                                                                  \
+    if (!var) skip()
 
 // A scratch folder of this process, made on first use below the build folder, removed at exit; and a path in it.
 const char *test_dir(void);
@@ -40,10 +42,10 @@ const char *test_unpack(const char *rel);
 char **test_list(const char *dir, const char *ext);
 void test_list_free(char **list);
 
-// Run a program without a shell; NULL-terminated arguments; its exit code, -1 if it cannot run. stdout and stderr go to the
-// file named (nullable), else are inherited.
+// Run a program without a shell; NULL-terminated arguments; its exit code, -1 if it cannot run. stdout and stderr go to
+// the file named (nullable), else are inherited.
 int test_run(const char *const *argv, const char *output);
-bool test_program(const char *name);  // is it on the PATH
+bool test_program(const char *name); // is it on the PATH
 
 // Allocation failure: the n-th allocation from now fails (1 = the next), all others succeed. 0 stops it.
 void test_fail_alloc(long n);

@@ -71,7 +71,7 @@ static void test_still(void **state) {
     (void)state;
     const char *obj = test_path("still.obj");
     assert_int_equal(BLEND(rig, "--weights", "jawOpen=1,cheekPuff=0.5@0.2", "--time", "0.6", "--mass", "1", "--damping",
-                         "4", "--stiffness", "4", "-o", obj, "--json"),
+                           "4", "--stiffness", "4", "-o", obj, "--json"),
                      0);
     CHECK_NEAR(said_number("jawOpen"), 0.567973, 1e-6);
     CHECK_NEAR(said_number("cheekPuff"), 0.5 * 0.103624, 1e-6);
@@ -84,7 +84,8 @@ static void test_still(void **state) {
     fa_rig_free(b);
     // ill-posed: exit 1, a sentence with the numbers and a damping that works
     assert_int_equal(
-        BLEND(rig, "--weights", "jawOpen=1", "--mass", "1", "--damping", "0", "--stiffness", "39.4784176", "-o", obj), 1);
+        BLEND(rig, "--weights", "jawOpen=1", "--mass", "1", "--damping", "0", "--stiffness", "39.4784176", "-o", obj),
+        1);
     SAID("stiffness 39.4784176");
     SAID("raise the damping to 2.");
     assert_int_equal(BLEND(rig, "--weights", "jawOpen", "-o", obj), 2);

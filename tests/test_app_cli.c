@@ -17,7 +17,8 @@ static void put_obj(const char *path, double jaw) {
     char text[1000];
     snprintf(text, sizeof text,
              "v -0.08 -0.12 0\nv 0.08 -0.12 0\nv 0.08 0.12 0\nv -0.08 0.12 0\nv 0 %.4f 0.1\n"
-             "f 1 2 5\nf 2 3 5\nf 3 4 5\nf 4 1 5\n", -0.02 - jaw);
+             "f 1 2 5\nf 2 3 5\nf 3 4 5\nf 4 1 5\n",
+             -0.02 - jaw);
     write_file(path, text);
 }
 
@@ -78,7 +79,7 @@ static void test_round_trip(void **state) {
     assert_int_equal(RUN("convert", pc2, back, "--rig", rig), 0);
     assert_int_equal(RUN("compare", back, pc2, "--max-mm", "0.05"), 0);
     // moved by a millimetre: the check notices
-    assert_int_equal(RUN("compare", rig, pc2, "--max-mm", "0.05"), 0);  // one frame against frame 0: equal
+    assert_int_equal(RUN("compare", rig, pc2, "--max-mm", "0.05"), 0); // one frame against frame 0: equal
     assert_int_equal(RUN("convert", pc2, test_path("cut.pc2"), "--frames", "2-2"), 0);
     assert_int_equal(RUN("compare", rig, test_path("cut.pc2"), "--max-mm", "1"), 1);
 }
@@ -117,7 +118,8 @@ static void test_kill_during_convert(void **state) {
         waitpid(pid, NULL, 0);
         struct stat st;
         assert_int_equal(stat(out, &st), 0);
-        if (st.st_size == 3) old++;
+        if (st.st_size == 3)
+            old++;
         else {
             assert_int_equal(st.st_size, 32 + 3000 * 5 * 12);
             whole++;
@@ -135,17 +137,19 @@ static void test_json_is_json(void **state) {
     const char *log = test_path("json.txt");
     const char *info[] = {PROGRAM, "info", rig, "--json", "-q", NULL};
     assert_int_equal(test_run(info, log), 0);
-    const char *check[] = {"python3", "-c", "import json,sys; d=json.load(open(sys.argv[1])); "
-                           "[d[k] for k in 'vertices triangles components boundary_edges unit height_m frames fps shapes matched warnings'.split()]",
+    const char *check[] = {"python3", "-c",
+                           "import json,sys; d=json.load(open(sys.argv[1])); "
+                           "[d[k] for k in 'vertices triangles components boundary_edges unit height_m frames fps "
+                           "shapes matched warnings'.split()]",
                            log, NULL};
     assert_int_equal(test_run(check, NULL), 0);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_help_and_usage),       cmocka_unit_test(test_errors_name_file_and_remedy),
-        cmocka_unit_test(test_round_trip),           cmocka_unit_test(test_dry_run_writes_nothing),
-        cmocka_unit_test(test_kill_during_convert),  cmocka_unit_test(test_json_is_json),
+        cmocka_unit_test(test_help_and_usage),      cmocka_unit_test(test_errors_name_file_and_remedy),
+        cmocka_unit_test(test_round_trip),          cmocka_unit_test(test_dry_run_writes_nothing),
+        cmocka_unit_test(test_kill_during_convert), cmocka_unit_test(test_json_is_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,8 +113,11 @@ static void clip_to_dots_and_back(void **state) {
         char take[4096], out[4096];
         snprintf(take, sizeof take, "%s", dots(format[i]));
         snprintf(out, sizeof out, "%s", test_path("dots.pc2"));
-        assert_int_equal(RUN("drive", rig, take, "--method", method[i], "--flesh", i == 2 ? "contact" : "off", "-o", out, "--json"), 0);
-        assert_true(number(NULL, "frames") == 41 && number("markers", "mapped") == 80 && number("control", "lost") == 0);
+        assert_int_equal(
+            RUN("drive", rig, take, "--method", method[i], "--flesh", i == 2 ? "contact" : "off", "-o", out, "--json"),
+            0);
+        assert_true(number(NULL, "frames") == 41 && number("markers", "mapped") == 80 &&
+                    number("control", "lost") == 0);
         assert_true(number("control", "after_mm") < 0.2 && number("control", "inside_mm") > 0.1);
         CHECK_OK(fa_sequence_open(out, NULL, &a, &err), &err);
         CHECK_OK(fa_compare(own, a, NULL, &c, &err), &err);
@@ -134,7 +137,8 @@ static void into_a_glb_with_a_page(void **state) {
     snprintf(glb, sizeof glb, "%s", test_path("dots.glb"));
     snprintf(page, sizeof page, "%s", test_path("dots.html"));
     // its own clip is a truth of the same vertices
-    assert_int_equal(RUN("drive", rig, take, "--flesh", "off", "-o", glb, "--report", page, "--truth", rig, "--json"), 0);
+    assert_int_equal(RUN("drive", rig, take, "--flesh", "off", "-o", glb, "--report", page, "--truth", rig, "--json"),
+                     0);
     SAID("\"tracks\":[{");
     SAID("\"lip_upper\":");
     assert_true(number("bake", "max_mm") <= 0.05);
@@ -163,7 +167,8 @@ static void maps_and_other_faces(void **state) {
     SAID("80 of 80 markers");
     assert_int_equal(RUN("drive", rig, take, "--map", map, "--method", "sbs", "-o", out, "--json"), 0);
     assert_int_equal(RUN("head", "--level", "1", "--seed", "5", "--clip", "press", "-o", other, "-q"), 0);
-    assert_int_equal(RUN("drive", rig, other, "--from", other, "--method", "sbs", "--frames", "0-40", "-o", out, "--json"), 0);
+    assert_int_equal(
+        RUN("drive", rig, other, "--from", other, "--method", "sbs", "--frames", "0-40", "-o", out, "--json"), 0);
     SAID("through the source rig");
     assert_true(number("retarget", "used") > 70 && number("retarget", "shape_mm") > 0.5);
     CHECK_NEAR(number("retarget", "after_mm") / number("retarget", "before_mm"), number("retarget", "scale"), 0.15);
@@ -212,7 +217,8 @@ static void bad_dots(void **state) {
     SAID("line 1");
     assert_int_equal(RUN("drive", rig, take, "--literal", "--method", "sbs", "-o", out), 2);
     assert_int_equal(RUN("drive", rig, take, "--method", "magic", "-o", out), 2);
-    assert_int_equal(RUN("drive", rig, take, "--method", "sbs", "--truth", test_path("none.pc2"), "--dry-run", "-o", out), 5);
+    assert_int_equal(
+        RUN("drive", rig, take, "--method", "sbs", "--truth", test_path("none.pc2"), "--dry-run", "-o", out), 5);
     assert_int_equal(RUN("drive", rig, take, "--method", "sbs", "--frames", "90-95", "-o", out), 2);
     assert_int_equal(RUN("markers", rig, "-o", test_path("x.glb")), 2);
     assert_int_equal(RUN("markers", rig, "-o", test_path("x.csv"), "--count", "100000"), 2);
@@ -230,7 +236,8 @@ static void bad_dots(void **state) {
 
 enum { LOOKS = 24 };
 
-// The shipped head as a camera of 1280 x 720 sees it: the jaw opens and closes, a smile, the head turns a little. mirror: x exchanged.
+// The shipped head as a camera of 1280 x 720 sees it: the jaw opens and closes, a smile, the head turns a little.
+// mirror: x exchanged.
 static void film(const FaFaceModel *model, FaLandmarkLayout layout, bool mirror, const char *path, FaClip **clip) {
     FaError err = {0};
     FaLandmarkTake *take;
@@ -265,8 +272,10 @@ static void film(const FaFaceModel *model, FaLandmarkLayout layout, bool mirror,
 
 static void landmarks(void **state) {
     (void)state;
-    static const struct { const char *name; FaLandmarkLayout layout; } CASE[] = {
-        {"few.csv", FA_LANDMARKS_68}, {"many.json", FA_LANDMARKS_478}};
+    static const struct {
+        const char *name;
+        FaLandmarkLayout layout;
+    } CASE[] = {{"few.csv", FA_LANDMARKS_68}, {"many.json", FA_LANDMARKS_478}};
     FaError err = {0};
     FaFaceModel *model;
     FaRig *loaded;
@@ -280,9 +289,11 @@ static void landmarks(void **state) {
     for (int i = 0; i < 2; i++) {
         snprintf(take, sizeof take, "%s", test_path(CASE[i].name));
         film(model, CASE[i].layout, false, take, &clip);
-        assert_int_equal(RUN("drive", rig, take, "--method", "sbs", "--focal", "1100", "-o", out, "--overlay", test_path("seen.png"),
-                             "--json"), 0);
-        assert_true(number(NULL, "frames") == LOOKS && number("camera", "error_rms") < 1 && number("camera", "focal") == 1100);
+        assert_int_equal(RUN("drive", rig, take, "--method", "sbs", "--focal", "1100", "-o", out, "--overlay",
+                             test_path("seen.png"), "--json"),
+                         0);
+        assert_true(number(NULL, "frames") == LOOKS && number("camera", "error_rms") < 1 &&
+                    number("camera", "focal") == 1100);
         if (i == 0) SAID("1280 x 720 was taken"); // a CSV does not say
         CHECK_OK(fa_sequence_of_clip(loaded, clip, &own, &err), &err);
         CHECK_OK(fa_sequence_open(out, NULL, &a, &err), &err);
@@ -314,9 +325,12 @@ static void landmarks(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(face_then_clip),         cmocka_unit_test(refusals),
-                                       cmocka_unit_test(clip_to_dots_and_back),  cmocka_unit_test(into_a_glb_with_a_page),
-                                       cmocka_unit_test(maps_and_other_faces),   cmocka_unit_test(bad_dots),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(face_then_clip),
+                                       cmocka_unit_test(refusals),
+                                       cmocka_unit_test(clip_to_dots_and_back),
+                                       cmocka_unit_test(into_a_glb_with_a_page),
+                                       cmocka_unit_test(maps_and_other_faces),
+                                       cmocka_unit_test(bad_dots),
                                        cmocka_unit_test(landmarks)};
     return cmocka_run_group_tests(tests, make_head, NULL);
 }

@@ -42,7 +42,8 @@ static int make_head(void **state) {
     if (fa_head_clip("run", &clip, &err) < 0 || fa_clip_slice(clip, 0, 59, &cut, &err) < 0) return -1;
     memset(cut->weight, 0, (size_t)cut->nframe * (size_t)cut->nchan * sizeof(float));
     for (int c = 0; c < cut->nchan; c++)
-        for (int f = 0; f < cut->nframe && strstr(cut->name[c], "mouthSmile"); f++) cut->weight[f * cut->nchan + c] = (float)(0.5 - 0.5 * cos(0.15 * f));
+        for (int f = 0; f < cut->nframe && strstr(cut->name[c], "mouthSmile"); f++)
+            cut->weight[f * cut->nchan + c] = (float)(0.5 - 0.5 * cos(0.15 * f));
     save_clip(cut, clip_path);
     fa_clip_free(cut);
     fa_clip_free(clip);
@@ -54,11 +55,13 @@ static int make_head(void **state) {
 static void first_run(void **state) {
     (void)state;
     // the face is made on the way and kept; the second time it is used
-    assert_int_equal(RUN("enrich", rig, clip_path, "-o", test_path("a.pc2"), "--json", "--frames", "0-29", "--unit", "m", "--rate", "120"), 0);
+    assert_int_equal(RUN("enrich", rig, clip_path, "-o", test_path("a.pc2"), "--json", "--frames", "0-29", "--unit",
+                         "m", "--rate", "120"),
+                     0);
     assert_true(said_number("frames") == 30);
     assert_true(said_number("max_displacement_mm") > 0.3 && said_number("max_displacement_mm") < 30);
     assert_int_equal(access(test_path("rig.enrich.face"), F_OK), 0);
-    assert_true(access(test_path("a.pc2.take"), F_OK) != 0);  // removed when all is done
+    assert_true(access(test_path("a.pc2.take"), F_OK) != 0); // removed when all is done
     snprintf(face, sizeof face, "%s", test_path("rig.enrich.face"));
 }
 
@@ -75,7 +78,8 @@ static void read_all(const char *path, unsigned char **data, size_t *size) {
 
 // kill -9 in the middle, then the same command: the same bytes as without.
 static void kill_and_go_on(const char *const *more, off_t enough) {
-    const char *whole = test_path("whole.pc2"), *broken = test_path("broken.pc2"), *part = test_path("broken.pc2.take.part");
+    const char *whole = test_path("whole.pc2"), *broken = test_path("broken.pc2"),
+               *part = test_path("broken.pc2.take.part");
     const char *args[32] = {PROGRAM, "enrich", rig, clip_path, "--face", face, "--unit", "m", "--rate", "120"};
     int n = 10;
     while (more && *more) args[n++] = *more++;
@@ -163,15 +167,21 @@ static FaClip *long_run(int nframe) {
 static void edited(void **state) {
     (void)state;
     FaClip *longer = long_run(600);
-    const char *path = test_path("edit.json"), *keep = test_path("edit.sim"), *out = test_path("edit.pc2"), *full = test_path("edit_full.pc2");
+    const char *path = test_path("edit.json"), *keep = test_path("edit.sim"), *out = test_path("edit.pc2"),
+               *full = test_path("edit_full.pc2");
     save_clip(longer, path);
-    assert_int_equal(RUN("enrich", rig, path, "--face", face, "-o", out, "--keep", keep, "--unit", "m", "--json", "--rate", "60"), 0);
+    assert_int_equal(
+        RUN("enrich", rig, path, "--face", face, "-o", out, "--keep", keep, "--unit", "m", "--json", "--rate", "60"),
+        0);
     assert_true(said_number("made") == 600);
     for (int c = 0; c < longer->nchan; c++)
         if (strstr(longer->name[c], "mouthSmileLeft")) longer->weight[300 * longer->nchan + c] += 0.2f;
     save_clip(longer, path);
-    assert_int_equal(RUN("enrich", rig, path, "--face", face, "-o", out, "--keep", keep, "--unit", "m", "--json", "--rate", "60"), 0);
-    print_message("one key of 600: %g of 600 frames made again, changed at %g, rejoined at %g\n", said_number("made"), said_number("changed_at"), said_number("rejoined_at"));
+    assert_int_equal(
+        RUN("enrich", rig, path, "--face", face, "-o", out, "--keep", keep, "--unit", "m", "--json", "--rate", "60"),
+        0);
+    print_message("one key of 600: %g of 600 frames made again, changed at %g, rejoined at %g\n", said_number("made"),
+                  said_number("changed_at"), said_number("rejoined_at"));
     assert_true(said_number("made") < 200 && said_number("changed_at") == 300 && said_number("rejoined_at") > 300);
     assert_int_equal(RUN("enrich", rig, path, "--face", face, "-o", full, "--unit", "m", "-q", "--rate", "60"), 0);
     double worst = pc2_difference(out, full, NULL);
@@ -182,10 +192,16 @@ static void edited(void **state) {
 
 static void others(void **state) {
     (void)state;
-    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "-o", test_path("loop.pc2"), "--loop", "--rate", "120", "--unit", "m", "--json", "--frames", "0-10"), 0);
-    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "-o", test_path("pre.glb"), "--preroll", "0.2", "--rate", "120", "--unit", "m", "--strength", "cheeks=2", "--frames", "0-19"), 0);
+    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "-o", test_path("loop.pc2"), "--loop", "--rate",
+                         "120", "--unit", "m", "--json", "--frames", "0-10"),
+                     0);
+    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "-o", test_path("pre.glb"), "--preroll", "0.2",
+                         "--rate", "120", "--unit", "m", "--strength", "cheeks=2", "--frames", "0-19"),
+                     0);
     SAID("morph targets");
-    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "-o", test_path("x.pc2"), "--unit", "m", "--strength", "nose=2"), 2);
+    assert_int_equal(
+        RUN("enrich", rig, clip_path, "--face", face, "-o", test_path("x.pc2"), "--unit", "m", "--strength", "nose=2"),
+        2);
     SAID("regions are");
     assert_int_equal(RUN("enrich", rig, "-o", test_path("x.pc2"), "--unit", "m"), 2);
     SAID("no animation");
@@ -195,35 +211,51 @@ static void others(void **state) {
     SAID("fascia enrich head.glb");
 }
 
-// A box beside the left cheek, 6 mm in, and a head that jitters: both reach the simulation, and the program says what it made of them.
+// A box beside the left cheek, 6 mm in, and a head that jitters: both reach the simulation, and the program says what
+// it made of them.
 static void colliders_and_heads(void **state) {
     (void)state;
     const char *box = test_path("box.obj"), *push = test_path("push.csv"), *bvh = test_path("nod.bvh");
     FILE *f = fopen(box, "w");
-    for (int i = 0; i < 8; i++) fprintf(f, "v %g %g %g\n", 0.041 + 0.02 * (i & 1), -0.04 + 0.02 * (i >> 1 & 1), 0.06 + 0.03 * (i >> 2));
+    for (int i = 0; i < 8; i++)
+        fprintf(f, "v %g %g %g\n", 0.041 + 0.02 * (i & 1), -0.04 + 0.02 * (i >> 1 & 1), 0.06 + 0.03 * (i >> 2));
     fputs("f 1 3 4 2\nf 5 6 8 7\nf 1 2 6 5\nf 3 7 8 4\nf 1 5 7 3\nf 2 4 8 6\n", f);
     fclose(f);
     f = fopen(push, "w");
-    fputs("time,head.qx,head.qy,head.qz,head.qw,head.px,head.py,head.pz\n0,0,0,0,1,0.03,0,0\n0.1,0,0,0,1,0.03,0,0\n", f);
+    fputs("time,head.qx,head.qy,head.qz,head.qw,head.px,head.py,head.pz\n0,0,0,0,1,0.03,0,0\n0.1,0,0,0,1,0.03,0,0\n",
+          f);
     fclose(f);
     f = fopen(bvh, "w");
-    fputs("HIERARCHY\nROOT Hips\n{\nOFFSET 0 0 0\nCHANNELS 6 Xposition Yposition Zposition Zrotation Yrotation Xrotation\nJOINT Head\n{\nOFFSET 0 60 0\n"
-          "CHANNELS 3 Zrotation Yrotation Xrotation\nEnd Site\n{\nOFFSET 0 20 0\n}\n}\n}\nMOTION\nFrames: 24\nFrame Time: 0.00833333\n", f);
+    fputs("HIERARCHY\nROOT Hips\n{\nOFFSET 0 0 0\nCHANNELS 6 Xposition Yposition Zposition Zrotation Yrotation "
+          "Xrotation\nJOINT Head\n{\nOFFSET 0 60 0\n"
+          "CHANNELS 3 Zrotation Yrotation Xrotation\nEnd Site\n{\nOFFSET 0 20 0\n}\n}\n}\nMOTION\nFrames: 24\nFrame "
+          "Time: 0.00833333\n",
+          f);
     for (int i = 0; i < 24; i++) fprintf(f, "0 90 0 0 0 0 0 0 %g\n", i % 2 ? 0.5 : -0.5);
     fclose(f);
     // the face itself as the subject; the box stands in the cheek
-    assert_int_equal(RUN("enrich", face, clip_path, "--collider", box, "-o", test_path("box.pc2"), "--json", "--frames", "0-2", "--rate", "60", "--unit", "m"), 0);
+    assert_int_equal(RUN("enrich", face, clip_path, "--collider", box, "-o", test_path("box.pc2"), "--json", "--frames",
+                         "0-2", "--rate", "60", "--unit", "m"),
+                     0);
     assert_true(said_number("colliders") == 1 && said_number("max_displacement_mm") > 2);
     assert_true(said_number("collider_depth_mm") > 0 && said_number("collider_depth_mm") < 1);
     // carried away by its motion, it touches nothing; the head's motion is calmed, and that is said
-    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "--collider", box, "--collider-motion", push, "--collider-frame", "head", "--head-motion", bvh, "-o",
-                         test_path("calm.pc2"), "--frames", "0-5", "--rate", "60", "--unit", "m"), 0);
+    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "--collider", box, "--collider-motion", push,
+                         "--collider-frame", "head", "--head-motion", bvh, "-o", test_path("calm.pc2"), "--frames",
+                         "0-5", "--rate", "60", "--unit", "m"),
+                     0);
     SAID("smoothed below 10 Hz");
     SAID("at most 0.00 mm inside");
-    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "--collider", box, "--collider-frame", "moon", "-o", test_path("x.pc2"), "--unit", "m"), 2);
+    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "--collider", box, "--collider-frame", "moon", "-o",
+                         test_path("x.pc2"), "--unit", "m"),
+                     2);
     SAID("head or world");
-    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "--collider-motion", push, "-o", test_path("x.pc2"), "--unit", "m"), 2);
-    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "--collider", test_path("none.obj"), "-o", test_path("x.pc2"), "--unit", "m"), 5);
+    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "--collider-motion", push, "-o", test_path("x.pc2"),
+                         "--unit", "m"),
+                     2);
+    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "--collider", test_path("none.obj"), "-o",
+                         test_path("x.pc2"), "--unit", "m"),
+                     5);
 }
 
 // --- colliders' motions: the same push told by every kind of file gives the same frames ----------------------------
@@ -231,11 +263,12 @@ static void colliders_and_heads(void **state) {
 static char box_path[4096], still_path[4096];
 enum { PUSH_KEYS = 13 };
 
-static double push_at(int key) { return 0.024 - 0.002 * key; }  // m along x; in the cheek from key 7 on
+static double push_at(int key) { return 0.024 - 0.002 * key; } // m along x; in the cheek from key 7 on
 
 static void write_box(const char *path) {
     FILE *f = fopen(path, "w");
-    for (int i = 0; i < 8; i++) fprintf(f, "v %g %g %g\n", 0.041 + 0.02 * (i & 1), -0.04 + 0.02 * (i >> 1 & 1), 0.06 + 0.03 * (i >> 2));
+    for (int i = 0; i < 8; i++)
+        fprintf(f, "v %g %g %g\n", 0.041 + 0.02 * (i & 1), -0.04 + 0.02 * (i >> 1 & 1), 0.06 + 0.03 * (i >> 2));
     fputs("f 1 3 4 2\nf 5 6 8 7\nf 1 2 6 5\nf 3 7 8 4\nf 1 5 7 3\nf 2 4 8 6\n", f);
     fclose(f);
 }
@@ -256,12 +289,17 @@ static void write_push_glb(const char *path, bool box, float start) {
         for (int k = 0; k < 6; k++) tri[6 * q + k] = quad[4 * q + (int[]){0, 1, 2, 0, 2, 3}[k]];
     for (int k = 0; k < PUSH_KEYS; k++) time[k] = start + (float)k / 60, move[3 * k] = (float)push_at(k);
     char bounds[200], rest[1000];
-    snprintf(bounds, sizeof bounds, ",'min':[%.9g,%.9g,%.9g],'max':[%.9g,%.9g,%.9g]", (double)x[0], (double)x[1], (double)x[2], (double)x[21], (double)x[22], (double)x[23]);
-    int at = fixture_add(&f, FA_GLTF_F32, "VEC3", 8, x, sizeof x, bounds), index = fixture_add(&f, FA_GLTF_U16, "SCALAR", 36, tri, sizeof tri, "");
+    snprintf(bounds, sizeof bounds, ",'min':[%.9g,%.9g,%.9g],'max':[%.9g,%.9g,%.9g]", (double)x[0], (double)x[1],
+             (double)x[2], (double)x[21], (double)x[22], (double)x[23]);
+    int at = fixture_add(&f, FA_GLTF_F32, "VEC3", 8, x, sizeof x, bounds),
+        index = fixture_add(&f, FA_GLTF_U16, "SCALAR", 36, tri, sizeof tri, "");
     int times = fixture_times(&f, time, PUSH_KEYS), moves = fixture_floats(&f, "VEC3", PUSH_KEYS, move, 3 * PUSH_KEYS);
     snprintf(rest, sizeof rest,
-             "'scene':0,'scenes':[{'nodes':[0]}],'nodes':[{'name':'hand','mesh':0}],'meshes':[{'primitives':[{'attributes':{'POSITION':%d},'indices':%d}]}],"
-             "'animations':[{'channels':[{'sampler':0,'target':{'node':0,'path':'translation'}}],'samplers':[{'input':%d,'output':%d}]}]", at, index, times, moves);
+             "'scene':0,'scenes':[{'nodes':[0]}],'nodes':[{'name':'hand','mesh':0}],'meshes':[{'primitives':[{'"
+             "attributes':{'POSITION':%d},'indices':%d}]}],"
+             "'animations':[{'channels':[{'sampler':0,'target':{'node':0,'path':'translation'}}],'samplers':[{'input':%"
+             "d,'output':%d}]}]",
+             at, index, times, moves);
     Bytes b = fixture_done(&f, rest);
     FILE *file = fopen(path, "wb");
     assert_int_equal(fwrite(b.data, 1, b.size, file), b.size);
@@ -275,7 +313,8 @@ static void write_push_csv(const char *path, int fps, double start) {
     for (int k = 0; k < (PUSH_KEYS - 1) * fps / 60 + 1; k++) {
         int key = k * 60 / fps;
         double part = k * 60.0 / fps - key;
-        fprintf(f, "%.9f,0,0,0,1,%.9g,0,0\n", start + (double)k / fps, push_at(key) + part * (push_at(FA_MIN(key + 1, PUSH_KEYS - 1)) - push_at(key)));
+        fprintf(f, "%.9f,0,0,0,1,%.9g,0,0\n", start + (double)k / fps,
+                push_at(key) + part * (push_at(FA_MIN(key + 1, PUSH_KEYS - 1)) - push_at(key)));
     }
     fclose(f);
 }
@@ -283,22 +322,27 @@ static void write_push_csv(const char *path, int fps, double start) {
 // rest: the first frame is one, a hand turned far away.
 static void write_push_bvh(const char *path, int frames, bool rest) {
     FILE *f = fopen(path, "w");
-    fputs("HIERARCHY\nROOT Hips\n{\nOFFSET 0 0 0\nCHANNELS 3 Xposition Yposition Zposition\nJOINT Head\n{\nOFFSET 0 1.5 0\nCHANNELS 0\nEnd Site\n{\nOFFSET 0 0.1 0\n}\n}\n"
-          "JOINT LeftHand\n{\nOFFSET 0 0 0.3\nCHANNELS 6 Xposition Yposition Zposition Zrotation Yrotation Xrotation\nEnd Site\n{\nOFFSET 0.1 0 0\n}\n}\n}\nMOTION\n", f);
+    fputs("HIERARCHY\nROOT Hips\n{\nOFFSET 0 0 0\nCHANNELS 3 Xposition Yposition Zposition\nJOINT Head\n{\nOFFSET 0 "
+          "1.5 0\nCHANNELS 0\nEnd Site\n{\nOFFSET 0 0.1 0\n}\n}\n"
+          "JOINT LeftHand\n{\nOFFSET 0 0 0.3\nCHANNELS 6 Xposition Yposition Zposition Zrotation Yrotation "
+          "Xrotation\nEnd Site\n{\nOFFSET 0.1 0 0\n}\n}\n}\nMOTION\n",
+          f);
     fprintf(f, "Frames: %d\nFrame Time: 0.016666666667\n", frames + rest);
     if (rest) fputs("0.5 1 0 -0.5 -1 0 60 0 0\n", f);
     for (int k = 0; k < frames; k++) fprintf(f, "0.5 1 0 %.9g -1 0 0 0 0\n", push_at(k) - 0.5);
     fclose(f);
 }
 
-#define PUSHED(out, ...) \
-    RUN("enrich", rig, still_path, "--face", face, "-o", out, "--unit", "m", "--rate", "60", "--contact", "off", "--tolerance", "1e-6", __VA_ARGS__)
+#define PUSHED(out, ...)                                                                                               \
+    RUN("enrich", rig, still_path, "--face", face, "-o", out, "--unit", "m", "--rate", "60", "--contact", "off",       \
+        "--tolerance", "1e-6", __VA_ARGS__)
 
 static void motions(void **state) {
     (void)state;
     FaError err = {0};
     FaClip *clip;
-    char csv[4096], fast[4096], late[4096], json[4096], bvh[4096], bvh_hand[4200], glb[4096], box_glb[4096], late_glb[4096], ref[4096], out[4096], two[8300], three[8300];
+    char csv[4096], fast[4096], late[4096], json[4096], bvh[4096], bvh_hand[4200], glb[4096], box_glb[4096],
+        late_glb[4096], ref[4096], out[4096], two[8300], three[8300];
     snprintf(box_path, sizeof box_path, "%s", test_path("push_box.obj"));
     snprintf(still_path, sizeof still_path, "%s", test_path("still.json"));
     snprintf(csv, sizeof csv, "%s", test_path("p60.csv"));
@@ -328,8 +372,13 @@ static void motions(void **state) {
     fa_clip_free(clip);
     double most;
     assert_int_equal(PUSHED(ref, "--collider", box_path, "--collider-motion", csv), 0);
-    const struct { const char *what, *collider, *motion; } same[] = {{"120 frames a second", box_path, fast}, {"JSON", box_path, json}, {"BVH joint", box_path, bvh_hand},
-                                                                     {".glb", box_path, glb}, {".glb of its own", box_glb, NULL}};
+    const struct {
+        const char *what, *collider, *motion;
+    } same[] = {{"120 frames a second", box_path, fast},
+                {"JSON", box_path, json},
+                {"BVH joint", box_path, bvh_hand},
+                {".glb", box_path, glb},
+                {".glb of its own", box_glb, NULL}};
     for (int i = 0; i < FA_COUNT(same); i++) {
         if (same[i].motion)
             assert_int_equal(PUSHED(out, "--collider", same[i].collider, "--collider-motion", same[i].motion), 0);
@@ -368,7 +417,8 @@ static void motions(void **state) {
     fclose(f);
     snprintf(three, sizeof three, "%s,%s,%s", far, box_path, far);
     snprintf(two, sizeof two, ",%s", csv);
-    assert_int_equal(PUSHED(out, "--collider", three, "--collider-motion", two, "--collider-frame", "world,,head", "--json"), 0);
+    assert_int_equal(
+        PUSHED(out, "--collider", three, "--collider-motion", two, "--collider-frame", "world,,head", "--json"), 0);
     assert_true(said_number("colliders") == 3 && pc2_difference(ref, out, NULL) == 0);
 }
 
@@ -380,9 +430,13 @@ static void killed_while_rubbing(void **state) {
     fputs("time,head.qx,head.qy,head.qz,head.qw,head.px,head.py,head.pz\n", f);
     for (int k = 0; k < 60; k++) fprintf(f, "%.9f,0,0,0,1,0.004,%.9g,0\n", k / 60.0, 0.006 * sin(0.3 * k));
     fclose(f);
-    kill_and_go_on((const char *const[]){"--collider", box_path, "--collider-motion", rub, "--collider-frame", "head", "--collider-friction", "0.6", NULL}, 2500000);
-    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "--unit", "m", "--rate", "120", "--collider", box_path, "--collider-motion", rub, "--collider-frame", "head",
-                         "--collider-friction", "0", "-o", free_of), 0);
+    kill_and_go_on((const char *const[]){"--collider", box_path, "--collider-motion", rub, "--collider-frame", "head",
+                                         "--collider-friction", "0.6", NULL},
+                   2500000);
+    assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "--unit", "m", "--rate", "120", "--collider",
+                         box_path, "--collider-motion", rub, "--collider-frame", "head", "--collider-friction", "0",
+                         "-o", free_of),
+                     0);
     double apart = pc2_difference(test_path("whole.pc2"), free_of, NULL);
     print_message("friction of 0.6 against none: up to %.2f mm\n", 1e3 * apart);
     assert_true(apart > 0.0005);
@@ -437,6 +491,13 @@ static void bad_motions(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(first_run), cmocka_unit_test(killed), cmocka_unit_test(edited), cmocka_unit_test(others), cmocka_unit_test(colliders_and_heads), cmocka_unit_test(motions), cmocka_unit_test(killed_while_rubbing), cmocka_unit_test(bad_motions)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(first_run),
+                                       cmocka_unit_test(killed),
+                                       cmocka_unit_test(edited),
+                                       cmocka_unit_test(others),
+                                       cmocka_unit_test(colliders_and_heads),
+                                       cmocka_unit_test(motions),
+                                       cmocka_unit_test(killed_while_rubbing),
+                                       cmocka_unit_test(bad_motions)};
     return cmocka_run_group_tests(tests, make_head, NULL);
 }

@@ -1,4 +1,5 @@
-// The program as the app tests run it: RUN gives the exit code, both streams land in `output`, SAID looks for a text there.
+// The program as the app tests run it: RUN gives the exit code, both streams land in `output`, SAID looks for a text
+// there.
 #ifndef FASCIA_TEST_APP_TOOLS_H
 #define FASCIA_TEST_APP_TOOLS_H
 
@@ -22,7 +23,8 @@ static int run(const char *const *args) {
     return code;
 }
 #define RUN(...) run((const char *const[]){__VA_ARGS__, NULL})
-#define SAID(text) (strstr(output, text) ? (void)0 : (print_error("%s\n", output), assert_non_null(strstr(output, text))))
+#define SAID(text)                                                                                                     \
+    (strstr(output, text) ? (void)0 : (print_error("%s\n", output), assert_non_null(strstr(output, text))))
 
 // A number of the last --json output: the first with this key.
 static inline double said_number(const char *key) {

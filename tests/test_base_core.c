@@ -19,7 +19,7 @@ static void test_error_keeps_the_first(void **state) {
     char text[400];
     fa_error_text(&err, text, sizeof text);
     assert_string_equal(text, "a.glb: line 3: bad value 7 (save it again)");
-    assert_int_equal(inner(NULL), FA_E_FORMAT);  // err is nullable
+    assert_int_equal(inner(NULL), FA_E_FORMAT); // err is nullable
 }
 
 static void test_error_cuts_long_paths_at_characters(void **state) {
@@ -73,7 +73,7 @@ static void test_arena(void **state) {
     fai_arena_release(a, mark);
     assert_string_equal(keep, "kept-1");
     float *again = FA_PUSH(a, 10, float);
-    for (int k = 0; k < 10; k++) assert_true(again[k] == 0);  // zeroed again after a release
+    for (int k = 0; k < 10; k++) assert_true(again[k] == 0); // zeroed again after a release
     assert_true(fai_arena_peak(a) >= 100 * 400);
     assert_null(FA_PUSH(a, SIZE_MAX / 4, double));
     fai_arena_free(a);
@@ -88,8 +88,10 @@ static void check_number(const char *s, double want, int used) {
     }
     assert_non_null(end);
     assert_int_equal(end - s, used);
-    if (isnan(want)) assert_true(isnan(v));
-    else assert_true(v == want && signbit(v) == signbit(want));
+    if (isnan(want))
+        assert_true(isnan(v));
+    else
+        assert_true(v == want && signbit(v) == signbit(want));
 }
 
 static void test_numbers_in(void **state) {
@@ -99,7 +101,7 @@ static void test_numbers_in(void **state) {
     check_number("+1.5e2x", 150, 6);
     check_number(".5", 0.5, 2);
     check_number("5.", 5, 2);
-    check_number("1e", 1, 1);  // an exponent without digits is not one
+    check_number("1e", 1, 1); // an exponent without digits is not one
     check_number("1e400", INFINITY, 5);
     check_number("4.9e-324", 4.9e-324, 8);
     check_number("nan", NAN, 3);
@@ -124,7 +126,7 @@ static void test_numbers_agree_with_strtod(void **state) {
         double v;
         memcpy(&v, &bits, 8);
         if (!isfinite(v)) continue;
-        if (k % 2) v = fai_random_unit(2, k) * 100 - 50;  // half of them the sizes files hold
+        if (k % 2) v = fai_random_unit(2, k) * 100 - 50; // half of them the sizes files hold
         char text[40];
         snprintf(text, sizeof text, k % 3 ? "%.17g" : "%.10g", v);
         double got;
@@ -171,7 +173,7 @@ static void test_numbers_ignore_the_locale(void **state) {
     double v;
     fai_format_double(text, 1.0 / 3);
     assert_non_null(strchr(text, '.'));
-    const char *slow = "0.12345678901234567890123";  // takes the path through strtod
+    const char *slow = "0.12345678901234567890123"; // takes the path through strtod
     fai_parse_double(slow, slow + strlen(slow), &v);
     setlocale(LC_ALL, "C");
     assert_true(v == strtod(slow, NULL));
@@ -194,7 +196,10 @@ static void test_text_and_json_writer(void **state) {
     fai_text_free(&t);
 }
 
-typedef struct Sum { const double *x; double part[64]; } Sum;
+typedef struct Sum {
+    const double *x;
+    double part[64];
+} Sum;
 static void sum_job(void *ctx, int begin, int end, int chunk) {
     Sum *s = ctx;
     double a = 0;

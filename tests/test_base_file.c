@@ -38,7 +38,7 @@ static void test_seek_and_large(void **state) {
     memset(data, 'x', N);
     CHECK_OK(fai_output_write(o, "head", 4, &err), &err);
     CHECK_OK(fai_output_write(o, data, N, &err), &err);
-    assert_false(fai_file_exists(path));  // nothing under the real name before it is complete
+    assert_false(fai_file_exists(path)); // nothing under the real name before it is complete
     CHECK_OK(fai_output_seek(o, 0, &err), &err);
     CHECK_OK(fai_output_write(o, "HEAD", 4, &err), &err);
     CHECK_OK(fai_output_finish(o, &err), &err);
@@ -92,7 +92,7 @@ static void test_full_disk_keeps_the_old_file(void **state) {
     read_back(path, &b);
     assert_memory_equal(b.data, "old", 4);
     fai_bytes_free(&b);
-    assert_int_equal(count_files("old.bin"), 1);  // no temporary file stays behind
+    assert_int_equal(count_files("old.bin"), 1); // no temporary file stays behind
 }
 
 // A child rewrites a file over and over while it is killed: whatever is found must be one whole version.
@@ -125,7 +125,7 @@ static void test_kill_leaves_old_or_new(void **state) {
         changed += b.data[0] != 0;
         fai_bytes_free(&b);
     }
-    assert_true(changed > 0);  // the child did get to write: the test tests something
+    assert_true(changed > 0); // the child did get to write: the test tests something
     free(data);
 }
 

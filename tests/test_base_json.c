@@ -10,7 +10,10 @@
 // have no UTF-8 form), depth over 256. Accepted: numbers beyond a double's range, which read as infinity or 0 and keep
 // their digits in the file; typed reads (fai_json_num_or ...) refuse an infinity. Accepted: a byte order mark, which is
 // skipped.
-static const struct { const char *name; bool accepted; } free_choice[] = {
+static const struct {
+    const char *name;
+    bool accepted;
+} free_choice[] = {
     {"i_number_double_huge_neg_exp", true},
     {"i_number_huge_exp", true},
     {"i_number_neg_int_huge_exp", true},
@@ -83,7 +86,8 @@ static void test_parsing_suite(void **state) {
         if (expected < 0) fail_msg("%s: not decided", base);
         if ((rc >= 0) != expected) fail_msg("%s: %s", base, rc < 0 ? err.what : "accepted");
         must += base[0] == 'y', must_not += base[0] == 'n', may += base[0] == 'i';
-        if (rc >= 0) check_same_bytes(doc, &bytes);
+        if (rc >= 0)
+            check_same_bytes(doc, &bytes);
         else {
             assert_int_equal(rc, FA_E_FORMAT);
             assert_memory_equal(err.place, "line ", 5);
@@ -101,7 +105,9 @@ static void test_parsing_suite(void **state) {
 // What test_transform asks: how values come out that readers understand differently.
 static void test_transform_suite(void **state) {
     (void)state;
-    static const struct { const char *name; const char *shown;
+    static const struct {
+        const char *name;
+        const char *shown;
     } truth[] = {
         // [value] as a number with 17 digits, a string's bytes in hex, or an object's keys and what look-up by the
         // first finds
@@ -115,9 +121,9 @@ static void test_transform_suite(void **state) {
         {"number_1e6", "1000000"},
         {"number_9223372036854775807", "9.2233720368547758e+18"},
         {"number_9223372036854775808", "9.2233720368547758e+18"},
-        {"object_key_nfc_nfd", "2 keys, first NFC"},  // composed and decomposed forms are two keys
+        {"object_key_nfc_nfd", "2 keys, first NFC"}, // composed and decomposed forms are two keys
         {"object_key_nfd_nfc", "2 keys, first NFD"},
-        {"object_same_key_different_values", "2 keys, first 1"},  // both stay in the file, look-up finds the first
+        {"object_same_key_different_values", "2 keys, first 1"}, // both stay in the file, look-up finds the first
         {"object_same_key_same_value", "2 keys, first 1"},
         {"object_same_key_unclear_values", "2 keys, first 0"},
         {"string_1_escaped_invalid_codepoint", "refused"},
@@ -139,7 +145,8 @@ static void test_transform_suite(void **state) {
         if (fai_json_parse((const char *)bytes.data, bytes.size, &doc, NULL, &err) >= 0) {
             check_same_bytes(doc, &bytes);
             const FaJson *v = fai_json_at(doc->root, 0);
-            if (fai_json_is(v, FA_JSON_NUMBER)) snprintf(shown, sizeof shown, "%.17g", v->number);
+            if (fai_json_is(v, FA_JSON_NUMBER))
+                snprintf(shown, sizeof shown, "%.17g", v->number);
             else if (fai_json_is(v, FA_JSON_STRING)) {
                 shown[0] = 0;
                 for (int k = 0; k < v->string_size; k++) sprintf(shown + 3 * k, "%02x ", (unsigned char)v->string[k]);
@@ -148,7 +155,8 @@ static void test_transform_suite(void **state) {
                 assert_ptr_equal(hit, f);
                 if (fai_json_is(f, FA_JSON_STRING))
                     snprintf(shown, sizeof shown, "%d keys, first %s", doc->root->count, f->string);
-                else snprintf(shown, sizeof shown, "%d keys, first %g", doc->root->count, f->number);
+                else
+                    snprintf(shown, sizeof shown, "%d keys, first %g", doc->root->count, f->number);
             }
         }
         if (strcmp(shown, truth[i].shown)) fail_msg("%s: '%s', expected '%s'", truth[i].name, shown, truth[i].shown);
@@ -230,9 +238,10 @@ static void test_add_and_remove(void **state) {
 // Every scalar of real documents changed, one at a time: the bytes before and after it stay.
 static void check_each_edit(FaJsonDoc *doc, FaJson *v, int *edits) {
     for (FaJson *c = v->first; c; c = c->next) {
-        if (c->first) check_each_edit(doc, c, edits);
+        if (c->first)
+            check_each_edit(doc, c, edits);
         else if (v->type == FA_JSON_OBJECT && c->type != FA_JSON_OBJECT && c->type != FA_JSON_ARRAY && *edits < 300) {
-            if (fai_json_get(v, c->key) != c) continue;  // a second one of that name
+            if (fai_json_get(v, c->key) != c) continue; // a second one of that name
             // parse afresh, so that edits do not add up
             FaError err = {0};
             FaJsonDoc *copy;
@@ -312,7 +321,7 @@ static void test_typed(void **state) {
     err = (FaError){0};
     assert_int_equal(fai_json_int(root, "none", 0, 10, &i, &err), FA_E_FORMAT);
     err = (FaError){0};
-    assert_int_equal(fai_json_num_or(root, "big", 0, &d, &err), FA_E_FORMAT);  // an infinity is no use
+    assert_int_equal(fai_json_num_or(root, "big", 0, &d, &err), FA_E_FORMAT); // an infinity is no use
     assert_string_equal(err.place, "/big");
     err = (FaError){0};
     CHECK_OK(fai_json_nums(root, "v", 3, v, &present, &err), &err);
@@ -321,7 +330,7 @@ static void test_typed(void **state) {
     const FaJson *z = fai_json_get(fai_json_at(fai_json_get(fai_json_get(root, "o"), "~k/"), 1), "z");
     assert_true(fai_json_is(z, FA_JSON_TRUE));
     assert_memory_equal(fai_json_path(z).text, "/o/", 3);
-    assert_null(fai_json_get(fai_json_at(fai_json_get(root, "absent"), 4), "mesh"));  // chains are safe
+    assert_null(fai_json_get(fai_json_at(fai_json_get(root, "absent"), 4), "mesh")); // chains are safe
     assert_null(fai_json_at(fai_json_get(root, "v"), 3));
     assert_null(fai_json_at(fai_json_get(root, "v"), -1));
     fai_json_free(doc);
@@ -329,7 +338,8 @@ static void test_typed(void **state) {
 
 static void test_places(void **state) {
     (void)state;
-    static const struct { const char *text, *place;
+    static const struct {
+        const char *text, *place;
     } cases[] = {{"", "line 1, column 1"},
                  {"[1,\n 2,\n  x]", "line 3, column 3"},
                  {"{\"é\": tru}", "line 1, column 7"},
@@ -349,7 +359,10 @@ static void test_limits(void **state) {
     char *deep = malloc(2 * MANY);
     memset(deep, '[', MANY);
     memset(deep + MANY, ']', MANY);
-    static const struct { int depth; bool good; } cases[] = {{256, true}, {257, false}, {MANY, false}};
+    static const struct {
+        int depth;
+        bool good;
+    } cases[] = {{256, true}, {257, false}, {MANY, false}};
     for (int i = 0; i < 3; i++) {
         FaError err = {0};
         FaJsonDoc *doc;
@@ -367,8 +380,10 @@ static void test_limits(void **state) {
         FaError err = {0};
         FaJsonDoc *doc;
         CHECK_OK(fai_json_parse(deep, 2 * MANY, &doc, NULL, &err), &err);
-        if (kind) assert_int_equal(doc->root->string_size, 2 * MANY - 2);
-        else assert_non_null(fai_json_at(doc->root, MANY - 2));
+        if (kind)
+            assert_int_equal(doc->root->string_size, 2 * MANY - 2);
+        else
+            assert_non_null(fai_json_at(doc->root, MANY - 2));
         fai_json_free(doc);
     }
     free(deep);
@@ -399,7 +414,7 @@ static void test_mangled(void **state) {
         }
         free(copy);
     }
-    assert_int_equal(good, 1);  // only the whole text
+    assert_int_equal(good, 1); // only the whole text
 }
 
 static void test_no_memory(void **state) {
@@ -415,7 +430,8 @@ static void test_no_memory(void **state) {
         if (rc >= 0) {
             fai_json_set(doc, doc->root, "b", fai_json_new_str(doc, "long enough to need room of its own"));
             fai_json_write(doc->root, &out);
-        } else assert_int_equal(rc, FA_E_MEMORY);
+        } else
+            assert_int_equal(rc, FA_E_MEMORY);
         fai_text_free(&out);
         fai_json_free(doc);
         assert_int_equal(test_alloc_balance(), before);
@@ -429,9 +445,9 @@ static void test_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parsing_suite), cmocka_unit_test(test_transform_suite), cmocka_unit_test(test_set),
+        cmocka_unit_test(test_parsing_suite),  cmocka_unit_test(test_transform_suite), cmocka_unit_test(test_set),
         cmocka_unit_test(test_add_and_remove), cmocka_unit_test(test_edit_real_files), cmocka_unit_test(test_typed),
-        cmocka_unit_test(test_places),        cmocka_unit_test(test_limits),          cmocka_unit_test(test_mangled),
+        cmocka_unit_test(test_places),         cmocka_unit_test(test_limits),          cmocka_unit_test(test_mangled),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

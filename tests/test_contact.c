@@ -12,7 +12,8 @@ static double noise(uint64_t seed, uint64_t i) { return 2 * fai_random_unit(seed
 
 // --- nearby -------------------------------------------------------------------------------------------------------
 
-// What rows push each node with at x (displacements from the rest positions m->x), and the stiffness that each vertex has in all.
+// What rows push each node with at x (displacements from the rest positions m->x), and the stiffness that each vertex
+// has in all.
 static void nearby_force(const FaContact *c, const FaMesh *m, const float *x, double *force, double *stiffness) {
     int n;
     const FaRow *row = fai_contact_rows(c, &n);
@@ -29,14 +30,16 @@ static void nearby_force(const FaContact *c, const FaMesh *m, const float *x, do
             depth -= (double)row[i].normal[k] * s;
         }
         stiffness[row[i].node[0]] += (double)row[i].stiffness;
-        double push = depth > 0 ? (double)row[i].stiffness * depth * depth / (2 * (double)row[i].soft) : 0;  // depth < soft
+        double push =
+            depth > 0 ? (double)row[i].stiffness * depth * depth / (2 * (double)row[i].soft) : 0; // depth < soft
         for (int j = 0; j < 4; j++)
-            for (int k = 0; k < 3; k++) force[3 * row[i].node[j] + k] += push * (double)(row[i].weight[j] * row[i].normal[k]);
+            for (int k = 0; k < 3; k++)
+                force[3 * row[i].node[j] + k] += push * (double)(row[i].weight[j] * row[i].normal[k]);
     }
 }
 
-// Rows of surfaces that lie on each other: shares of one per vertex, pushing apart from both sides, and without a jump as one surface
-// slides over the other.
+// Rows of surfaces that lie on each other: shares of one per vertex, pushing apart from both sides, and without a jump
+// as one surface slides over the other.
 static void test_nearby(void **state) {
     (void)state;
     FaMesh m = shape_lips(12, 0.03, 7e-4, 2e-4);
@@ -52,8 +55,8 @@ static void test_nearby(void **state) {
     assert_true(fai_contact_nearby(c, x) > m.nvert);
     nearby_force(c, &m, x, now, stiff);
     for (int i = 0; i < m.nvert; i++) assert_true(stiff[i] <= 1.001 * PLAIN.stiffness);
-    for (size_t i = 0; i < n; i++) assert_true(now[i] == 0);  // 0.7 mm apart
-    for (int step = 0; step < 400; step++) {  // the upper one 0.8 mm lower: through; then 4 mm along
+    for (size_t i = 0; i < n; i++) assert_true(now[i] == 0); // 0.7 mm apart
+    for (int step = 0; step < 400; step++) {                 // the upper one 0.8 mm lower: through; then 4 mm along
         for (int v = 0; v < m.nvert; v++) {
             bool upper = v >= m.nvert / 2;
             x[3 * v] = m.x[3 * v] + (upper ? 1e-5f * (float)step : 0);
@@ -380,7 +383,7 @@ static const FaPose STILL = {.q = {0, 0, 0, 1}};
 static void test_collider(void **state) {
     (void)state;
     FaMesh m = shape_lips(8, 0.02, 0.5, 0); // the second sheet is far away
-    for (int t = 0; t < m.ntri; t++) {             // and the first faces down
+    for (int t = 0; t < m.ntri; t++) {      // and the first faces down
         int swap = m.tri[3 * t];
         m.tri[3 * t] = m.tri[3 * t + 1];
         m.tri[3 * t + 1] = swap;
@@ -656,7 +659,8 @@ static void test_listing(void **state) {
             for (int k = 0; k < 3; k++) {
                 bool upper = i >= p->nsurface / 2;
                 p->from[i][k] = p->to[i][k];
-                p->to[i][k] = c->rest[i][k] + 2e-5 * noise(4, (uint64_t)(3 * i + k + f)) - (k == 2 && upper ? 1e-4 * f : 0);
+                p->to[i][k] =
+                    c->rest[i][k] + 2e-5 * noise(4, (uint64_t)(3 * i + k + f)) - (k == 2 && upper ? 1e-4 * f : 0);
             }
         }
         for (int way = 0; way < 3; way++) {
@@ -812,12 +816,15 @@ static void test_speed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nearby), cmocka_unit_test(test_sheets),   cmocka_unit_test(test_folds),         cmocka_unit_test(test_vertex_row),
-        cmocka_unit_test(test_edge_row), cmocka_unit_test(test_press),         cmocka_unit_test(test_crossed_at_rest),
-        cmocka_unit_test(test_mask),     cmocka_unit_test(test_collider),      cmocka_unit_test(test_friction),
-        cmocka_unit_test(test_max_rows), cmocka_unit_test(test_bad_positions), cmocka_unit_test(test_bad_arguments),
-        cmocka_unit_test(test_listing),     cmocka_unit_test(test_threads),  cmocka_unit_test(test_no_allocation), cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_speed),
+        cmocka_unit_test(test_nearby),          cmocka_unit_test(test_sheets),
+        cmocka_unit_test(test_folds),           cmocka_unit_test(test_vertex_row),
+        cmocka_unit_test(test_edge_row),        cmocka_unit_test(test_press),
+        cmocka_unit_test(test_crossed_at_rest), cmocka_unit_test(test_mask),
+        cmocka_unit_test(test_collider),        cmocka_unit_test(test_friction),
+        cmocka_unit_test(test_max_rows),        cmocka_unit_test(test_bad_positions),
+        cmocka_unit_test(test_bad_arguments),   cmocka_unit_test(test_listing),
+        cmocka_unit_test(test_threads),         cmocka_unit_test(test_no_allocation),
+        cmocka_unit_test(test_out_of_memory),   cmocka_unit_test(test_speed),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

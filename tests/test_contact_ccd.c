@@ -31,7 +31,7 @@ static double along(FaPairKind kind, const Corners p, const double bary[4], cons
 
 // Do obvious directions show the pair apart? With AVX2 and without: both must say the same, in every place of four.
 static bool shown_apart(FaPairKind kind, const Corners p0, const Corners p1, double gap) {
-    double from[9][3] = {{0}}, to[9][3] = {{0}}, size = 0;  // the other places hold a pair that is far apart
+    double from[9][3] = {{0}}, to[9][3] = {{0}}, size = 0; // the other places hold a pair that is far apart
     int point[FA_CCD_LANES][4];
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < 3; k++) {
@@ -72,7 +72,7 @@ static void check_sane(FaPairKind kind, const FaImpact *hit) {
 typedef struct Tally {
     int queries, hits, missed, extra;
     int obvious; // shown apart by a few directions
-    int apart; // of the extra ones, further apart than 1e-9 at their time of impact: undecided, not a near miss
+    int apart;   // of the extra ones, further apart than 1e-9 at their time of impact: undecided, not a near miss
     double seconds, worst;
 } Tally;
 
@@ -144,7 +144,8 @@ static void test_public_suite(void **state) {
         print_message("%s: %d queries, %d hits, %d missed, %d extra, %d of them not within 1e-9 (gap 1e-6: %d missed, "
                       "%d extra), %d obviously apart, %.0f ns each, worst %.1f us\n",
                       KIND_NAME[k], tally[k].queries, tally[k].hits, tally[k].missed, tally[k].extra, tally[k].apart,
-                      wide[k].missed, wide[k].extra, tally[k].obvious, 1e9 * tally[k].seconds / tally[k].queries, 1e6 * tally[k].worst);
+                      wide[k].missed, wide[k].extra, tally[k].obvious, 1e9 * tally[k].seconds / tally[k].queries,
+                      1e6 * tally[k].worst);
         assert_int_equal(tally[k].missed, 0);
         assert_int_equal(wide[k].missed, 0);
         queries += tally[k].queries;

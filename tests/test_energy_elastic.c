@@ -3,8 +3,9 @@
 
 #include "energy/elastic.h"
 
-// A is the Hessian of all terms with projections held. Where projections do not change (inertia and anchors only) that is the
-// Hessian itself; with them it bounds it from above: A majorises, which is what makes projective dynamics descend.
+// A is the Hessian of all terms with projections held. Where projections do not change (inertia and anchors only) that
+// is the Hessian itself; with them it bounds it from above: A majorises, which is what makes projective dynamics
+// descend.
 static void matrix(void **state) {
     (void)state;
     FaError err = {0};
@@ -28,7 +29,8 @@ static void matrix(void **state) {
     double sum = 0;
     for (int i = 0; i < 3 * n; i++) sum += ax[i];
     CHECK_NEAR(sum / (3 * want), 1, 1e-9);
-    // along random directions: curvature of the energy <= d'Ad, and close to it where the projections hardly turn (a stretch)
+    // along random directions: curvature of the energy <= d'Ad, and close to it where the projections hardly turn (a
+    // stretch)
     FaReferenceInput in = slab_reference(s);
     in.inertia = 100;
     double nearest = 0;

@@ -47,7 +47,7 @@ static void row_gradient(void **state) {
         else
             assert_true(diff < 1e-12);
     }
-    assert_in_range(act, 400, 900);  // pulls, and about half of the pushes
+    assert_in_range(act, 400, 900); // pulls, and about half of the pushes
 }
 
 static void rows_batched(void **state) {

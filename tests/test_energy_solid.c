@@ -1,4 +1,5 @@
-// Volumetric energies: derivatives against differences, rigid motion, rest shapes, definiteness, kernels against the reference.
+// Volumetric energies: derivatives against differences, rigid motion, rest shapes, definiteness, kernels against the
+// reference.
 #include "base/base.h"
 #include "energy/solid.h"
 #include "energy/solid_blocks.h"
@@ -56,7 +57,8 @@ static void eigen_range(const double *h, double *low, double *high) {
     for (int k = 0; k < 9; k++) *low = fmin(*low, a[10 * k]), *high = fmax(*high, a[10 * k]);
 }
 
-// N1 at the element: P against W, H against P (four-point differences), projected and safe Hessians without negative eigenvalue.
+// N1 at the element: P against W, H against P (four-point differences), projected and safe Hessians without negative
+// eigenvalue.
 static void test_element_derivatives(void **state) {
     (void)state;
     const double mu = 3, lambda = 2.5, h = 1e-3;
@@ -183,15 +185,16 @@ static double norm(const double *g, int n) {
     return sqrt(s);
 }
 
-// The whole body: gradient against energy, matrix against gradient, damping included; kernels against the element reference.
+// The whole body: gradient against energy, matrix against gradient, damping included; kernels against the element
+// reference.
 static void test_body_derivatives(void **state) {
     (void)state;
     for (int law = 0; law < 2; law++)
         for (int damped = 0; damped < 2; damped++) {
             Body b = body_new(2, 2, 3, law, 0.2);
             size_t n = 3 * (size_t)b.nnode;
-            double *from = calloc(n, sizeof(double)), *dense = calloc(n * n, sizeof(double)), *g1 = calloc(n, sizeof(double)),
-                   *g2 = calloc(n, sizeof(double));
+            double *from = calloc(n, sizeof(double)), *dense = calloc(n * n, sizeof(double)),
+                   *g1 = calloc(n, sizeof(double)), *g2 = calloc(n, sizeof(double));
             shake(&b, 0.002);
             memcpy(from, b.x, n * sizeof(double));
             shake(&b, 0.002);
@@ -226,7 +229,8 @@ static void test_body_derivatives(void **state) {
                 for (int k = blocks->start[i]; k < blocks->start[i + 1]; k++)
                     for (int r = 0; r < 3; r++)
                         for (int q = 0; q < 3; q++)
-                            dense[(size_t)(3 * blocks->node[i] + r) * n + (size_t)(3 * blocks->node[blocks->col[k]] + q)] =
+                            dense[(size_t)(3 * blocks->node[i] + r) * n +
+                                  (size_t)(3 * blocks->node[blocks->col[k]] + q)] =
                                 (double)blocks->val[9 * k + 3 * q + r];
             double h = 1e-6, big = 0, worst_g = 0, worst_h = 0, size_g = norm(b.g, (int)n);
             for (size_t k = 0; k < n; k++) {
@@ -255,7 +259,8 @@ static void test_body_derivatives(void **state) {
                     double want = 0;
                     for (int j = 0; j < blocks->nfree; j++)
                         for (int q = 0; q < 3; q++)
-                            want += dense[(size_t)(3 * blocks->node[i] + r) * n + (size_t)(3 * blocks->node[j] + q)] * (double)x[4 * j + q];
+                            want += dense[(size_t)(3 * blocks->node[i] + r) * n + (size_t)(3 * blocks->node[j] + q)] *
+                                    (double)x[4 * j + q];
                     CHECK_NEAR(((double)y[4 * i + r] - want) / big, 0, 3e-6);
                 }
             free(x), free(y), free(fixed), free(from), free(dense), free(g1), free(g2);
@@ -264,7 +269,8 @@ static void test_body_derivatives(void **state) {
         }
 }
 
-// PROJECTED and SAFE as assembled: the element matrices of the reference, summed; no negative curvature in 200 random directions.
+// PROJECTED and SAFE as assembled: the element matrices of the reference, summed; no negative curvature in 200 random
+// directions.
 static void test_body_definite(void **state) {
     (void)state;
     for (int law = 0; law < 2; law++) {
@@ -301,7 +307,8 @@ static void test_body_definite(void **state) {
                             for (int q = 0; q < 3; q++) {
                                 double s = 0;
                                 for (int k = 0; k < 3; k++)
-                                    for (int l = 0; l < 3; l++) s += H[9 * (3 * r + k) + 3 * q + l] * grad[a][k] * grad[c][l];
+                                    for (int l = 0; l < 3; l++)
+                                        s += H[9 * (3 * r + k) + 3 * q + l] * grad[a][k] * grad[c][l];
                                 dense[(size_t)(3 * b.tet[4 * e + a] + r) * n + (size_t)(3 * b.tet[4 * e + c] + q)] +=
                                     s * fai_solid_rest_volume(b.rest)[e];
                             }
@@ -329,7 +336,8 @@ static void test_rigid(void **state) {
     for (int law = 0; law < 2; law++) {
         Body b = body_new(3, 2, 2, law, 0.2);
         shake(&b, 0.003);
-        double before = fai_solid_energy(b.rest, b.x, NULL, b.g), size = norm(b.g, 3 * b.nnode), force[3] = {0}, torque[3] = {0};
+        double before = fai_solid_energy(b.rest, b.x, NULL, b.g), size = norm(b.g, 3 * b.nnode), force[3] = {0},
+               torque[3] = {0};
         assert_true(size > 1e-3);
         for (int v = 0; v < b.nnode; v++) {
             double t[3];

@@ -1,4 +1,5 @@
-// Edge springs and bending: gradients against differences, rigid motion, exactly nothing at rest, batched against formula.
+// Edge springs and bending: gradients against differences, rigid motion, exactly nothing at rest, batched against
+// formula.
 #include "test_solve_slab.h"
 
 #include "energy/bend.h"
@@ -90,7 +91,7 @@ static void edge_gradient(void **state) {
             v[k] = e.x0[3 * e.edge[o.index][0] + k] + x[k] - e.x0[3 * e.edge[o.index][1] + k] - x[3 + k];
         double over = fai_v3_norm(v) - 1.1 * o.rest;
         beyond += over > 0;
-        if (fabs(over) < 1e-4 || fai_v3_norm(v) < 0.005) continue;  // the second derivative jumps there
+        if (fabs(over) < 1e-4 || fai_v3_norm(v) < 0.005) continue; // the second derivative jumps there
         CHECK_NEAR(gradient_error(one_edge, &o, 6, x, 1e-5), 0, 1e-6);
     }
     assert_in_range(beyond, 200, 900);

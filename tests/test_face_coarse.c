@@ -141,7 +141,8 @@ static void test_face(void **state) {
     // lips keep more of theirs than the rest
     double lips[2] = {0}, all[2] = {0};
     for (int i = 0; i < fix.full->nskin; i++) {
-        double w = fmax((double)fix.full->region[FA_REGION_LIP_UPPER][i], (double)fix.full->region[FA_REGION_LIP_LOWER][i]);
+        double w =
+            fmax((double)fix.full->region[FA_REGION_LIP_UPPER][i], (double)fix.full->region[FA_REGION_LIP_LOWER][i]);
         bool kept = f->node_of_vertex[fix.full->skin_vertex[i]] >= 0;
         lips[0] += w, lips[1] += kept * w;
         all[0] += 1 - w, all[1] += kept * (1 - w);
@@ -190,7 +191,8 @@ static void test_rides(void **state) {
         for (int k = 0; k < 3; k++) d += pow(p[k] - (double)fix.rig->mesh.x[3 * (size_t)v + k], 2);
         assert_true(sqrt(d) < 6e-3);
         int own = fix.full->node_of_vertex[v];
-        bool upper = fix.full->region[FA_REGION_LIP_UPPER][own] > 0.9f, lower = fix.full->region[FA_REGION_LIP_LOWER][own] > 0.9f;
+        bool upper = fix.full->region[FA_REGION_LIP_UPPER][own] > 0.9f,
+             lower = fix.full->region[FA_REGION_LIP_LOWER][own] > 0.9f;
         double other = 0;
         for (int j = 0; j < 3; j++)
             other += (double)f->ride_weight[3 * v + j] *
@@ -208,7 +210,8 @@ static void test_nothing(void **state) {
     const size_t n = 3 * (size_t)fix.rig->mesh.nvert;
     CHECK_OK(fai_restore_new(fix.rig, fix.coarse, &r, &err), &err);
     assert_true(fai_restore_free_count(r) > 500);
-    float *x = malloc(n * sizeof *x), *was = malloc(n * sizeof *was), *d = calloc(3 * (size_t)fix.coarse->nskin, sizeof *d);
+    float *x = malloc(n * sizeof *x), *was = malloc(n * sizeof *was),
+          *d = calloc(3 * (size_t)fix.coarse->nskin, sizeof *d);
     memcpy(x, fix.rig->mesh.x, n * sizeof *x);
     x[5] = -0.0f;
     memcpy(was, x, n * sizeof *x);
@@ -237,7 +240,8 @@ static void test_constant(void **state) {
     const FaFace *f = fix.coarse;
     const int n = f->nvert;
     CHECK_OK(fai_restore_new(fix.rig, f, &r, &err), &err);
-    float *x = calloc(3 * (size_t)n, sizeof *x), *y = calloc(3 * (size_t)n, sizeof *y), *d = calloc(3 * (size_t)f->nskin, sizeof *d);
+    float *x = calloc(3 * (size_t)n, sizeof *x), *y = calloc(3 * (size_t)n, sizeof *y),
+          *d = calloc(3 * (size_t)f->nskin, sizeof *d);
     for (int i = 0; i < f->nskin; i++) d[3 * i] = 0.01f, d[3 * i + 1] = -0.02f, d[3 * i + 2] = 0.005f;
     fa_threads_set(1);
     fai_restore_add(r, d, x);
@@ -277,13 +281,14 @@ static void test_shapes_back(void **state) {
         fai_restore_add(r, d, x);
         for (size_t v = 0; v < n; v++) {
             if (fix.full->node_of_vertex[v] < 0) continue;
-            double e = head_distance(x + 3 * v, truth + 3 * v), m = hypot((double)truth[3 * v], (double)truth[3 * v + 1]);
+            double e = head_distance(x + 3 * v, truth + 3 * v),
+                   m = hypot((double)truth[3 * v], (double)truth[3 * v + 1]);
             sum += e * e, size += m * m, count++;
             worst = fmax(worst, e);
         }
     }
-    print_message("%d of %d vertices: rms %.4f mm, worst %.2f mm (rms of the shapes %.2f mm)\n", f->nskin, fix.full->nskin,
-                  1e3 * sqrt(sum / count), 1e3 * worst, 1e3 * sqrt(size / count));
+    print_message("%d of %d vertices: rms %.4f mm, worst %.2f mm (rms of the shapes %.2f mm)\n", f->nskin,
+                  fix.full->nskin, 1e3 * sqrt(sum / count), 1e3 * worst, 1e3 * sqrt(size / count));
     assert_true(sqrt(sum / count) < 0.12e-3);
     assert_true(worst < 5e-3);
     free(x);
@@ -326,7 +331,8 @@ static void test_memory(void **state) {
             const FaDecimateInput in = {.nvert = m.nvert, .ntri = m.ntri, .x = m.x, .tri = m.tri, .target = 20};
             long balance = test_alloc_balance();
             test_fail_alloc(k);
-            FaCode rc = what ? fai_restore_new(fix.rig, fix.coarse, &r, &err) : fai_decimate(&in, home, tri, &ntri, &left, &err);
+            FaCode rc = what ? fai_restore_new(fix.rig, fix.coarse, &r, &err)
+                             : fai_decimate(&in, home, tri, &ntri, &left, &err);
             failed = test_alloc_failed();
             test_fail_alloc(0);
             assert_true(failed ? rc == FA_E_MEMORY : rc == FA_OK);
@@ -354,10 +360,10 @@ static void test_options(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sheet),         cmocka_unit_test(test_to_nothing), cmocka_unit_test(test_face),
-        cmocka_unit_test(test_same_bits),     cmocka_unit_test(test_rides),      cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_constant),      cmocka_unit_test(test_shapes_back), cmocka_unit_test(test_not_decimated),
-        cmocka_unit_test(test_options),       cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_sheet),     cmocka_unit_test(test_to_nothing),  cmocka_unit_test(test_face),
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_rides),       cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_constant),  cmocka_unit_test(test_shapes_back), cmocka_unit_test(test_not_decimated),
+        cmocka_unit_test(test_options),   cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, make, drop);
 }

@@ -215,15 +215,24 @@ static void hostile_values(void **state) {
         const char *tag;
         size_t at;
         uint32_t value;
-    } bad[] = {{"HEAD", 8, 0x7fffffff},  {"HEAD", 12, 0x7fffffff}, {"HEAD", 12, 0},          {"HEAD", 16, 0},
-               {"HEAD", 16, 0xffffffff}, {"HEAD", 20, 0x01ffffff}, {"HEAD", 24, 3},          {"HEAD", 28, 0x01ffffff},
-               {"HEAD", 28, 1},          {"SKIN", 0, 0xffffffff},  {"SKIN", 0, 7},           {"NODE", 0, 0x7fffffff},
-               {"TRIS", 0, 0xfffffff0},  {"TETS", 8, 0x00ffffff},  {"REST", 0, 0x7fc00000},  {"REST", 4, 0x7f800000},
-               {"MASS", 0, 0},           {"MASS", 0, 0xbf800000},  {"THIC", 0, 0x7fc00000},  {"SKUL", 0, 0x40000000},
-               {"TJAW", 4, 0xbf800000},  {"RIDN", 0, 5},           {"RIDW", 0, 0x7fc00000},  {"RIM ", 0, 0x09090909},
-               {"JAW ", 24, 0xffffffff}, {"JAW ", 4, 0x80000000},  {"BONE", 76, 0x01ffffff}, {"BONE", 80, 0x01ffffff},
-               {"REGN", 32, 0x7fc00000}, {"stif", 4, 0x01ffffff},  {"stif", 4, 8},           {"stif", 8, 0x7fc00000},
-               {"stif", 8, 0},           {"stif", 12, 0x7f800000}, {"rigp", 0, 0x7fffffff},  {"rigp", 0, 0},
+    } bad[] = {{"HEAD", 8, 0x7fffffff},  {"HEAD", 12, 0x7fffffff},
+               {"HEAD", 12, 0},          {"HEAD", 16, 0},
+               {"HEAD", 16, 0xffffffff}, {"HEAD", 20, 0x01ffffff},
+               {"HEAD", 24, 3},          {"HEAD", 28, 0x01ffffff},
+               {"HEAD", 28, 1},          {"SKIN", 0, 0xffffffff},
+               {"SKIN", 0, 7},           {"NODE", 0, 0x7fffffff},
+               {"TRIS", 0, 0xfffffff0},  {"TETS", 8, 0x00ffffff},
+               {"REST", 0, 0x7fc00000},  {"REST", 4, 0x7f800000},
+               {"MASS", 0, 0},           {"MASS", 0, 0xbf800000},
+               {"THIC", 0, 0x7fc00000},  {"SKUL", 0, 0x40000000},
+               {"TJAW", 4, 0xbf800000},  {"RIDN", 0, 5},
+               {"RIDW", 0, 0x7fc00000},  {"RIM ", 0, 0x09090909},
+               {"JAW ", 24, 0xffffffff}, {"JAW ", 4, 0x80000000},
+               {"BONE", 76, 0x01ffffff}, {"BONE", 80, 0x01ffffff},
+               {"REGN", 32, 0x7fc00000}, {"stif", 4, 0x01ffffff},
+               {"stif", 4, 8},           {"stif", 8, 0x7fc00000},
+               {"stif", 8, 0},           {"stif", 12, 0x7f800000},
+               {"rigp", 0, 0x7fffffff},  {"rigp", 0, 0},
                {"rigp", 4, 0x0a0a0a0a},  {"rigp", 4, 0}};
     for (int i = 0; i < FA_COUNT(bad); i++) {
         unsigned char *c = copy_of(0);
@@ -294,7 +303,8 @@ static void files(void **state) {
     fai_bytes_free(&bytes);
 }
 
-// Beside its rig a face remembers the bare name, so that both can move; elsewhere the whole path. Old files have neither.
+// Beside its rig a face remembers the bare name, so that both can move; elsewhere the whole path. Old files have
+// neither.
 static void where_the_rig_is(void **state) {
     (void)state;
     FaError err = {0};
@@ -367,8 +377,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip),     cmocka_unit_test(any_cut_is_noticed), cmocka_unit_test(any_flip_is_noticed),
         cmocka_unit_test(newer_versions), cmocka_unit_test(hostile_values),     cmocka_unit_test(fits_its_rig_only),
-        cmocka_unit_test(files),          cmocka_unit_test(no_memory),
-        cmocka_unit_test(where_the_rig_is),
+        cmocka_unit_test(files),          cmocka_unit_test(no_memory),          cmocka_unit_test(where_the_rig_is),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

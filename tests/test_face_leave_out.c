@@ -10,7 +10,8 @@
 
 enum { SIDE = 8, ROW = SIDE + 1 }; // squares of the sheet
 
-// A sheet's face with everything that a face may have: stiffness, materials and volumes that tell nodes, edges and tets apart.
+// A sheet's face with everything that a face may have: stiffness, materials and volumes that tell nodes, edges and tets
+// apart.
 static FaFace *full_face(FaRig **rig, int layers) {
     FaError err = {0};
     Made m = {0};
@@ -22,7 +23,8 @@ static FaFace *full_face(FaRig **rig, int layers) {
     CHECK_OK(fa_face_build(*rig, &o, &f, &err), &err);
     assert_int_equal(f->nskin, ROW * ROW);
     FaTopology topo;
-    CHECK_OK(fai_topology_build(&(FaMesh){.nvert = f->nskin, .ntri = f->ntri, .tri = f->tri, .x = f->x0}, &topo, &err), &err);
+    CHECK_OK(fai_topology_build(&(FaMesh){.nvert = f->nskin, .ntri = f->ntri, .tri = f->tri, .x = f->x0}, &topo, &err),
+             &err);
     f->stiff_edges = topo.nedge;
     f->stiff_edge = FA_PUSH(f->arena, topo.nedge, float);
     f->stiff_anchor = FA_PUSH(f->arena, f->nskin, float);
@@ -50,8 +52,10 @@ static FaFace *full_face(FaRig **rig, int layers) {
 static int extra_fans(const FaFace *f, int *pieces) {
     FaError err = {0};
     FaTopology topo;
-    CHECK_OK(fai_topology_build(&(FaMesh){.nvert = f->nskin, .ntri = f->ntri, .tri = f->tri, .x = f->x0}, &topo, &err), &err);
-    int *corners = calloc((size_t)f->nskin, sizeof *corners), *inner = calloc((size_t)f->nskin, sizeof *inner), extra = 0;
+    CHECK_OK(fai_topology_build(&(FaMesh){.nvert = f->nskin, .ntri = f->ntri, .tri = f->tri, .x = f->x0}, &topo, &err),
+             &err);
+    int *corners = calloc((size_t)f->nskin, sizeof *corners), *inner = calloc((size_t)f->nskin, sizeof *inner),
+        extra = 0;
     for (int k = 0; k < 3 * f->ntri; k++) corners[f->tri[k]]++;
     for (int e = 0; e < topo.nedge; e++)
         for (int k = 0; k < 2; k++) inner[topo.edge[e][k]] += topo.edge_tris[e] == 2;
@@ -121,7 +125,8 @@ static void take_out(int layers, unsigned char *out, int want, int nodes_gone) {
         if (!out[t / 3 / layers]) assert_memory_equal(b + 2 * n++, a + 2 * t, 8);
     // edges are told by their ends
     FaTopology topo;
-    CHECK_OK(fai_topology_build(&(FaMesh){.nvert = f->nskin, .ntri = f->ntri, .tri = f->tri, .x = f->x0}, &topo, &err), &err);
+    CHECK_OK(fai_topology_build(&(FaMesh){.nvert = f->nskin, .ntri = f->ntri, .tri = f->tri, .x = f->x0}, &topo, &err),
+             &err);
     nedge = topo.nedge;
     assert_int_equal(f->stiff_edges, nedge);
     for (int i = 0, e = 0; i < was->nskin; i++) // the old number of each new node
@@ -149,7 +154,8 @@ static void test_one(void **state) {
     }
 }
 
-// All around a node: it goes, and the others move up. Squares are cut from their first corner to the one above on the right.
+// All around a node: it goes, and the others move up. Squares are cut from their first corner to the one above on the
+// right.
 static void test_node(void **state) {
     (void)state;
     for (int layers = 1; layers <= 2; layers++) {
@@ -167,7 +173,8 @@ static void test_fans(void **state) {
     out[triangle_at(2, 3, 1)] = out[triangle_at(3, 4, 0)] = 1; // opposite at the node between them: two fans of two
     take_out(1, out, 4, 0);
     memset(out, 0, sizeof out);
-    for (int k = 0; k < 4; k++) out[triangle_at(k, 3 - k, 0)] = out[triangle_at(k, 3 - k, 1)] = 1; // a cut across the corner
+    for (int k = 0; k < 4; k++)
+        out[triangle_at(k, 3 - k, 0)] = out[triangle_at(k, 3 - k, 1)] = 1; // a cut across the corner
     take_out(1, out, 2 * 10, 10);
 }
 
@@ -188,6 +195,7 @@ static void test_all(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_one), cmocka_unit_test(test_node), cmocka_unit_test(test_fans), cmocka_unit_test(test_all)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_one), cmocka_unit_test(test_node),
+                                       cmocka_unit_test(test_fans), cmocka_unit_test(test_all)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

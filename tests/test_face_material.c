@@ -58,7 +58,8 @@ static void test_heat(void **state) {
         float *skin = malloc(FIELDS * n * sizeof *skin), *node = malloc(FIELDS * (size_t)f->nnode * sizeof *node);
         for (size_t i = 0; i < n; i++) {
             const float *x = f->x0 + 3 * i;
-            const float field[FIELDS] = {3000, 12345.678f, 1e4f * x[0], x[1] > 0 ? 20000 : 3000, (float)fai_random_unit(1, i), 0};
+            const float field[FIELDS] = {
+                3000, 12345.678f, 1e4f * x[0], x[1] > 0 ? 20000 : 3000, (float)fai_random_unit(1, i), 0};
             for (size_t q = 0; q < FIELDS; q++) skin[q * n + i] = field[q];
         }
         CHECK_OK(fai_diffuse(f, FIELDS, skin, node, &err), &err);
@@ -127,9 +128,11 @@ static void test_by_place(void **state) {
     FaError err = {0};
     FaFace *f = fix.face;
     CHECK_OK(fa_face_materials(f, fix.rig, NULL, &err), &err);
-    double nose = firmness_at(f, fix.rig, 0, -7, 109), brow = firmness_at(f, fix.rig, 20, 75, 77), cheek = firmness_at(f, fix.rig, 48, -20, 68),
-           chin = firmness_at(f, fix.rig, 0, -75, 87), lip = firmness_at(f, fix.rig, 8, -50, 92);
-    print_message("of 3,000 Pa: nose %.2f, forehead %.2f, cheek %.2f, chin %.2f, lower lip %.2f\n", nose, brow, cheek, chin, lip);
+    double nose = firmness_at(f, fix.rig, 0, -7, 109), brow = firmness_at(f, fix.rig, 20, 75, 77),
+           cheek = firmness_at(f, fix.rig, 48, -20, 68), chin = firmness_at(f, fix.rig, 0, -75, 87),
+           lip = firmness_at(f, fix.rig, 8, -50, 92);
+    print_message("of 3,000 Pa: nose %.2f, forehead %.2f, cheek %.2f, chin %.2f, lower lip %.2f\n", nose, brow, cheek,
+                  chin, lip);
     assert_true(nose > 2.2 && nose < 3.1 && brow > 1.5 && brow < 2 && chin > 1.1 && chin < 1.5);
     CHECK_NEAR(cheek, 1, 0.12);
     assert_true(lip > 0.7 && lip < 0.95 * cheek);
@@ -172,7 +175,8 @@ static void test_automatic(void **state) {
     CHECK_NEAR(r.lambda[0], 2500, 0);
     CHECK_NEAR(r.lambda[1], 2500, 0);
     // pressed cheeks stiffen in a smile and in a squint, not when they are blown up
-    int smile = shape_of(fix.rig, "mouthSmileLeft"), puff = shape_of(fix.rig, "cheekPuff"), pucker = shape_of(fix.rig, "mouthPucker");
+    int smile = shape_of(fix.rig, "mouthSmileLeft"), puff = shape_of(fix.rig, "cheekPuff"),
+        pucker = shape_of(fix.rig, "mouthPucker");
     assert_true(mean_added(f, smile, FA_REGION_CHEEKS) > 200);
     assert_true(mean_added(f, smile, FA_REGION_CHEEKS) > 4 * mean_added(f, puff, FA_REGION_CHEEKS));
     assert_true(mean_added(f, pucker, FA_REGION_LIP_UPPER) > 300);
@@ -235,9 +239,11 @@ static void test_painted(void **state) {
     FaFace *f = fix.sheet;
     // half of the sheet at 15 kPa in the shape, lambda everywhere
     char text[4096];
-    int n = snprintf(text, sizeof text,
-                     "{\"version\": 1, \"base\": {\"mu\": 4000, \"lambda\": 1000}, \"shapes\": {\"move\": {\"lambda\": 2000, "
-                     "\"mu\": {\"ranges\": [[0, %d]], \"value\": 15000}}}}", fix.sheet_rig->mesh.nvert / 2);
+    int n = snprintf(
+        text, sizeof text,
+        "{\"version\": 1, \"base\": {\"mu\": 4000, \"lambda\": 1000}, \"shapes\": {\"move\": {\"lambda\": 2000, "
+        "\"mu\": {\"ranges\": [[0, %d]], \"value\": 15000}}}}",
+        fix.sheet_rig->mesh.nvert / 2);
     assert_true(n < (int)sizeof text);
     CHECK_OK(parse(f, fix.sheet_rig, text, &err), &err);
     float *dense = malloc(2 * (size_t)f->ntet * sizeof *dense);
@@ -270,7 +276,9 @@ static void test_regions_and_others(void **state) {
     FaError err = {0};
     FaFace copy = *fix.face, *f = &copy;
     forget(f);
-    CHECK_OK(parse(f, fix.rig, "{\"version\":1,\"shapes\":{\"jawOpen\":{\"regions\":{\"cheeks\":{\"mu\":18000}}}}}", &err), &err);
+    CHECK_OK(
+        parse(f, fix.rig, "{\"version\":1,\"shapes\":{\"jawOpen\":{\"regions\":{\"cheeks\":{\"mu\":18000}}}}}", &err),
+        &err);
     int jaw = shape_of(fix.rig, "jawOpen"), smile = shape_of(fix.rig, "mouthSmileLeft");
     assert_true(mean_added(f, jaw, FA_REGION_CHEEKS) > 5000);
     assert_true(mean_added(f, jaw, FA_REGION_EYELIDS) < 500);
@@ -309,18 +317,26 @@ static void write_glb(const char *path, const FaRig *rig) {
     const unsigned n = (unsigned)rig->mesh.nvert, t = (unsigned)rig->mesh.ntri;
     const unsigned at[] = {0, 12 * n, 16 * n, 16 * n + 12 * t, 28 * n + 12 * t, 40 * n + 12 * t};
     char json[4096];
-    int size = snprintf(json, sizeof json,
-        "{\"asset\":{\"version\":\"2.0\"},\"scene\":0,\"scenes\":[{\"nodes\":[0]}],\"nodes\":[{\"mesh\":0}],\"buffers\":[{\"byteLength\":%u}],"
-        "\"bufferViews\":[{\"buffer\":0,\"byteOffset\":%u,\"byteLength\":%u},{\"buffer\":0,\"byteOffset\":%u,\"byteLength\":%u},{\"buffer\":0,\"byteOffset\":%u,\"byteLength\":%u},"
+    int size = snprintf(
+        json, sizeof json,
+        "{\"asset\":{\"version\":\"2.0\"},\"scene\":0,\"scenes\":[{\"nodes\":[0]}],\"nodes\":[{\"mesh\":0}],"
+        "\"buffers\":[{\"byteLength\":%u}],"
+        "\"bufferViews\":[{\"buffer\":0,\"byteOffset\":%u,\"byteLength\":%u},{\"buffer\":0,\"byteOffset\":%u,"
+        "\"byteLength\":%u},{\"buffer\":0,\"byteOffset\":%u,\"byteLength\":%u},"
         "{\"buffer\":0,\"byteOffset\":%u,\"byteLength\":%u},{\"buffer\":0,\"byteOffset\":%u,\"byteLength\":%u}],"
-        "\"accessors\":[{\"bufferView\":0,\"componentType\":5126,\"count\":%u,\"type\":\"VEC3\",\"min\":[-1,-1,-1],\"max\":[1,1,1]},"
-        "{\"bufferView\":1,\"componentType\":5121,\"normalized\":true,\"count\":%u,\"type\":\"VEC4\"},{\"bufferView\":2,\"componentType\":5125,\"count\":%u,\"type\":\"SCALAR\"},"
-        "{\"bufferView\":3,\"componentType\":5126,\"count\":%u,\"type\":\"VEC3\",\"min\":[-1,-1,-1],\"max\":[1,1,1]},{\"bufferView\":4,\"componentType\":5126,\"count\":%u,\"type\":\"VEC3\"}],"
-        "\"meshes\":[{\"name\":\"skin\",\"extras\":{\"targetNames\":[\"move\"]},\"primitives\":[{\"attributes\":{\"POSITION\":0,\"COLOR_0\":1},\"indices\":2,"
+        "\"accessors\":[{\"bufferView\":0,\"componentType\":5126,\"count\":%u,\"type\":\"VEC3\",\"min\":[-1,-1,-1],"
+        "\"max\":[1,1,1]},"
+        "{\"bufferView\":1,\"componentType\":5121,\"normalized\":true,\"count\":%u,\"type\":\"VEC4\"},{\"bufferView\":"
+        "2,\"componentType\":5125,\"count\":%u,\"type\":\"SCALAR\"},"
+        "{\"bufferView\":3,\"componentType\":5126,\"count\":%u,\"type\":\"VEC3\",\"min\":[-1,-1,-1],\"max\":[1,1,1]},{"
+        "\"bufferView\":4,\"componentType\":5126,\"count\":%u,\"type\":\"VEC3\"}],"
+        "\"meshes\":[{\"name\":\"skin\",\"extras\":{\"targetNames\":[\"move\"]},\"primitives\":[{\"attributes\":{"
+        "\"POSITION\":0,\"COLOR_0\":1},\"indices\":2,"
         "\"targets\":[{\"POSITION\":3,\"COLOR_0\":4}]}]}]}",
         at[5], at[0], 12 * n, at[1], 4 * n, at[2], 12 * t, at[3], 12 * n, at[4], 12 * n, n, n, 3 * t, n, n);
     while (size % 4) json[size++] = ' ';
-    const uint32_t head[] = {0x46546C67, 2, (uint32_t)(28 + size) + at[5], (uint32_t)size, 0x4E4F534A}, bin[] = {at[5], 0x004E4942};
+    const uint32_t head[] = {0x46546C67, 2, (uint32_t)(28 + size) + at[5], (uint32_t)size, 0x4E4F534A},
+                   bin[] = {at[5], 0x004E4942};
     unsigned char *all = malloc(head[2]), *to = all;
     put(&to, head, sizeof head);
     put(&to, json, (size_t)size);
@@ -421,8 +437,10 @@ static void test_wrong(void **state) {
         {"{\"version\":1,\"shapes\":[]}", "/shapes"},
         {"{\"version\":1,\"shapes\":{\"jawOpne\":{\"mu\":5000}}}", "/shapes/jawOpne"},
         {"{\"version\":1,\"shapes\":{\"jawOpen\":7}}", "/shapes/jawOpen"},
-        {"{\"version\":1,\"shapes\":{\"jawOpen\":{\"regions\":{\"nose\":{\"mu\":5000}}}}}", "/shapes/jawOpen/regions/nose"},
-        {"{\"version\":1,\"shapes\":{\"jawOpen\":{\"regions\":{\"mouth\":{\"mu\":[1]}}}}}", "/shapes/jawOpen/regions/mouth/mu"},
+        {"{\"version\":1,\"shapes\":{\"jawOpen\":{\"regions\":{\"nose\":{\"mu\":5000}}}}}",
+         "/shapes/jawOpen/regions/nose"},
+        {"{\"version\":1,\"shapes\":{\"jawOpen\":{\"regions\":{\"mouth\":{\"mu\":[1]}}}}}",
+         "/shapes/jawOpen/regions/mouth/mu"},
         {"{\"version\":1,\"others\":\"all\"}", "/others"},
     };
     FaFace copy = *fix.face;
@@ -450,7 +468,9 @@ static FaFace *sheet_with_all(void) {
     FaFace *f;
     const FaFaceOptions o = {.layers = 1, .thickness = 5e-3, .whole = true, .no_bones = true};
     CHECK_OK(fa_face_build(fix.sheet_rig, &o, &f, &err), &err);
-    CHECK_OK(parse(f, fix.sheet_rig, "{\"version\":1,\"shapes\":{\"move\":{\"mu\":{\"ranges\":[[0,30]],\"value\":8000}}}}", &err), &err);
+    CHECK_OK(parse(f, fix.sheet_rig,
+                   "{\"version\":1,\"shapes\":{\"move\":{\"mu\":{\"ranges\":[[0,30]],\"value\":8000}}}}", &err),
+             &err);
     FaColumnsMaker maker = {.width = 3};
     float *dense = calloc(3 * (size_t)f->nnode, sizeof *dense);
     for (int i = 0; i < f->nnode; i += 3) dense[3 * i + 1] = 1e-3f * (float)i;
@@ -547,14 +567,16 @@ static void test_picture(void **state) {
     (void)state;
     FaError err = {0};
     CHECK_OK(fa_face_picture(fix.face, fix.rig, FA_FACE_MATERIALS, 96, test_path("materials.png"), &err), &err);
-    assert_int_equal(fa_face_picture(fix.sheet, fix.sheet_rig, FA_FACE_MATERIALS, 96, test_path("none.png"), &err), FA_E_ARG);
+    assert_int_equal(fa_face_picture(fix.sheet, fix.sheet_rig, FA_FACE_MATERIALS, 96, test_path("none.png"), &err),
+                     FA_E_ARG);
     assert_string_equal(fa_face_picture_name(FA_FACE_MATERIALS), "materials");
 }
 
 // Every allocation fails once: an error, nothing lost, the face as it was.
 static void test_memory(void **state) {
     (void)state;
-    static const char text[] = "{\"version\":1,\"base\":{\"mu\":4000},\"shapes\":{\"move\":{\"mu\":{\"ranges\":[[0,30]],\"value\":8000}}}}";
+    static const char text[] =
+        "{\"version\":1,\"base\":{\"mu\":4000},\"shapes\":{\"move\":{\"mu\":{\"ranges\":[[0,30]],\"value\":8000}}}}";
     test_fail_alloc(0); // counts from here on
     for (long k = 1; k < 2000; k++) {
         FaError err = {0};
@@ -577,10 +599,10 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_heat),   cmocka_unit_test(test_by_place), cmocka_unit_test(test_automatic),          cmocka_unit_test(test_frame),
-        cmocka_unit_test(test_painted), cmocka_unit_test(test_regions_and_others), cmocka_unit_test(test_colors), cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_file),   cmocka_unit_test(test_hostile),            cmocka_unit_test(test_picture),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_heat),    cmocka_unit_test(test_by_place), cmocka_unit_test(test_automatic),
+        cmocka_unit_test(test_frame),   cmocka_unit_test(test_painted),  cmocka_unit_test(test_regions_and_others),
+        cmocka_unit_test(test_colors),  cmocka_unit_test(test_wrong),    cmocka_unit_test(test_file),
+        cmocka_unit_test(test_hostile), cmocka_unit_test(test_picture),  cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, make, drop);
 }

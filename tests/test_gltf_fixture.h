@@ -79,9 +79,9 @@ static const char face_json[] =
     "'buffers':[{'byteLength':140}]}";
 
 static inline void face_bin(unsigned char bin[FACE_BIN]) {
-    static const float x[27] = {0, 0,     0, 1,     0, 0, 0, 1, 0,        //
-                                0, -0.5f, 0, 0,     0, 0, 0, 0, 0,        // target 0 moves vertex 0
-                                0, 0,     0, 0.25f, 0, 0, 0, 0, 0.125f};  // target 1 moves vertices 1 and 2
+    static const float x[27] = {0, 0,     0, 1,     0, 0, 0, 1, 0,       //
+                                0, -0.5f, 0, 0,     0, 0, 0, 0, 0,       // target 0 moves vertex 0
+                                0, 0,     0, 0.25f, 0, 0, 0, 0, 0.125f}; // target 1 moves vertices 1 and 2
     static const uint16_t index[4] = {0, 1, 2, 0};
     static const float time[2] = {0.5f, 1.5f}, weight[4] = {0, 1, 0.5f, 0.75f};
     memcpy(bin, x, 108);

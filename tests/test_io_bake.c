@@ -16,10 +16,10 @@
 // them not in proportion: what a simulation leaves beside the shapes.
 typedef struct Sheet {
     int side, nframe, nmode;
-    double amount;   // m
-    int bad_frame;   // -1: none; one number of it is not finite
-    int fail_frame;  // -1: none; reading it fails
-    float *made;     // all frames, where they are read often; else NULL
+    double amount;  // m
+    int bad_frame;  // -1: none; one number of it is not finite
+    int fail_frame; // -1: none; reading it fails
+    float *made;    // all frames, where they are read often; else NULL
 } Sheet;
 
 static double chance(int a, int b) { return fai_random_unit((uint64_t)a, (uint64_t)b); }
@@ -66,7 +66,7 @@ static void make_frames(Sheet *s) {
 }
 
 static const Sheet base = {.side = 18, .nframe = 90, .nmode = 24, .amount = 0.004, .bad_frame = -1, .fail_frame = -1};
-static Sheet small;  // the same, with its frames made
+static Sheet small; // the same, with its frames made
 
 static FaCode run(const Sheet *s, double max_mm, int max_targets, FaBake **bake, FaError *err) {
     FaBakeSource source = {s->side * s->side, s->nframe, read_sheet, (void *)s};
@@ -467,7 +467,7 @@ static void test_reflect(void **state) {
     CHECK_OK(fai_stack_reflect(&e, 1, &dual, 2, 1, max2, &err), &err);
     CHECK_NEAR((double)max2[0], 9, 0);
     fai_stack_get(&e, 0, x);
-    CHECK_NEAR((double)x[0], 4, 1e-6);  // 2 (3 - 1) - 0
+    CHECK_NEAR((double)x[0], 4, 1e-6); // 2 (3 - 1) - 0
     CHECK_NEAR((double)x[4], 0, 0);
     fai_stack_get(&dual, 2, x);
     CHECK_NEAR((double)x[0], 2, 1e-6);
@@ -475,7 +475,7 @@ static void test_reflect(void **state) {
     fai_stack_set(&e, 0, x);
     CHECK_OK(fai_stack_reflect(&e, 1, &dual, 2, 1, max2, &err), &err);
     fai_stack_get(&e, 0, x);
-    CHECK_NEAR((double)x[0], 0, 1e-6);  // l = 2, beyond 1: 2 * 1 - 2
+    CHECK_NEAR((double)x[0], 0, 1e-6); // l = 2, beyond 1: 2 * 1 - 2
     fai_stack_free(&e);
     fai_stack_free(&dual);
 }

@@ -9,8 +9,10 @@
 static FaCode parse(const char *text, const FaClipOptions *options, FaClip **clip, FaError *err) {
     *err = (FaError){0};
     FaCode rc = fai_bvh_parse(text, strlen(text), options, clip, err);
-    if (rc >= 0) CHECK_OK(fa_clip_check(*clip, err), err);
-    else assert_null(*clip);
+    if (rc >= 0)
+        CHECK_OK(fa_clip_check(*clip, err), err);
+    else
+        assert_null(*clip);
     return rc;
 }
 
@@ -81,9 +83,11 @@ static void turn(double v[3], int axis, double degrees) {
 static void test_chain(void **state) {
     (void)state;
     FaClipOptions metres = {.unit = 1};
-    FaClip *clip = load(person(100, "Head", "MOTION\nFrames: 2\nFrame Time: 0.01\n"
-                                            "1 2 3 10 20 30 40 50 60 70 80 90 0\n"
-                                            "-1 2 -3 -15 25 35 45 -55 65 75 -85 95 7\n"), &metres);
+    FaClip *clip = load(person(100, "Head",
+                               "MOTION\nFrames: 2\nFrame Time: 0.01\n"
+                               "1 2 3 10 20 30 40 50 60 70 80 90 0\n"
+                               "-1 2 -3 -15 25 35 45 -55 65 75 -85 95 7\n"),
+                        &metres);
     static const double row[2][12] = {{1, 2, 3, 10, 20, 30, 40, 50, 60, 70, 80, 90},
                                       {-1, 2, -3, -15, 25, 35, 45, -55, 65, 75, -85, 95}};
     assert_null(note(clip, "bvh-unit"));
@@ -130,7 +134,8 @@ static void test_positions(void **state) {
 
 static void test_joint(void **state) {
     (void)state;
-    static const struct { const char *name, *found;
+    static const struct {
+        const char *name, *found;
     } cases[] = {{"Head", "Head"},
                  {"head", "head"},
                  {"mixamorig:Head", "mixamorig:Head"},
@@ -163,9 +168,16 @@ static void test_joint(void **state) {
 
 static void test_units(void **state) {
     (void)state;
-    static const struct { double height, unit; const char *name; } cases[] = {
-        {1.75, 1, "metres"}, {160, 0.01, "centimetres"}, {1850, 0.001, "millimetres"}, {70, 0.0254, "inches"},
-        {5.8, 0.3048, "feet"}, {26, 0.0254 / 0.45, "CMU"}, {11, 1.6 / 11, "none of the usual units"}};
+    static const struct {
+        double height, unit;
+        const char *name;
+    } cases[] = {{1.75, 1, "metres"},
+                 {160, 0.01, "centimetres"},
+                 {1850, 0.001, "millimetres"},
+                 {70, 0.0254, "inches"},
+                 {5.8, 0.3048, "feet"},
+                 {26, 0.0254 / 0.45, "CMU"},
+                 {11, 1.6 / 11, "none of the usual units"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         FaClip *clip = load(person(cases[i].height, "Head", STILL), NULL);
         CHECK_NEAR(clip->head[0].p[1], (45 + 0.43 * cases[i].height) * cases[i].unit, 1e-9 * 45);
@@ -196,7 +208,10 @@ static void test_z_up(void **state) {
 
 static void test_cmu(void **state) {
     (void)state;
-    static const struct { const char *name; int frames; double low, high, speed, turn;
+    static const struct {
+        const char *name;
+        int frames;
+        double low, high, speed, turn;
     } takes[] = {// lowest and highest head, m; fastest head after frame 1: m/s and degrees/s, with room
                  {"02_03", 174, 1.29, 1.46, 3.5, 400},  {"09_01", 149, 1.37, 1.49, 4.5, 300},
                  {"13_11", 416, 1.22, 1.75, 3.5, 300},  {"13_39", 352, 1.13, 1.90, 3.5, 300},
@@ -213,7 +228,7 @@ static void test_cmu(void **state) {
         assert_true(clip->fps == 120);
         assert_true(clip->time[clip->nframe - 1] == (clip->nframe - 1) * .0083333);
         assert_non_null(strstr(note(clip, "bvh-unit")->text, "0.056444 m per unit"));
-        assert_non_null(note(clip, "first-frame-rest"));  // the T-pose put before every take
+        assert_non_null(note(clip, "first-frame-rest")); // the T-pose put before every take
         double speed = 0, rate = 0;
         for (int f = 0; f < clip->nframe; f++) {
             const FaPose *a = &clip->head[f], *b = &clip->head[FA_MAX(f, 2) - 1];
@@ -234,7 +249,9 @@ static void test_cmu(void **state) {
 // Position (file units) and world rotation of the head in two frames, from a forward kinematics written in Python.
 static void test_cmu_poses(void **state) {
     (void)state;
-    static const struct { int frame; double p[3], r[9];
+    static const struct {
+        int frame;
+        double p[3], r[9];
     } truth[] = {
         {0,
          {9.358440000000002, 24.17971318820926, -34.72828295497652},
@@ -340,18 +357,22 @@ static void test_truncated(void **state) {
             FaClip *clip;
             if (i < n) copy[i] ^= 1 << (i % 8);
             FaCode rc = fai_bvh_parse(copy, n, NULL, &clip, &err);
-            if (rc >= 0) CHECK_OK(fa_clip_check(clip, &err), &err);
-            else assert_true(err.what[0]);
+            if (rc >= 0)
+                CHECK_OK(fa_clip_check(clip, &err), &err);
+            else
+                assert_true(err.what[0]);
             good += rc >= 0 && i == n;
             fa_clip_free(clip);
             if (i < n) copy[i] ^= 1 << (i % 8);
         }
         free(copy);
     }
-    assert_in_range(good, 20, 40);  // only where at least one row of motion is whole
+    assert_in_range(good, 20, 40); // only where at least one row of motion is whole
 }
 
-static FaCode read_text(const char *text, FaClip **clip, FaError *err) { return fai_bvh_parse(text, strlen(text), NULL, clip, err); }
+static FaCode read_text(const char *text, FaClip **clip, FaError *err) {
+    return fai_bvh_parse(text, strlen(text), NULL, clip, err);
+}
 
 static void test_no_memory(void **state) {
     (void)state;
@@ -361,9 +382,9 @@ static void test_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rest),     cmocka_unit_test(test_chain),        cmocka_unit_test(test_positions),
-        cmocka_unit_test(test_joint),    cmocka_unit_test(test_units),        cmocka_unit_test(test_z_up),
-        cmocka_unit_test(test_cmu),      cmocka_unit_test(test_cmu_poses),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_rest),         cmocka_unit_test(test_chain),     cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_joint),        cmocka_unit_test(test_units),     cmocka_unit_test(test_z_up),
+        cmocka_unit_test(test_cmu),          cmocka_unit_test(test_cmu_poses), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_wrong_counts), cmocka_unit_test(test_truncated), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,7 +258,7 @@ static void test_csv_refused(void **state) {
     REFUSED("time,a\n0,1\n1,1e39\n", "line 3, column 3 (a)", "too large");
     REFUSED("time,a\n0,1\n1,x\n", "line 3, column 3 (a)", "'x' is no number");
     REFUSED("time,a\n0,1\n1\n", "line 3", "the row has 1 cell, the header has 2");
-    REFUSED("time,a\n0,1\n1,0,5\n", "line 3", "the row has 3 cells");  // decimal commas between commas
+    REFUSED("time,a\n0,1\n1,0,5\n", "line 3", "the row has 3 cells"); // decimal commas between commas
     REFUSED("time,head.qx\n0,1\n", "line 1", "some of the head's columns");
     REFUSED("time,head.qx,head.qy,head.qz,head.qw\n0,0,0,0,0\n", "line 2", "no direction");
     REFUSED("time,n.x,n.y,n.z\n0,0,0,0\n", "line 1", "marker positions");
@@ -274,7 +274,9 @@ static void save_text(const char *name, const char *text) {
 
 static void test_load(void **state) {
     (void)state;
-    static const struct { const char *file, *text; int nframe, nchan;
+    static const struct {
+        const char *file, *text;
+        int nframe, nchan;
     } cases[] = {{"a.json", CLIP "\"fps\":30,\"names\":[\"a\"],\"weights\":[[1],[2]]}", 2, 1},
                  {"a.csv", "time,a,b\n0,1,2\n1,2,3\n2,3,4\n", 3, 2},
                  {"b.csv", "Timecode,BlendshapeCount,JawOpen\n00:00:00:00.0,61,0.5\n", 1, 1},
@@ -318,7 +320,7 @@ static void test_override_fps(void **state) {
     CHECK_OK(fa_clip_load(test_path("slow.csv"), &options, &clip, &err), &err);
     assert_true(clip->fps == 60);
     CHECK_NEAR(clip->time[2], 2 / 60.0, 1e-12);
-    CHECK_NEAR(clip->time[3], 4 / 60.0, 1e-12);  // the gap stays
+    CHECK_NEAR(clip->time[3], 4 / 60.0, 1e-12); // the gap stays
     fa_clip_free(clip);
     static const double bad[] = {-1, NAN, INFINITY};
     for (int i = 0; i < 3; i++) {
@@ -418,8 +420,10 @@ static void mangle(ParseFn *parse, const char *text, size_t size, int least) {
             FaClip *clip;
             if (i < n) copy[i] ^= 1 << (i % 8);
             FaCode rc = parse(copy, n, &clip, &err);
-            if (rc >= 0) CHECK_OK(fa_clip_check(clip, &err), &err);
-            else assert_true(err.what[0]);
+            if (rc >= 0)
+                CHECK_OK(fa_clip_check(clip, &err), &err);
+            else
+                assert_true(err.what[0]);
             good += rc >= 0;
             fa_clip_free(clip);
             if (i < n) copy[i] ^= 1 << (i % 8);
@@ -435,8 +439,12 @@ static void test_mangled(void **state) {
     mangle(fai_clip_csv_parse, small_csv, sizeof small_csv - 1, 20);
 }
 
-static FaCode read_json(const char *text, FaClip **clip, FaError *err) { return fai_clip_json_parse(text, strlen(text), clip, err); }
-static FaCode read_csv(const char *text, FaClip **clip, FaError *err) { return fai_clip_csv_parse(text, strlen(text), clip, err); }
+static FaCode read_json(const char *text, FaClip **clip, FaError *err) {
+    return fai_clip_json_parse(text, strlen(text), clip, err);
+}
+static FaCode read_csv(const char *text, FaClip **clip, FaError *err) {
+    return fai_clip_csv_parse(text, strlen(text), clip, err);
+}
 
 // The whole way from a file, for each text format.
 static FaCode load_file(const char *text, FaClip **clip, FaError *err) {
@@ -474,7 +482,7 @@ static void test_no_memory(void **state) {
         bool old = !strcmp((char *)bytes.data, "old");
         fai_bytes_free(&bytes);
         assert_int_equal(old, rc < 0);
-        if (!old) save_text("kept.json", "old");  // the folder's name could not be copied: saved all the same
+        if (!old) save_text("kept.json", "old"); // the folder's name could not be copied: saved all the same
     }
     assert_in_range(failures, 5, 100);
     fa_clip_free(clip);

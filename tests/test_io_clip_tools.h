@@ -18,8 +18,10 @@ static inline void starve_clip_reader(ClipReader *read, const char *text, int le
         FaClip *clip;
         FaCode rc = read(text, &clip, &err);
         bool failed = test_alloc_failed();
-        if (failed && rc >= 0) dropped++;  // only a note was lost
-        else if (failed) assert_int_equal(rc, FA_E_MEMORY);
+        if (failed && rc >= 0)
+            dropped++; // only a note was lost
+        else if (failed)
+            assert_int_equal(rc, FA_E_MEMORY);
         failures += failed;
         fa_clip_free(clip);
         assert_int_equal(test_alloc_balance(), before);

@@ -5,10 +5,10 @@
 
 // Frames made by rule: vertex v of frame f is at (v, f * rate, 0) plus an offset.
 typedef struct Rule {
-    double speed;               // m per frame along y
-    double offset;              // m along z for vertex `vertex` in frame `frame`, for all others 0
+    double speed;  // m per frame along y
+    double offset; // m along z for vertex `vertex` in frame `frame`, for all others 0
     int frame, vertex;
-    double all;                 // m along x for all
+    double all; // m along x for all
     int nan_frame;
 } Rule;
 enum { N = 250 };
@@ -54,7 +54,7 @@ static void the_worst_vertex_is_named(void **state) {
     (void)state;
     FaError err = {0};
     Rule r = {0}, s = {.offset = 0.002, .frame = 3, .vertex = 77};
-    FaSequence *a = sequence(&r, 6, 30), *b = sequence(&s, 4, 30);  // the shorter one decides
+    FaSequence *a = sequence(&r, 6, 30), *b = sequence(&s, 4, 30); // the shorter one decides
     FaCompare c;
     CHECK_OK(fa_compare(a, b, NULL, &c, &err), &err);
     assert_int_equal(c.frames, 4);
@@ -65,7 +65,7 @@ static void the_worst_vertex_is_named(void **state) {
     CHECK_NEAR(c.frame_max_mm[2], 0, 0);
     CHECK_NEAR(c.frame_max_mm[3], 2, 1e-6);
     CHECK_NEAR(c.frame_mean_mm[3], 2.0 / N, 1e-9);
-    CHECK_NEAR(c.frame_p99_mm[3], 0, 0);  // one of 250 is less than a hundredth
+    CHECK_NEAR(c.frame_p99_mm[3], 0, 0); // one of 250 is less than a hundredth
     fa_compare_free(&c);
     fa_sequence_close(a);
     fa_sequence_close(b);
@@ -90,7 +90,7 @@ static void p99_is_exact(void **state) {
     CHECK_OK(fa_sequence_custom(N, 8, 30, ramp_read, &off, &a, &err), &err);
     CHECK_OK(fa_sequence_custom(N, 8, 30, ramp_read, &on, &b, &err), &err);
     CHECK_OK(fa_compare(a, b, NULL, &c, &err), &err);
-    for (int f = 0; f < 8; f++) CHECK_NEAR(c.frame_p99_mm[f], 248, 1e-4);  // 2 of 250 are above
+    for (int f = 0; f < 8; f++) CHECK_NEAR(c.frame_p99_mm[f], 248, 1e-4); // 2 of 250 are above
     CHECK_NEAR(c.p99_mm, 248, 1e-4);
     CHECK_NEAR(c.mean_mm, (N + 1) / 2.0, 1e-4);
     fa_compare_free(&c);
@@ -114,7 +114,7 @@ static void other_rates_are_matched_by_time(void **state) {
     FaError err = {0};
     // the same straight motion at 30 and at 24 frames per second
     Rule r = {.speed = 0.1 / 30}, s = {.speed = 0.1 / 24};
-    FaSequence *a = sequence(&r, 61, 30), *b = sequence(&s, 25, 24);  // 2 s and 1 s
+    FaSequence *a = sequence(&r, 61, 30), *b = sequence(&s, 25, 24); // 2 s and 1 s
     FaCompare c;
     CHECK_OK(fa_compare(a, b, NULL, &c, &err), &err);
     assert_int_equal(c.frames, 31);
@@ -135,7 +135,7 @@ static FaCode grow_read(void *user, int frame, float *x, FaError *err) {
     (void)err;
     const FaRig *rig = user;
     for (int i = 0; i < 3 * rig->mesh.nvert; i++) x[i] = rig->mesh.x[i] * (1 + 0.01f * (float)frame);
-    if (frame == 2) x[3 * 16 * HEAD_COLS + 2] = -0.15f;  // one vertex through the back
+    if (frame == 2) x[3 * 16 * HEAD_COLS + 2] = -0.15f; // one vertex through the back
     return FA_OK;
 }
 

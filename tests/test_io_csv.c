@@ -18,8 +18,10 @@ static const char *flat(const char *text, size_t size) {
             n += (size_t)snprintf(out + n, sizeof out - n, "%s%.*s", i ? "|" : "", csv.cell[i].size, csv.cell[i].text);
         n += (size_t)snprintf(out + n, sizeof out - n, "/");
     }
-    if (rc < 0) snprintf(out, sizeof out, "%s: %s", err.place, err.what);
-    else out[n] = 0;
+    if (rc < 0)
+        snprintf(out, sizeof out, "%s: %s", err.place, err.what);
+    else
+        out[n] = 0;
     fai_csv_close(&csv);
     return out;
 }
@@ -36,7 +38,9 @@ static void test_rows(void **state) {
     CHECK_FLAT("a,b\rc,d\r", "a|b/c|d/");
     CHECK_FLAT("a,,\n,\n", "a||/|/");
     CHECK_FLAT("a,b\n\n\nc,d", "a|b/c|d/");
-    CHECK_FLAT("\xEF\xBB\xBF" "a,b\n", "a|b/");
+    CHECK_FLAT("\xEF\xBB\xBF"
+               "a,b\n",
+               "a|b/");
     CHECK_FLAT("a b , c\n", "a b | c/");
 }
 
@@ -47,7 +51,7 @@ static void test_quotes(void **state) {
     CHECK_FLAT("\"\"\n", "/");
     CHECK_FLAT("\"\"\"\",\"a\"\"b\",\"\"\"a\"\"\"\n", "\"|a\"b|\"a\"/");
     CHECK_FLAT("\"line 1\nline 2\",\"x\r\ny\"\nz,w\n", "line 1\nline 2|x\r\ny/z|w/");
-    CHECK_FLAT("5' 3\",b\n", "5' 3\"|b/");  // a quote inside a cell that does not start with one
+    CHECK_FLAT("5' 3\",b\n", "5' 3\"|b/"); // a quote inside a cell that does not start with one
     // several unescaped cells in one row keep apart
     CHECK_FLAT("\"a\"\"a\",plain,\"b\"\"\",\"\"\"c\"\n", "a\"a|plain|b\"|\"c/");
 }
@@ -56,9 +60,9 @@ static void test_separators(void **state) {
     (void)state;
     CHECK_FLAT("a;b;c\n1,5;2;3\n", "a|b|c/1,5|2|3/");
     CHECK_FLAT("a\tb\n1\t2\n", "a|b/1|2/");
-    CHECK_FLAT("a,b;c\n", "a|b;c/");            // in doubt: comma
-    CHECK_FLAT("\"a;b;c\",d\n", "a;b;c|d/");    // those in quotes do not count
-    CHECK_FLAT("sep=;\na,x;b\n", "a,x|b/");     // Excel's own line
+    CHECK_FLAT("a,b;c\n", "a|b;c/");         // in doubt: comma
+    CHECK_FLAT("\"a;b;c\",d\n", "a;b;c|d/"); // those in quotes do not count
+    CHECK_FLAT("sep=;\na,x;b\n", "a,x|b/");  // Excel's own line
     CHECK_FLAT("sep=;\r\na;b\r\n1;2\r\n", "a|b/1|2/");
     CHECK_FLAT("\n\na;b\n1;2\n", "a|b/1|2/");
 }
@@ -68,8 +72,10 @@ static void test_errors(void **state) {
     CHECK_FLAT("a,b\nc,\"d\n", "line 2, column 3: a quoted cell is never closed");
     CHECK_FLAT("a,\"b\"x\n", "line 1, column 6: text after the closing quote of a cell");
     CHECK_FLAT("\"x\ny\" ,b\n", "line 2, column 3: text after the closing quote of a cell");
-    CHECK_FLAT("\xC3\xA9\xC3\xA9,\"b\n", "line 1, column 4: a quoted cell is never closed");  // characters, not bytes
-    CHECK_FLAT("\xFF\xFE" "a\0", "line 1: the text is UTF-16");
+    CHECK_FLAT("\xC3\xA9\xC3\xA9,\"b\n", "line 1, column 4: a quoted cell is never closed"); // characters, not bytes
+    CHECK_FLAT("\xFF\xFE"
+               "a\0",
+               "line 1: the text is UTF-16");
     char *wide = malloc(FA_CSV_COLUMNS + 1);
     memset(wide, ',', FA_CSV_COLUMNS + 1);
     assert_string_equal(flat(wide, FA_CSV_COLUMNS), "line 1: more than 65536 cells in a row");
@@ -99,7 +105,7 @@ static void test_numbers(void **state) {
     assert_true(number_of("a;b\n-1,5e2;x\n", &comma) == -150 && comma);
     assert_true(number_of("a\tb\n0,25\tx\n", &comma) == 0.25 && comma);
     assert_true(number_of("a,b\n\"0,25\",x\n", &comma) == 0.25 && comma);
-    assert_true(number_of("a;b\n1.000,5;x\n", &comma) == -999);   // both: thousands? not guessed
+    assert_true(number_of("a;b\n1.000,5;x\n", &comma) == -999); // both: thousands? not guessed
     assert_true(number_of("a;b\n1,000,5;x\n", &comma) == -999);
     assert_true(number_of("a,b\n,x\n", &comma) == -999);
     assert_true(number_of("a,b\n1x,x\n", &comma) == -999);
@@ -149,7 +155,7 @@ static void test_write(void **state) {
         assert_int_equal(csv.cell[i].size, strlen(cells[i]));
         assert_memory_equal(csv.cell[i].text, cells[i], strlen(cells[i]));
     }
-    assert_memory_equal(t.data, "plain,", 6);  // quotes only where they are needed
+    assert_memory_equal(t.data, "plain,", 6); // quotes only where they are needed
     fai_csv_close(&csv);
     fai_text_free(&t);
 }
@@ -224,7 +230,7 @@ static const char tricky[] = "\xEF\xBB\xBF\"na\"\"me\";b\r\n\"1,5\";\"x\ny\"\r\n
 static void test_truncated(void **state) {
     (void)state;
     int closed = 0;
-    bool open = false;  // a prefix is whole if its quotes come in pairs
+    bool open = false; // a prefix is whole if its quotes come in pairs
     for (size_t n = 0; n < sizeof tricky; n++) {
         if (n && tricky[n - 1] == '"') open = !open;
         // a copy of the exact size: reading past it is seen by the sanitizer
@@ -266,9 +272,9 @@ static void test_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),    cmocka_unit_test(test_quotes), cmocka_unit_test(test_separators),
-        cmocka_unit_test(test_errors),  cmocka_unit_test(test_numbers), cmocka_unit_test(test_places),
-        cmocka_unit_test(test_write),   cmocka_unit_test(test_spectrum), cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_rows),      cmocka_unit_test(test_quotes),   cmocka_unit_test(test_separators),
+        cmocka_unit_test(test_errors),    cmocka_unit_test(test_numbers),  cmocka_unit_test(test_places),
+        cmocka_unit_test(test_write),     cmocka_unit_test(test_spectrum), cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,8 +48,8 @@ static void box_of(const FaRig *rig, double lo[3], double hi[3]) {
     }
 }
 
-// facecap.glb was made from this FBX: quantised, in other units, moved, z down. Vertex by nearest vertex, shape by name,
-// both must agree within the steps of the quantisation.
+// facecap.glb was made from this FBX: quantised, in other units, moved, z down. Vertex by nearest vertex, shape by
+// name, both must agree within the steps of the quantisation.
 static void test_facecap(void **state) {
     (void)state;
     TEST_DATA_OR_SKIP(fbx_path, "rigs/facecap/FaceCapHeadGeneric.fbx");
@@ -58,10 +58,10 @@ static void test_facecap(void **state) {
     FaRig *fbx, *glb;
     CHECK_OK(fa_rig_load(fbx_path, NULL, &fbx, &err), &err);
     CHECK_OK(fa_rig_load(glb_path, &(FaRigOptions){.any_size = true}, &glb, &err), &err);
-    assert_int_equal(fbx->mesh.nvert, 2659);  // control points, from 10,380 corners
+    assert_int_equal(fbx->mesh.nvert, 2659); // control points, from 10,380 corners
     assert_int_equal(fbx->mesh.nface, 2674);
     assert_int_equal(fbx->nshape, 52);
-    assert_string_equal(fbx->shape[0].name, "browInnerUp");  // without "shapes."
+    assert_string_equal(fbx->shape[0].name, "browInnerUp"); // without "shapes."
     int covered[FA_ARKIT_COUNT] = {0}, quads = 0;
     for (int s = 0; s < 52; s++) {
         assert_true(fbx->shape[s].arkit >= 0);
@@ -70,7 +70,7 @@ static void test_facecap(void **state) {
     for (int a = 0; a < FA_ARKIT_COUNT; a++) assert_int_equal(covered[a], 1);
     for (int f = 0; f < fbx->mesh.nface; f++) quads += fbx->mesh.face_start[f + 1] - fbx->mesh.face_start[f] == 4;
     assert_true(quads > 2000);
-    CHECK_NEAR(fbx->local[0], 0.01, 1e-9);  // metres declared, a parent node scaled by 0.01
+    CHECK_NEAR(fbx->local[0], 0.01, 1e-9); // metres declared, a parent node scaled by 0.01
     assert_non_null(fai_note_find(&fbx->notes, "vertex-order"));
 
     double lo[2][3], hi[2][3];
@@ -86,7 +86,8 @@ static void test_facecap(void **state) {
         to_canonical(glb, glb->mesh.x + 3 * v, c);
         for (int u = 0; u < fbx->mesh.nvert; u++) {
             double d = 0;
-            for (int k = 0; k < 3; k++) d = fmax(d, fabs(c[k] - lo[1][k] - scale * (fbx->mesh.x[3 * u + k] - lo[0][k])));
+            for (int k = 0; k < 3; k++)
+                d = fmax(d, fabs(c[k] - lo[1][k] - scale * (fbx->mesh.x[3 * u + k] - lo[0][k])));
             if (d < best) best = d, near[v] = u;
         }
         worst = fmax(worst, best);
@@ -202,9 +203,11 @@ static void test_mini(void **state) {
         CHECK_NEAR(c->head[f].p[0], 0.05 + 0.02 * f, 1e-7);
         // z up became y up: the node's x goes to -z, its y to -x, its z to y
         const double *q = c->head[f].q;
-        double r[9] = {1 - 2 * (q[1] * q[1] + q[2] * q[2]), 2 * (q[0] * q[1] - q[2] * q[3]), 2 * (q[0] * q[2] + q[1] * q[3]),
-                       2 * (q[0] * q[1] + q[2] * q[3]), 1 - 2 * (q[0] * q[0] + q[2] * q[2]), 2 * (q[1] * q[2] - q[0] * q[3]),
-                       2 * (q[0] * q[2] - q[1] * q[3]), 2 * (q[1] * q[2] + q[0] * q[3]), 1 - 2 * (q[0] * q[0] + q[1] * q[1])};
+        double r[9] = {1 - 2 * (q[1] * q[1] + q[2] * q[2]), 2 * (q[0] * q[1] - q[2] * q[3]),
+                       2 * (q[0] * q[2] + q[1] * q[3]),     2 * (q[0] * q[1] + q[2] * q[3]),
+                       1 - 2 * (q[0] * q[0] + q[2] * q[2]), 2 * (q[1] * q[2] - q[0] * q[3]),
+                       2 * (q[0] * q[2] - q[1] * q[3]),     2 * (q[1] * q[2] + q[0] * q[3]),
+                       1 - 2 * (q[0] * q[0] + q[1] * q[1])};
         static const double expect[9] = {0, -1, 0, 0, 0, 1, -1, 0, 0};
         for (int k = 0; k < 9; k++) CHECK_NEAR(r[k], expect[k], 1e-6);
     }
@@ -227,7 +230,7 @@ static void test_mirrored_node(void **state) {
     char *scale = strstr(text, "\"A\",2,2,2");
     assert_non_null(scale);
     memcpy(scale, "\"A\",2,2,-", 9);
-    scale[9] = '2';  // over the line end
+    scale[9] = '2'; // over the line end
     const char *path = test_path("mirror.fbx");
     write_file(path, text, sizeof mini - 1);
     FaError err = {0};
@@ -301,8 +304,8 @@ static void test_collada(void **state) {
         top = fmax(top, rig->mesh.x[3 * v + 2]);
         up = fmax(up, c[1]);
     }
-    CHECK_NEAR(top, 0.24, 1e-6);  // cm in the file, its own frame has z up
-    CHECK_NEAR(up, 0.24, 1e-6);   // y up in ours
+    CHECK_NEAR(top, 0.24, 1e-6); // cm in the file, its own frame has z up
+    CHECK_NEAR(up, 0.24, 1e-6);  // y up in ours
     fa_rig_free(rig);
 }
 
@@ -317,7 +320,7 @@ static void test_stl_corners(void **state) {
     FaError err = {0};
     FaRig *rig;
     CHECK_OK(fa_rig_load(path, &(FaRigOptions){.any_size = true, .unit = FA_UNIT_M}, &rig, &err), &err);
-    assert_int_equal(rig->mesh.nvert, 4);  // corners welded, 0 and -0 alike
+    assert_int_equal(rig->mesh.nvert, 4); // corners welded, 0 and -0 alike
     assert_int_equal(rig->mesh.ntri, 2);
     fa_rig_free(rig);
 }

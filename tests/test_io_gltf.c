@@ -72,10 +72,10 @@ static void test_data_uri(void **state) {
         ":'SCALAR'}]}";
     static const struct {
         const char *uri, *place;
-    } odd[] = {{"data:application/octet-stream;base64,AQIDBAU", "/buffers/0/uri"},   // no padding
-               {"data:application/octet-stream;base64,AQIDBA!=", "/buffers/0/uri"},  // not in the alphabet
-               {"data:image/png;base64,AQIDBAU=", "/buffers/0/uri"},                 // not a buffer
-               {"data:application/octet-stream;base64,AQIDBA==", "/buffers/0"},      // 4 bytes
+    } odd[] = {{"data:application/octet-stream;base64,AQIDBAU", "/buffers/0/uri"},  // no padding
+               {"data:application/octet-stream;base64,AQIDBA!=", "/buffers/0/uri"}, // not in the alphabet
+               {"data:image/png;base64,AQIDBAU=", "/buffers/0/uri"},                // not a buffer
+               {"data:application/octet-stream;base64,AQIDBA==", "/buffers/0"},     // 4 bytes
                {"data:application/octet-stream;base64", "/buffers/0/uri"}};
     FaGltf *doc;
     FaError err = {0};
@@ -116,18 +116,18 @@ static void test_accessor_kinds(void **state) {
         "{'buffer':0,'byteOffset':16,'byteLength':4},{'buffer':0,'byteOffset':20,'byteLength':8},{'buffer':0,'"
         "byteOffset':28,'byteLength':12}],"
         "'accessors':["
-        "{'bufferView':0,'componentType':5120,'normalized':true,'count':4,'type':'SCALAR'},"  // 0
-        "{'bufferView':0,'componentType':5121,'normalized':true,'count':4,'type':'SCALAR'},"  // 1
-        "{'bufferView':0,'componentType':5122,'normalized':true,'count':2,'type':'VEC2'},"    // 2
-        "{'bufferView':0,'componentType':5123,'normalized':true,'count':2,'type':'VEC2'},"    // 3
-        "{'bufferView':1,'byteOffset':4,'componentType':5122,'count':2,'type':'VEC2'},"       // 4 interleaved
-        "{'bufferView':4,'componentType':5120,'count':1,'type':'MAT3'},"                      // 5 columns padded to 4
+        "{'bufferView':0,'componentType':5120,'normalized':true,'count':4,'type':'SCALAR'}," // 0
+        "{'bufferView':0,'componentType':5121,'normalized':true,'count':4,'type':'SCALAR'}," // 1
+        "{'bufferView':0,'componentType':5122,'normalized':true,'count':2,'type':'VEC2'},"   // 2
+        "{'bufferView':0,'componentType':5123,'normalized':true,'count':2,'type':'VEC2'},"   // 3
+        "{'bufferView':1,'byteOffset':4,'componentType':5122,'count':2,'type':'VEC2'},"      // 4 interleaved
+        "{'bufferView':4,'componentType':5120,'count':1,'type':'MAT3'},"                     // 5 columns padded to 4
         "{'componentType':5122,'count':5,'type':'VEC2','sparse':{'count':2,'indices':{'bufferView':2,'componentType':"
         "5121},"
-        "'values':{'bufferView':3}}},"  // 6 sparse on zeros
+        "'values':{'bufferView':3}}}," // 6 sparse on zeros
         "{'bufferView':0,'componentType':5122,'count':4,'type':'VEC2','sparse':{'count':2,'indices':{'bufferView':2,"
-        "'componentType':5121},'values':{'bufferView':3}}},"                  // 7 sparse on data
-        "{'bufferView':0,'componentType':5125,'count':1,'type':'SCALAR'}]}";  // 8
+        "'componentType':5121},'values':{'bufferView':3}}},"                 // 7 sparse on data
+        "{'bufferView':0,'componentType':5125,'count':1,'type':'SCALAR'}]}"; // 8
     unsigned char bin[64] = {0};
     static const unsigned char first[16] = {0x80, 0x81, 0x7F, 0xFF, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     static const unsigned char rows[4] = {1, 3};
@@ -144,7 +144,7 @@ static void test_accessor_kinds(void **state) {
     free(text);
     float v[16];
     CHECK_OK(fai_gltf_floats(doc, 0, v, &err), &err);
-    CHECK_NEAR(v[0], -1, 0);  // -128 counts as -127
+    CHECK_NEAR(v[0], -1, 0); // -128 counts as -127
     CHECK_NEAR(v[1], -1, 0);
     CHECK_NEAR(v[2], 1, 0);
     CHECK_NEAR(v[3], -1 / 127.0, 1e-7);
@@ -226,13 +226,13 @@ static const Case cases[] = {
      "/accessors/1/sparse/count", FA_E_FORMAT},
     {"'type':'VEC3','min':[0,-0.5,0],'max':[0,0,0]",
      "'type':'VEC3','sparse':{'count':2,'indices':{'bufferView':0,'componentType':5125},'values':{'bufferView':0}}",
-     "/accessors/1/sparse/indices", FA_E_FORMAT},  // 0 0: not increasing
+     "/accessors/1/sparse/indices", FA_E_FORMAT}, // 0 0: not increasing
     {"'type':'VEC3','min':[0,-0.5,0],'max':[0,0,0]",
      "'type':'VEC3','sparse':{'count':1,'indices':{'bufferView':4,'componentType':5125},'values':{'bufferView':0}}",
-     "/accessors/1/sparse/indices", FA_E_FORMAT},  // a float's bits: out of range
+     "/accessors/1/sparse/indices", FA_E_FORMAT}, // a float's bits: out of range
     {"'type':'VEC3','min':[0,-0.5,0],'max':[0,0,0]",
      "'type':'VEC3','sparse':{'count':2,'indices':{'bufferView':3,'componentType':5123},'values':{'bufferView':4}}",
-     "/accessors/1/sparse/values", FA_E_FORMAT},  // too short
+     "/accessors/1/sparse/values", FA_E_FORMAT}, // too short
     {"'type':'VEC3','min':[0,-0.5,0],'max':[0,0,0]",
      "'type':'VEC3','sparse':{'count':2,'indices':{'bufferView':3,'componentType':5126},'values':{'bufferView':0}}",
      "/accessors/1/sparse/indices/componentType", FA_E_FORMAT},
@@ -287,7 +287,7 @@ static const Case cases[] = {
     {"'interpolation':'LINEAR'", "'interpolation':'BEZIER'", "/animations/0/samplers/0/interpolation",
      FA_E_UNSUPPORTED},
     {"'path':'weights'", "'path':'rotation'", "/animations/0/channels/0/sampler", FA_E_FORMAT},
-    {"'node':1,'path':'weights'", "'path':'rotation'", NULL, FA_OK},  // nobody's rotation: carried along
+    {"'node':1,'path':'weights'", "'path':'rotation'", NULL, FA_OK}, // nobody's rotation: carried along
     {"'node':1,'path'", "'node':0,'path'", "/animations/0/channels/0/target", FA_E_FORMAT},
     {"'node':1,'path':'weights'}}", "'node':1,'path':'weights'}},{'sampler':0,'target':{'node':1,'path':'weights'}}",
      "/animations/0/channels/0/target", FA_E_FORMAT},
@@ -356,8 +356,8 @@ static void test_numbers(void **state) {
     check_bin(4, &nan_, 4, "/accessors/0");
     check_bin(40, &inf, 4, "/accessors/1");
     check_bin(136, &nan_, 4, "/accessors/5");
-    check_bin(0, &far, 4, "/accessors/0/max/0");  // far outside its bounds: the wrong bytes
-    check_bin(12, &near_, 4, NULL);               // bounds that are rounded or stale
+    check_bin(0, &far, 4, "/accessors/0/max/0"); // far outside its bounds: the wrong bytes
+    check_bin(12, &near_, 4, NULL);              // bounds that are rounded or stale
     check_bin(8, &denormal, 4, NULL);
     check_bin(120, &before, 4, "/animations/0/samplers/0/input");
     check_bin(116, &same, 4, "/animations/0/samplers/0/input");
@@ -393,8 +393,10 @@ static void test_normals(void **state) {
             continue;
         }
         CHECK_OK(rc, &err);
-        if (cases_[i].note) assert_non_null(fai_note_find(&doc->notes, cases_[i].note));
-        else assert_int_equal(doc->notes.count, 1);  // which is about missing bounds
+        if (cases_[i].note)
+            assert_non_null(fai_note_find(&doc->notes, cases_[i].note));
+        else
+            assert_int_equal(doc->notes.count, 1); // which is about missing bounds
         fai_gltf_free(doc);
     }
 }
@@ -484,7 +486,7 @@ static void test_external_buffer(void **state) {
             assert_int_equal(doc->text_size, strlen(json));
             assert_memory_equal(doc->text, json, doc->text_size);
             assert_string_equal(doc->buffer[0].path, "face data.bin");
-            if (doc->nbuffer > 1) assert_ptr_equal(doc->buffer[1].data, doc->buffer[0].data);  // read once
+            if (doc->nbuffer > 1) assert_ptr_equal(doc->buffer[1].data, doc->buffer[0].data); // read once
             fai_gltf_free(doc);
         }
         free(json);
@@ -567,7 +569,7 @@ static void test_truncation(void **state) {
     for (size_t n = 0; n < b.size; n++) {
         FaGltf *doc;
         FaError err = {0};
-        void *copy = malloc(n ? n : 1);  // exactly sized, so that reading past the end is seen
+        void *copy = malloc(n ? n : 1); // exactly sized, so that reading past the end is seen
         memcpy(copy, b.data, n);
         FaCode rc = fai_gltf_parse_memory(copy, n, NULL, &doc, &err);
         if (rc >= 0) print_error("accepted %zu of %zu bytes\n", n, b.size);
@@ -593,7 +595,7 @@ static void test_byte_flips(void **state) {
             refused += rc < 0;
             fai_gltf_free(doc);
         }
-    assert_true(refused > (int)b.size);  // most of them matter
+    assert_true(refused > (int)b.size); // most of them matter
     free(b.data);
 }
 

@@ -177,14 +177,14 @@ static void test_nothing_to_take(void **state) {
         load_with(face_glb("{'attributes':{'POSITION':0}",
                            "{'extensions':{'KHR_draco_mesh_compression':{'bufferView':0}},'attributes':{'POSITION':0}"),
                   &metres, &rig, &err),
-        FA_OK);  // plain data exist as well
+        FA_OK); // plain data exist as well
     fa_rig_free(rig);
     err = (FaError){0};
     assert_int_equal(
         load_with(face_glb("{'bufferView':0,'componentType':5126,'count':3", "{'componentType':5126,'count':3"),
                   &metres, &rig, &err),
         FA_OK);
-    fa_rig_free(rig);  // positions of zeros are odd, but not wrong
+    fa_rig_free(rig); // positions of zeros are odd, but not wrong
 }
 
 // A buffer may leave open where its data come from; what needs them says so.
@@ -237,7 +237,7 @@ static void test_second_primitive_has_the_targets(void **state) {
     assert_int_equal(rig->shape[0].count, 1);
     assert_int_equal(rig->row[0], 3 + 1);
     check_vec(rig->delta, 0, 0, 2, 0);
-    assert_int_equal(rig->shape[1].count, 0);  // it only moves normals
+    assert_int_equal(rig->shape[1].count, 0); // it only moves normals
     assert_non_null(fai_note_find(&rig->notes, "unequal-targets"));
     assert_non_null(fai_note_find(&rig->notes, "mesh-without-node"));
     fa_rig_free(rig);
@@ -254,7 +254,7 @@ static void test_primitives_share_vertices(void **state) {
         &f, "'meshes':[{'primitives':[{'attributes':{'POSITION':0},'indices':2,'targets':[{'POSITION':1}]},"
             "{'attributes':{'POSITION':0},'indices':3,'targets':[{'POSITION':1}]},{'attributes':{'POSITION':0},'"
             "indices':3}]}]"));
-    assert_int_equal(rig->mesh.nvert, 8);  // the third has no targets: its vertices do not move with the others
+    assert_int_equal(rig->mesh.nvert, 8); // the third has no targets: its vertices do not move with the others
     assert_int_equal(rig->mesh.nface, 3);
     const FaGltfFacePrim *p = fai_gltf_of_rig(rig)->face.prim;
     assert_int_equal(p[1].owner, 0);
@@ -285,12 +285,12 @@ static void test_modes(void **state) {
     fixture_add(&f, FA_GLTF_U16, "SCALAR", 7, (uint16_t[]){0, 1, 2, 2, 1, 3, 0}, 14, "");
     fixture_add(&f, FA_GLTF_U16, "SCALAR", 6, (uint16_t[]){0, 1, 2, 2, 3, 1}, 12, "");
     check_faces("{'attributes':{'POSITION':0},'indices':1}", &f, 2, (int[]){0, 1, 2, 2, 1, 3});
-    check_faces("{'attributes':{'POSITION':0},'indices':3}", &f, 2, (int[]){0, 1, 2, 2, 1, 3});  // one corner too many
+    check_faces("{'attributes':{'POSITION':0},'indices':3}", &f, 2, (int[]){0, 1, 2, 2, 1, 3}); // one corner too many
     check_faces("{'attributes':{'POSITION':0},'mode':5}", &f, 2, (int[]){0, 1, 2, 1, 3, 2});
     check_faces("{'attributes':{'POSITION':0},'mode':6}", &f, 2, (int[]){1, 2, 0, 2, 3, 0});
     check_faces("{'attributes':{'POSITION':0},'indices':2,'mode':5}", &f, 2, (int[]){3, 2, 1, 2, 0, 1});
     check_faces("{'attributes':{'POSITION':0},'indices':4,'mode':5}", &f, 2,
-                (int[]){0, 1, 2, 2, 1, 3});  // two flat ones go
+                (int[]){0, 1, 2, 2, 1, 3}); // two flat ones go
     check_faces("{'attributes':{'POSITION':0},'mode':1},{'attributes':{'POSITION':0}}", &f, 1, (int[]){0, 1, 2});
 }
 
@@ -309,7 +309,7 @@ static void test_texture_coordinates(void **state) {
     assert_int_equal(rig->mesh.face_uv[1], 1);
     assert_int_equal(rig->mesh.face_uv[3], -1);
     CHECK_NEAR(rig->mesh.uv[2], 0.75, 1e-6);
-    CHECK_NEAR(rig->mesh.uv[3], 0.5, 1e-6);  // counted from the bottom
+    CHECK_NEAR(rig->mesh.uv[3], 0.5, 1e-6); // counted from the bottom
     CHECK_NEAR(rig->mesh.uv[5], 0.25, 1e-6);
     fa_rig_free(rig);
 }
@@ -326,7 +326,7 @@ static void test_sparse_and_quantised_targets(void **state) {
                        "'meshes':[{'primitives':[{'attributes':{'POSITION':0},'targets':[{'POSITION':3}]}]}]";
     FaRig *rig = load(fixture_done(&f, rest));
     check_vec(rig->mesh.x + 9, 1, 2, 3, 1e-6);
-    assert_int_equal(rig->nentry, 1);  // the zero among the sparse ones is dropped
+    assert_int_equal(rig->nentry, 1); // the zero among the sparse ones is dropped
     assert_int_equal(rig->row[0], 1);
     check_vec(rig->delta, 0.01, 0.02, 0.03, 1e-7);
     CHECK_NEAR(rig->local[0], 0.01, 1e-9);
@@ -632,7 +632,7 @@ static void test_pointer_to_weights(void **state) {
     assert_non_null(rig->clip);
     CHECK_NEAR(rig->clip->weight[1], 1, 0);
     fa_rig_free(rig);
-    snprintf(anims, sizeof anims, channel, "meshes/0");  // of the mesh, not of a node: carried along
+    snprintf(anims, sizeof anims, channel, "meshes/0"); // of the mesh, not of a node: carried along
     rig = load_moving(&f, "{'mesh':0}", anims);
     assert_null(rig->clip);
     fa_rig_free(rig);
@@ -678,7 +678,7 @@ static void test_skinned_head(void **state) {
     CHECK_NEAR(rig->local[0], 0.01, 1e-9);
     check_vec(rig->mesh.x + 3, 0.01, 0, 0, 1e-8);
     assert_non_null(rig->clip->head);
-    CHECK_NEAR(rig->clip->head[0].p[1], 0, 1e-7);  // at bind: where it was modelled
+    CHECK_NEAR(rig->clip->head[0].p[1], 0, 1e-7); // at bind: where it was modelled
     CHECK_NEAR(rig->clip->head[1].p[1], 0.1, 1e-7);
     fa_rig_free(rig);
 }
@@ -720,7 +720,7 @@ static void test_repeated_data(void **state) {
                  ",{\"attributes\":{\"POSITION\":0},\"indices\":1}", "]}]", 10000},
                 {"\"meshes\":[{\"primitives\":[{\"attributes\":{\"POSITION\":2}}", "", "]}]", 0}};
     float *x = malloc(VIEW);
-    for (int i = 0; i < VIEW / 4; i++) x[i] = 1e-38f;  // the bytes are small indices, too
+    for (int i = 0; i < VIEW / 4; i++) x[i] = 1e-38f; // the bytes are small indices, too
     for (size_t k = 0; k < sizeof bomb / sizeof *bomb; k++) {
         char *json = malloc(1 << 20), *p = json;
         p += sprintf(p,
@@ -761,7 +761,7 @@ static void test_no_memory(void **state) {
             CHECK_OK(rc, &err);
             break;
         }
-        assert_true(rc == FA_E_MEMORY || rc >= 0);  // notes may be dropped, nothing else
+        assert_true(rc == FA_E_MEMORY || rc >= 0); // notes may be dropped, nothing else
         failures += rc < 0;
     }
     assert_true(failures > 20);

@@ -84,7 +84,7 @@ static void test_validator_suite(void **state) {
         FaError err = {0};
         CHECK_OK(fai_file_read(reports[count], 0, &text, &err), &err);
         CHECK_OK(fai_json_parse((const char *)text.data, text.size, &json, NULL, &err), &err);
-        reports[count][strlen(reports[count]) - strlen(".report.json")] = 0;  // the file itself
+        reports[count][strlen(reports[count]) - strlen(".report.json")] = 0; // the file itself
         judge(reports[count], fai_json_get(fai_json_get(json->root, "issues"), "messages"), &t);
         fai_json_free(json);
         fai_bytes_free(&text);
@@ -98,7 +98,7 @@ static void test_validator_suite(void **state) {
     assert_int_equal(count, 372);
     assert_int_equal(t.clean_loads + t.clean_unsupported, 129);
     assert_true(t.clean_unsupported <= 3);
-    assert_true(t.core_elsewhere <= 2);  // JSON that does not parse has a line instead of a pointer
+    assert_true(t.core_elsewhere <= 2); // JSON that does not parse has a line instead of a pointer
 }
 
 // --- samples ------------------------------------------------------------------------------------------------------
@@ -176,8 +176,8 @@ static void test_layouts_agree(void **state) {
         FaRig *a = load_rig(pa), *b = load_rig(pb);
         assert_int_equal(a->mesh.nvert, b->mesh.nvert);
         assert_int_equal(a->nshape, b->nshape);
-        double tol = pairs[i][2][0] == 'q' ? 1e-3 : 0, worst = 0;  // 14 bits over two units
-        if (tol > 0) {  // the quantised one has another vertex order and origin: compare the sizes
+        double tol = pairs[i][2][0] == 'q' ? 1e-3 : 0, worst = 0; // 14 bits over two units
+        if (tol > 0) { // the quantised one has another vertex order and origin: compare the sizes
             for (int c = 0; c < 3; c++) worst = fmax(worst, fabs(extent(a, c) - extent(b, c)));
         } else {
             for (int v = 0; v < 3 * a->mesh.nvert; v++)
@@ -212,7 +212,7 @@ static void test_facecap(void **state) {
     need_meshopt();
     FaRig *a, *b;
     FaError err = {0};
-    CHECK_OK(fai_gltf_load_rig(packed_path, NULL, &a, &err), &err);  // as any user would: its unit is found, too
+    CHECK_OK(fai_gltf_load_rig(packed_path, NULL, &a, &err), &err); // as any user would: its unit is found, too
     CHECK_OK(fai_gltf_load_rig(plain_path, NULL, &b, &err), &err);
     int matched = 0;
     assert_int_equal(a->nshape, 52);
@@ -252,7 +252,7 @@ static void test_facecap(void **state) {
         travel = fmax(travel, fabs(ca->head[f].p[0] - ca->head[0].p[0]));
     }
     assert_true(worst_weight <= 1 / 255.0 && worst_turn < 1e-3 && worst_place <= step);
-    assert_true(travel > 100 * step && largest > 0.5);  // it does move
+    assert_true(travel > 100 * step && largest > 0.5); // it does move
     // the node turns the mesh: its up is the file's -z
     FaGltf *doc = fai_gltf_of_rig(a);
     assert_string_equal(doc->node[doc->node[doc->face.node].parent].name, "head");
@@ -292,7 +292,7 @@ static void test_robot(void **state) {
     assert_string_equal(rig->name, "Head");
     assert_int_equal(rig->nshape, 3);
     assert_string_equal(rig->shape[1].name, "Surprised");
-    assert_int_equal(rig->clip->nframe, 81);  // "Dance", the first of fourteen that all move the head
+    assert_int_equal(rig->clip->nframe, 81); // "Dance", the first of fourteen that all move the head
     assert_non_null(rig->clip->head);
     const FaNote *note = fai_note_find(&rig->clip->notes, "several-animations");
     assert_non_null(note);

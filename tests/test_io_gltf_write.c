@@ -114,8 +114,8 @@ static void note_file(FILE *list, const char *path) { fprintf(list, "%s\n", path
 typedef struct Frames {
     const FaRig *rig;
     const FaClip *clip;
-    double size;    // m
-    double amount;  // share of the size that vertices move by
+    double size;   // m
+    double amount; // share of the size that vertices move by
 } Frames;
 
 static double rig_size(const FaRig *rig) {
@@ -297,7 +297,7 @@ static void test_pack_buffers_and_images(void **state) {
     assert_string_equal(fai_json_get(fai_json_at(images, 0), "mimeType")->string, "image/png");
     assert_null(fai_json_get(fai_json_at(images, 0), "uri"));
     assert_string_equal(fai_json_get(fai_json_at(images, 1), "uri")->string, "missing.png");
-    assert_non_null(strstr(back->json->text, "[1.50, 2e0 ]"));  // what is not touched keeps its spelling
+    assert_non_null(strstr(back->json->text, "[1.50, 2e0 ]")); // what is not touched keeps its spelling
     fai_gltf_free(back);
 
     // to another folder: files go along, also those in folders; a different file that is there already is not replaced
@@ -306,13 +306,13 @@ static void test_pack_buffers_and_images(void **state) {
     check_same_file(path, moved);
     snprintf(file, sizeof file, "%.*ssub/c.bin", (int)(strlen(moved) - strlen("m.gltf")), moved);
     assert_int_equal(file_size(file), 5);
-    CHECK_OK(fai_gltf_copy(doc, moved, &err), &err);  // the same one is fine
+    CHECK_OK(fai_gltf_copy(doc, moved, &err), &err); // the same one is fine
     CHECK_OK(fai_file_write(file, "other", 5, &err), &err);
     FaCode rc = fai_gltf_copy(doc, moved, &err);
     assert_int_equal(rc, FA_E_FILE);
     assert_non_null(strstr(err.path, "sub/c.bin"));
     assert_true(err.remedy[0] != 0);
-    assert_true(warnings > 0);  // the image that is missing
+    assert_true(warnings > 0); // the image that is missing
     fa_log_set(NULL, NULL);
     fai_gltf_free(doc);
 }
@@ -347,7 +347,7 @@ static void test_glb_with_other_buffers(void **state) {
         char *same = place(k ? "other-only" : "other-too", 1, "same.glb");
         CHECK_OK(fai_gltf_save(rig, NULL, same, &err), &err);
         check_same_file(in, same);
-        fa_rig_free(load_rig(same));  // the file beside it went along
+        fa_rig_free(load_rig(same)); // the file beside it went along
         char *path = place(k ? "other-only" : "other-too", 2, "out.glb");
         FaBakeReport r = bake(rig, 8, 0.1, path);
         assert_true(r.targets > 0);
@@ -434,7 +434,7 @@ static void test_suite_baked(void **state) {
             FaRigOptions options = {.any_size = true, .unit = FA_UNIT_M};
             FaRig *rig = NULL;
             if (strstr(files[i], "Draco") && fa_rig_load(files[i], &options, &rig, NULL) < 0)
-                continue;  // named as unsupported
+                continue; // named as unsupported
             if (!rig) rig = load_rig(files[i]);
             for (int k = 0; k < 2; k++) {
                 char *path = place("baked", n++, k ? "m.gltf" : "m.glb");
@@ -618,7 +618,7 @@ static void test_everything_goes_along(void **state) {
     FaBakeReport r = bake(rig, 2, 0.05, path);
     int k = r.targets;
     assert_true(k > 0);
-    FaGltf *doc = load_doc(path);  // which checks all counts against each other
+    FaGltf *doc = load_doc(path); // which checks all counts against each other
     const FaJson *root = doc->json->root;
     assert_int_equal(doc->mesh[0].nweight, 1 + k);
     assert_int_equal(doc->node[0].nweight, 1 + k);
@@ -641,7 +641,7 @@ static void test_everything_goes_along(void **state) {
     for (int t = 0; t < 1 + k; t++) assert_non_null(fai_json_get(fai_json_at(targets, t), "NORMAL"));
     int zeros = (int)fai_json_get(fai_json_at(targets, 1), "NORMAL")->number;
     assert_int_equal(doc->accessor[zeros].view, -1);
-    assert_int_equal(doc->mesh[0].prim[1].ntarget, 1 + k);  // points: the same number of targets
+    assert_int_equal(doc->mesh[0].prim[1].ntarget, 1 + k); // points: the same number of targets
     // extras: what was there stays, what we add says who and how
     assert_int_equal((int)fai_json_get(fai_json_get(fai_json_get(root, "asset"), "extras"), "mine")->number, 1);
     const FaJson *record = fai_json_get(fai_json_get(fai_json_get(root, "asset"), "extras"), "fascia");
@@ -649,7 +649,7 @@ static void test_everything_goes_along(void **state) {
     assert_string_equal(fai_json_get(record, "generator")->string, "test --seed 1");
     CHECK_NEAR(fai_json_get(fai_json_get(record, "bake"), "max_mm")->number, r.max_mm, 1e-12);
     assert_true(fai_json_is(fai_json_get(fai_json_get(doc->mesh[0].json, "extras"), "more"), FA_JSON_TRUE));
-    assert_non_null(strstr(doc->json->text, "{\"name\":\"b\",\"mesh\":0}"));  // untouched JSON as it was spelled
+    assert_non_null(strstr(doc->json->text, "{\"name\":\"b\",\"mesh\":0}")); // untouched JSON as it was spelled
     fai_gltf_free(doc);
     fa_rig_free(rig);
 }
@@ -742,7 +742,7 @@ static void test_other_clip(void **state) {
             note_file(out, path);
             fa_clip_free(clip);
             fa_rig_free(rig);
-            rig = back;  // the next clip replaces this one
+            rig = back; // the next clip replaces this one
         }
         fa_rig_free(rig);
     }
@@ -890,13 +890,13 @@ static void test_many_frames(void **state) {
         FaSinkOptions o = {.rig = rig, .fps = 30, .bake_error_mm = 1};
         FaBakeReport r;
         FaError err = {0};
-        if (k) fai_gltf_sink_memory = 100;  // two frames
+        if (k) fai_gltf_sink_memory = 100; // two frames
         CHECK_OK(fai_gltf_save_frames(path[k], 3, 40, exact_frame, &f, &o, &r, &err), &err);
     }
     check_same_file(path[0], path[1]);
     char **files = test_list(test_path("frames/2"), "");
     assert_non_null(files[0]);
-    assert_null(files[1]);  // nothing is left beside it
+    assert_null(files[1]); // nothing is left beside it
     test_list_free(files);
     FaSinkOptions o = {.rig = rig, .fps = 30};
     FaGltfSink *sink;

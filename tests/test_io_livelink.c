@@ -11,8 +11,10 @@
 static FaCode parse(const char *text, const FaClipOptions *options, FaClip **clip, FaError *err) {
     *err = (FaError){0};
     FaCode rc = fai_livelink_parse(text, strlen(text), options, clip, err);
-    if (rc >= 0) CHECK_OK(fa_clip_check(*clip, err), err);
-    else assert_null(*clip);
+    if (rc >= 0)
+        CHECK_OK(fa_clip_check(*clip, err), err);
+    else
+        assert_null(*clip);
     return rc;
 }
 
@@ -87,7 +89,7 @@ static void test_real_take(void **state) {
     FaClip *clip;
     CHECK_OK(fa_clip_load(path, NULL, &clip, &err), &err);
     assert_int_equal(clip->nframe, 4030);
-    assert_int_equal(clip->nchan, 58);  // 52 weights and six eye angles
+    assert_int_equal(clip->nchan, 58); // 52 weights and six eye angles
     assert_true(clip->fps == 30);
     assert_null(clip->head);
     assert_int_equal(note(clip, "head-still"), 1);
@@ -169,9 +171,11 @@ static void test_real_head(void **state) {
 
 static void test_rates(void **state) {
     (void)state;
-    static const struct { int rate; double step, fps; } cases[] = {
-        {24, 1, 24}, {25, 1, 25}, {30, 1, 30},   {30, 0.5, 60}, {48, 2, 24},          {50, 2, 25},
-        {60, 1, 60}, {60, 2, 30}, {120, 1, 120}, {120, 2, 60},  {1000, 33.367, 29.97}};
+    static const struct {
+        int rate;
+        double step, fps;
+    } cases[] = {{24, 1, 24}, {25, 1, 25}, {30, 1, 30},   {30, 0.5, 60}, {48, 2, 24},          {50, 2, 25},
+                 {60, 1, 60}, {60, 2, 30}, {120, 1, 120}, {120, 2, 60},  {1000, 33.367, 29.97}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         FaClip *clip = load_regular(cases[i].rate, 7 * cases[i].rate + 3, cases[i].step, 300);
         CHECK_NEAR(clip->fps, cases[i].fps, 1e-3);
@@ -194,7 +198,7 @@ static void test_dropped(void **state) {
     int n = 0;
     static char all[60][24];
     for (int i = 0; i < 60; i++) {
-        if (i == 10 || i == 20 || i == 21 || i == 30) continue;  // the second change (30) is one of the gaps
+        if (i == 10 || i == 20 || i == 21 || i == 30) continue; // the second change (30) is one of the gaps
         stamp_text(all[n], 30, i, ':');
         stamp[n] = all[n];
         n++;
@@ -215,7 +219,7 @@ static void test_drop_frame(void **state) {
     static const char *list[200];
     for (int marked = 0; marked < 2; marked++) {
         for (int i = 0; i < 200; i++) {
-            int frame = 1700 + i;  // across the first minute, which has frames 0..1799
+            int frame = 1700 + i; // across the first minute, which has frames 0..1799
             int number = frame < 1800 ? frame : frame + 2;
             stamp_text(all[i], 30, number, marked ? ';' : ':');
             list[i] = all[i];
@@ -265,7 +269,7 @@ static void test_equal_and_backward(void **state) {
     assert_int_equal(clip->nframe, 3);
     assert_int_equal(note(clip, "equal-stamps"), 1);
     assert_string_equal(note_where(clip, "equal-stamps"), "line 4, column 1");
-    assert_true(clip->weight[1] == 0.2f && clip->weight[2] == 0.4f);  // the first of the two is kept
+    assert_true(clip->weight[1] == 0.2f && clip->weight[2] == 0.4f); // the first of the two is kept
     fa_clip_free(clip);
     check_refused("Timecode,JawOpen\n00:00:00:58.0,0.1\n00:00:00:57.9,0.2\n", "line 3, column 1",
                   "time goes backwards");
@@ -296,7 +300,7 @@ static void test_bad_stamps(void **state) {
         check_refused(text, "line 3, column 1 (Timecode)", "is no time code");
     }
     check_refused("Timecode,JawOpen\n00:00:00:00,0\n00:00:00.5,1\n", "line 3, column 1 (Timecode)",
-                  "is no time code");  // two kinds
+                  "is no time code"); // two kinds
     check_refused("frame,subframe,fps_num,JawOpen\n1,0,0,1\n", "line 2, column 1 (fps_num)", "no rate");
     check_refused("frame,subframe,fps_num,JawOpen\n1,0,-30,1\n", "line 2, column 1 (fps_num)", "no rate");
     check_refused("frame,subframe,fps_num,JawOpen\n1,0,nan,1\n", "line 2, column 5 (fps_num)", "no number");
@@ -322,9 +326,15 @@ static void test_columns(void **state) {
     check_refused("Timecode,HeadYaw,headyaw\n00:00:00:00,0,0\n", "line 1, column 18", "two columns are called headYaw");
     check_refused("Timecode,Timecode,JawOpen\n00:00:00:00,0,0\n", "line 1, column 10",
                   "two columns are called Timecode");
-    static const struct { const char *text; bool is_take; } header[] = {
-        {"Timecode,BlendshapeCount,X\n", true}, {"\xEF\xBB\xBFtimecode;jawopen\n", true}, {"time,jawOpen\n", false},
-        {"Timecode,x\n", false}, {"", false}, {"\"Timecode", false}};
+    static const struct {
+        const char *text;
+        bool is_take;
+    } header[] = {{"Timecode,BlendshapeCount,X\n", true},
+                  {"\xEF\xBB\xBFtimecode;jawopen\n", true},
+                  {"time,jawOpen\n", false},
+                  {"Timecode,x\n", false},
+                  {"", false},
+                  {"\"Timecode", false}};
     for (size_t i = 0; i < sizeof header / sizeof *header; i++) {
         bool is_take;
         CHECK_OK(fai_livelink_sniff(header[i].text, strlen(header[i].text), &is_take, NULL), NULL);
@@ -390,7 +400,7 @@ static void test_odd_weights(void **state) {
     assert_int_equal(note(clip, "weights-below-0"), 2);
     assert_int_equal(note(clip, "huge-weights"), 1);
     assert_int_equal(note(clip, "denormal-weights"), 1);
-    assert_true(clip->weight[2] == 1e38f && clip->weight[3] == 1e-40f);  // all kept
+    assert_true(clip->weight[2] == 1e38f && clip->weight[3] == 1e-40f); // all kept
     fa_clip_free(clip);
 }
 
@@ -426,29 +436,33 @@ static void test_head_axes(void **state) {
     const double x[3] = {1, 0, 0}, y[3] = {0, 1, 0}, z[3] = {0, 0, 1}, down[3] = {0, -1, 0};
     const FaClipOptions rad = {.head_units = FA_HEAD_RAD};
     FaClip *clip = load(angle_take(1, false, M_PI / 2, 0, 0), &rad);
-    check_turn(clip, z, x);  // yaw: to the subject's left
+    check_turn(clip, z, x); // yaw: to the subject's left
     fa_clip_free(clip);
     clip = load(angle_take(1, false, 0, M_PI / 2, 0), &rad);
-    check_turn(clip, z, down);  // pitch: down
+    check_turn(clip, z, down); // pitch: down
     fa_clip_free(clip);
     clip = load(angle_take(1, false, 0, 0, M_PI / 2), &rad);
-    check_turn(clip, x, y);  // roll: the left side up
+    check_turn(clip, x, y); // roll: the left side up
     fa_clip_free(clip);
     // order: roll first, then pitch, then yaw: x goes up by the roll, stays up under yaw alone
     clip = load(angle_take(1, false, M_PI / 2, M_PI / 2, 0), &rad);
-    check_turn(clip, z, down);  // down by the pitch; the yaw about y leaves it there
-    check_turn(clip, y, x);     // y goes to z by the pitch, to x by the yaw
+    check_turn(clip, z, down); // down by the pitch; the yaw about y leaves it there
+    check_turn(clip, y, x);    // y goes to z by the pitch, to x by the yaw
     fa_clip_free(clip);
 }
 
 static void test_head_units(void **state) {
     (void)state;
-    static const struct { double unit; FaHeadUnits given; const char *name; } cases[] = {
+    static const struct {
+        double unit;
+        FaHeadUnits given;
+        const char *name;
+    } cases[] = {
         {1, FA_HEAD_RAD, "radians"}, {M_PI, FA_HEAD_NORM180, "half turns"}, {M_PI / 180, FA_HEAD_DEG, "degrees"}};
     for (int i = 0; i < 3; i++)
         for (int eyes = 0; eyes < 2; eyes++)
             for (int told = 0; told < 2; told++) {
-                if (!eyes && !told && i == 1) continue;  // nothing in the file could tell
+                if (!eyes && !told && i == 1) continue; // nothing in the file could tell
                 FaClipOptions options = {.head_units = told ? cases[i].given : FA_HEAD_AUTO};
                 FaClip *clip = load(angle_take(cases[i].unit, eyes, 0.4, -0.2, 0.1), &options);
                 double r[9];
@@ -463,7 +477,7 @@ static void test_head_units(void **state) {
                 assert_non_null(strstr(said, cases[i].name));
                 if (eyes)
                     CHECK_NEAR(clip->weight[5 * 3 + channel(clip, "leftEyePitch")], 0.61 * 0.5 * sin(1.0),
-                               1e-6);  // radians too
+                               1e-6); // radians too
                 fa_clip_free(clip);
             }
     check_refused("Timecode,HeadYaw\n00:00:00:00,1e9\n", "line 2 (headYaw)", "more than 720 degrees");
@@ -513,7 +527,7 @@ static void test_write(void **state) {
     CHECK_OK(fai_livelink_write(a, &text, &err), &err);
     CHECK_OK(fai_livelink_parse(text.data, text.size, NULL, &b, &err), &err);
     assert_int_equal(b->nframe, N);
-    assert_int_equal(b->nchan, 53);  // all 52, and the one eye angle that moves
+    assert_int_equal(b->nchan, 53); // all 52, and the one eye angle that moves
     assert_true(b->fps == 24);
     CHECK_NEAR(b->start, 3600.5, 1e-9);
     for (int f = 0; f < N; f++) {
@@ -540,7 +554,9 @@ static void test_write(void **state) {
     assert_false(fai_livelink_fits(a));
     fa_clip_free(a);
     // other spellings have one, unless two want the same or one is half a shape
-    static const struct { const char *name[2]; bool fits;
+    static const struct {
+        const char *name[2];
+        bool fits;
     } cases[] = {{{"eyeBlink_L", "shapes.jawOpen"}, true},
                  {{"eyeBlink_L", "eyeBlinkLeft"}, false},
                  {{"jawOpen", "browInnerUp_L"}, false},
@@ -568,8 +584,10 @@ static void test_truncated(void **state) {
             FaError err = {0};
             FaClip *clip;
             if (i < n) copy[i] ^= 1 << (i % 8);
-            if (fai_livelink_parse(copy, n, NULL, &clip, &err) >= 0) CHECK_OK(fa_clip_check(clip, &err), &err);
-            else assert_true(err.what[0]);
+            if (fai_livelink_parse(copy, n, NULL, &clip, &err) >= 0)
+                CHECK_OK(fa_clip_check(clip, &err), &err);
+            else
+                assert_true(err.what[0]);
             fa_clip_free(clip);
             if (i < n) copy[i] ^= 1 << (i % 8);
         }
@@ -577,7 +595,9 @@ static void test_truncated(void **state) {
     }
 }
 
-static FaCode read_text(const char *text, FaClip **clip, FaError *err) { return fai_livelink_parse(text, strlen(text), NULL, clip, err); }
+static FaCode read_text(const char *text, FaClip **clip, FaError *err) {
+    return fai_livelink_parse(text, strlen(text), NULL, clip, err);
+}
 
 static void test_no_memory(void **state) {
     (void)state;
@@ -607,7 +627,7 @@ static void test_speed(void **state) {
     print_message("%d rows, %.1f MB: %.0f ms\n", ROWS, (double)at / 1e6, seconds * 1e3);
     assert_int_equal(clip->nframe, ROWS);
 #ifdef NDEBUG
-    assert_true(seconds < 0.5);  // 0.1 s alone on a machine
+    assert_true(seconds < 0.5); // 0.1 s alone on a machine
 #endif
     fa_clip_free(clip);
     free(text);

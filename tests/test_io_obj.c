@@ -74,8 +74,8 @@ static void test_forms(void **state) {
     FaObj o = parse_ok("\xEF\xBB\xBF# comment with a path C:\\\n"
                        "mtllib x.mtl\no thing\ng a b\ns off\n"
                        "v 1 2 3\r\n"
-                       "v -1.5e-3 +.5 7. 1.0\n"                // w
-                       "  v 0 1 0 0.5 0.25 1  # coloured\n"    // colours, leading blanks, a comment behind
+                       "v -1.5e-3 +.5 7. 1.0\n"             // w
+                       "  v 0 1 0 0.5 0.25 1  # coloured\n" // colours, leading blanks, a comment behind
                        "v\t4 5\t6\n"
                        "v 7 \\\n 8 \\\r\n 9\n"
                        "vt 0.25 0.75\nvt 0.5\nvt 1 0 0\nvn 0 0 1\n"
@@ -85,7 +85,8 @@ static void test_forms(void **state) {
                        "f 1//1 2//1 3//1\n"
                        "f 1/3/1 2/2/1 -3/-3/-1 -2 5/1/ \n"
                        "f -5 -4 \\\n -3\n"
-                       "l 1 2\np 1\n", arena);
+                       "l 1 2\np 1\n",
+                       arena);
     assert_int_equal(o.nvert, 5);
     assert_int_equal(o.nface, 5);
     assert_int_equal(o.nuv, 3);
@@ -119,7 +120,7 @@ static void test_odd_faces(void **state) {
     FaArena *arena = fai_arena_new(0);
     FaObj o = parse_ok(
         "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 2\nf 1 2\nf\nf 3\nf 1 2 3 4 1\nf 1 2 3\nwhat is this\n", arena);
-    assert_int_equal(o.nface, 3);  // faces that repeat a vertex stay, faces without area go
+    assert_int_equal(o.nface, 3); // faces that repeat a vertex stay, faces without area go
     assert_int_equal(fai_note_find(&o.notes, "degenerate-faces")->count, 2);
     assert_string_equal(fai_note_find(&o.notes, "degenerate-faces")->where, "face 0");
     assert_int_equal(fai_note_find(&o.notes, "faces-without-area")->count, 3);
@@ -200,7 +201,7 @@ static void test_hostile_time(void **state) {
     FaArena *arena = fai_arena_new(0);
     FaObj o;
     FaError err = {0};
-    clock_t t = clock();  // quadratic time would be minutes
+    clock_t t = clock(); // quadratic time would be minutes
     CHECK_OK(parse(text, (size_t)(p - text), arena, &o, &err), &err);
     assert_true(clock() - t < 5 * CLOCKS_PER_SEC);
     assert_int_equal(o.face_start[1], N);
@@ -266,10 +267,18 @@ static void test_suites(void **state) {
     (void)state;
     static const char *const folders[] = {"suites/tinyobjloader", "suites/ufbx"};
     // what is known of some of them: -1 = refused, else vertices
-    static const struct { const char *name; int vertices; } known[] = {
-        {"/cube.obj", 8}, {"cube-vertexcol.obj", 8}, {"test-nan.obj", -1}, {"issue-140-zero-face-idx.obj", -1},
-        {"invalid-relative-vertex-index.obj", -1}, {"synthetic_missing_position_fail_0_obj.obj", -1},
-        {"synthetic_empty_face_0_obj.obj", -1}, {"synthetic_obj_zoo_0_obj.obj", 3}, {"blender_282_suzanne.obj", 507}};
+    static const struct {
+        const char *name;
+        int vertices;
+    } known[] = {{"/cube.obj", 8},
+                 {"cube-vertexcol.obj", 8},
+                 {"test-nan.obj", -1},
+                 {"issue-140-zero-face-idx.obj", -1},
+                 {"invalid-relative-vertex-index.obj", -1},
+                 {"synthetic_missing_position_fail_0_obj.obj", -1},
+                 {"synthetic_empty_face_0_obj.obj", -1},
+                 {"synthetic_obj_zoo_0_obj.obj", 3},
+                 {"blender_282_suzanne.obj", 507}};
     int found = 0, read = 0, refused = 0;
     for (int k = 0; k < FA_COUNT(folders); k++) {
         TEST_DATA_OR_SKIP(dir, folders[k]);
@@ -319,12 +328,12 @@ static void test_folder(void **state) {
     FaRig *rig;
     CHECK_OK(fa_rig_load(dir, &metres, &rig, &err), &err);
     assert_int_equal(rig->nshape, 2);
-    assert_string_equal(rig->shape[0].name, "Zebra");  // bytewise: capitals first
+    assert_string_equal(rig->shape[0].name, "Zebra"); // bytewise: capitals first
     assert_string_equal(rig->shape[1].name, "smile");
     assert_int_equal(rig->shape[0].count, 0);
     assert_int_equal(rig->shape[1].count, 1);
     assert_int_equal(rig->row[rig->shape[1].first], 6);
-    CHECK_NEAR(rig->delta[3 * rig->shape[1].first + 2], (float)(0.25 - 0.2), 0);  // taken in double
+    CHECK_NEAR(rig->delta[3 * rig->shape[1].first + 2], (float)(0.25 - 0.2), 0); // taken in double
     assert_int_equal(rig->mesh.nface, 6);
     assert_int_equal(rig->mesh.ntri, 12);
     assert_non_null(fai_note_find(&rig->notes, "materials-dropped"));
@@ -409,8 +418,10 @@ static void test_allocation_failure(void **state) {
         FaCode rc = fa_rig_load(dir, &metres, &rig, &err);
         done = !test_alloc_failed();
         test_fail_alloc(0);
-        if (rc < 0) assert_int_equal(rc, FA_E_MEMORY);
-        else assert_int_equal(rig->nshape, 2);  // a note may be dropped, never the work
+        if (rc < 0)
+            assert_int_equal(rc, FA_E_MEMORY);
+        else
+            assert_int_equal(rig->nshape, 2); // a note may be dropped, never the work
         fa_rig_free(rig);
         assert_int_equal(test_alloc_balance(), before);
     }
@@ -530,7 +541,11 @@ static void test_file_names(void **state) {
     float x[9] = {0, 0, 0, 1, 0, 0, 0, 1, 0}, weight[FA_COUNT(names)] = {0};
     int start[2] = {0, 3}, vert[3] = {0, 1, 2};
     FaRig rig = {.mesh = {.nvert = 3, .nface = 1, .x = x, .face_start = start, .face_vert = vert},
-                 .nshape = FA_COUNT(names), .shape = shapes, .weight = weight, .name = "", .path = ""};
+                 .nshape = FA_COUNT(names),
+                 .shape = shapes,
+                 .weight = weight,
+                 .name = "",
+                 .path = ""};
     FaError err = {0};
     int warnings = 0;
     fa_log_set(quiet, &warnings);

@@ -65,11 +65,11 @@ static void bad_bytes_are_refused(void **state) {
     int w, h;
     CHECK_OK(fai_png_encode(rgb, W, H, NULL, NULL, &png, &err), &err);
     size_t idat = (size_t)((unsigned char *)memmem(png.data, png.size, "IDAT", 4) - png.data);
-    for (size_t n = 0; n < png.size - 12; n++) {  // cut anywhere before the end marker
+    for (size_t n = 0; n < png.size - 12; n++) { // cut anywhere before the end marker
         FaError e = {0};
         FaCode rc = fai_png_decode(png.data, n, &back, &w, &h, &e);
         if (rc >= 0) {
-            assert_true(n > idat);  // all pixels were there
+            assert_true(n > idat); // all pixels were there
             fa_free(back);
         } else {
             assert_null(back);

@@ -65,8 +65,8 @@ static void test_pc2_bytes(void **state) {
     assert_memory_equal(b.data, "POINTCACHE2\0", 12);
     assert_int_equal(le(b.data + 12), 1);
     assert_int_equal(le(b.data + 16), NV);
-    CHECK_NEAR(as_float(le(b.data + 20)), 12, 0);  // the first frame's number
-    CHECK_NEAR(as_float(le(b.data + 24)), 1, 0);   // frames per sample
+    CHECK_NEAR(as_float(le(b.data + 20)), 12, 0); // the first frame's number
+    CHECK_NEAR(as_float(le(b.data + 24)), 1, 0);  // frames per sample
     assert_int_equal(le(b.data + 28), NF);
     for (int f = 0; f < NF; f++) {
         float x[3 * NV];
@@ -94,7 +94,7 @@ static void test_mdd_bytes(void **state) {
 static void check_frames(const FaPointCache *c) {
     assert_int_equal(c->nvert, NV);
     assert_int_equal(c->nframe, NF);
-    static const int order[] = {2, 0, 3, 1};  // any order
+    static const int order[] = {2, 0, 3, 1}; // any order
     for (int k = 0; k < NF; k++) {
         float x[3 * NV], expect[3 * NV];
         FaError err = {0};
@@ -110,11 +110,11 @@ static void test_round_trip(void **state) {
     FaPointCache *c;
     CHECK_OK(fai_cache_open(write_cache("b.pc2", FA_CACHE_PC2, 24, 0), &c, &err), &err);
     check_frames(c);
-    CHECK_NEAR(c->fps, 0, 0);  // PC2 has no rate
+    CHECK_NEAR(c->fps, 0, 0); // PC2 has no rate
     fai_cache_close(c);
     CHECK_OK(fai_cache_open(write_cache("b.mdd", FA_CACHE_MDD, 30000 / 1001.0, 7), &c, &err), &err);
     check_frames(c);
-    CHECK_NEAR(c->fps, 30000 / 1001.0, 0);  // exactly, though its times are floats
+    CHECK_NEAR(c->fps, 30000 / 1001.0, 0); // exactly, though its times are floats
     CHECK_NEAR(c->start, 7, 0);
     assert_null(c->time);
     fai_cache_close(c);
@@ -200,9 +200,7 @@ static void test_pc2_rate_in_seconds(void **state) {
 
 // --- broken files -------------------------------------------------------------------------------------------------
 
-static void ignore_log(void *user, const FaLogRec *rec) {
-    (void)user, (void)rec;
-}
+static void ignore_log(void *user, const FaLogRec *rec) { (void)user, (void)rec; }
 
 static void test_truncated(void **state) {
     (void)state;
@@ -241,11 +239,19 @@ static void test_headers(void **state) {
     FaError err;
     FaPointCache *c;
     FaBytes b = read_all(write_cache("h.pc2", FA_CACHE_PC2, 24, 0));
-    static const struct { int at; uint32_t value; FaCode code; const char *words; } bad[] = {
-        {12, 2, FA_E_UNSUPPORTED, "version 2"},       {16, 0, FA_E_FORMAT, "0 points"},
-        {16, 0xFFFFFFFF, FA_E_FORMAT, "-1 points"},   {16, 0x7FFFFFFF, FA_E_FORMAT, "2147483647 points"},
-        {28, 0, FA_E_FORMAT, "0 frames"},             {28, 0x80000000, FA_E_FORMAT, "-2147483648 frames"},
-        {28, 0x7FFFFFFF, FA_E_FORMAT, "2147483647 frames"}, {0, 0, FA_E_FORMAT, "POINTCACHE2"}};
+    static const struct {
+        int at;
+        uint32_t value;
+        FaCode code;
+        const char *words;
+    } bad[] = {{12, 2, FA_E_UNSUPPORTED, "version 2"},
+               {16, 0, FA_E_FORMAT, "0 points"},
+               {16, 0xFFFFFFFF, FA_E_FORMAT, "-1 points"},
+               {16, 0x7FFFFFFF, FA_E_FORMAT, "2147483647 points"},
+               {28, 0, FA_E_FORMAT, "0 frames"},
+               {28, 0x80000000, FA_E_FORMAT, "-2147483648 frames"},
+               {28, 0x7FFFFFFF, FA_E_FORMAT, "2147483647 frames"},
+               {0, 0, FA_E_FORMAT, "POINTCACHE2"}};
     for (int i = 0; i < FA_COUNT(bad); i++) {
         FaBytes copy = {fai_resize(NULL, b.size), b.size};
         memcpy(copy.data, b.data, b.size);
@@ -266,7 +272,7 @@ static void test_headers(void **state) {
 static void test_not_a_number(void **state) {
     (void)state;
     FaBytes b = read_all(write_cache("n.pc2", FA_CACHE_PC2, 24, 0));
-    set_le(b.data + 32 + 4 * (2 * 3 * NV + 5), 0x7FC00000);  // frame 2, vertex 1
+    set_le(b.data + 32 + 4 * (2 * 3 * NV + 5), 0x7FC00000); // frame 2, vertex 1
     FaError err;
     FaPointCache *c;
     CHECK_OK(open_bytes("n1.pc2", b.data, b.size, &c, &err), &err);
@@ -294,7 +300,7 @@ static void test_atomic(void **state) {
         CHECK_OK(fai_cache_push(w, 0, x, &err), &err);
         fai_cache_abandon(w);
         CHECK_OK(fai_cache_create(path, (FaCacheKind)kind, 2, 24, 0, &w, &err), &err);
-        assert_int_equal(fai_cache_finish(w, &err), FA_E_ARG);  // no frames
+        assert_int_equal(fai_cache_finish(w, &err), FA_E_ARG); // no frames
         FaBytes after = read_all(path);
         assert_int_equal(after.size, before.size);
         assert_memory_equal(after.data, before.data, before.size);
@@ -328,8 +334,10 @@ static void test_allocation_failure(void **state) {
             if (rc >= 0) rc = fai_cache_open(path, &c, &err);
             done = !test_alloc_failed();
             test_fail_alloc(0);
-            if (rc < 0) assert_int_equal(rc, FA_E_MEMORY);  // syncing the folder may fail, and the file is still whole
-            else assert_int_equal(c->nframe, 3);
+            if (rc < 0)
+                assert_int_equal(rc, FA_E_MEMORY); // syncing the folder may fail, and the file is still whole
+            else
+                assert_int_equal(c->nframe, 3);
             fai_cache_close(c);
             assert_int_equal(test_alloc_balance(), before);
         }

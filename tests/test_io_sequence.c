@@ -90,8 +90,8 @@ static void test_decimal(void **state) {
     long checked = 0;
     for (uint64_t i = 0; i < 400000; i++) {
         uint32_t bits = (uint32_t)(fai_random_u64(1, i) >> 32);
-        if (i % 2) bits = 0x38000000u + (bits >> 3);  // the sizes that coordinates have
-        if (i % 16 == 1) bits &= 0xFF800000u;         // powers of two, where the interval is lopsided
+        if (i % 2) bits = 0x38000000u + (bits >> 3); // the sizes that coordinates have
+        if (i % 16 == 1) bits &= 0xFF800000u;        // powers of two, where the interval is lopsided
         float v;
         memcpy(&v, &bits, 4);
         if (!isfinite(v)) continue;
@@ -116,7 +116,7 @@ static void test_of_clip(void **state) {
     FaError err = {0};
     FaRig *rig = cube_rig();
     FaClip *clip = jaw_clip(5, 25);
-    rig->weight[1] = 0.5f;  // smile, which the clip does not drive, rests at a half
+    rig->weight[1] = 0.5f; // smile, which the clip does not drive, rests at a half
     FaSequence *seq;
     CHECK_OK(fa_sequence_of_clip(rig, clip, &seq, &err), &err);
     assert_int_equal(fa_sequence_nframe(seq), 5);
@@ -168,7 +168,7 @@ static void test_open_glb(void **state) {
     CHECK_OK(fa_sequence_read(seq, frame, x, &err), &err);
     for (int i = 0; i < n; i++) worst = fmax(worst, fabs(x[i] - expect[i]));
     assert_true(used > 5);
-    CHECK_NEAR(worst, 0, 3e-6);  // the mesh is 2.8 units wide: a dozen roundings
+    CHECK_NEAR(worst, 0, 3e-6); // the mesh is 2.8 units wide: a dozen roundings
     free(x);
     free(expect);
     fa_sequence_close(seq);
@@ -183,7 +183,7 @@ static void test_custom(void **state) {
     assert_int_equal(fa_sequence_custom(1, 1, NAN, wobble, NULL, &seq, &err), FA_E_ARG);
     assert_int_equal(fa_sequence_custom(1, 1, -1, wobble, NULL, &seq, &err), FA_E_ARG);
     err = (FaError){0};
-    CHECK_OK(fa_sequence_custom(NV, 4, 0, wobble, NULL, &seq, &err), &err);  // a rate that is not known
+    CHECK_OK(fa_sequence_custom(NV, 4, 0, wobble, NULL, &seq, &err), &err); // a rate that is not known
     double *time = fai_alloc_array(4, sizeof *time);
     for (int f = 0; f < 4; f++) time[f] = 0.5 * f * f;
     fai_sequence_own(seq, NULL, time);
@@ -204,12 +204,13 @@ static void test_caches(void **state) {
         const char *path = test_path(names[i]);
         CHECK_OK(fa_sequence_save(seq, path, &(FaSinkOptions){.rig = rig, .generator = "test"}, NULL, &err), &err);
         CHECK_OK(fa_sequence_open(path, NULL, &back, &err), &err);
-        check_same(seq, back, 0);  // exact
+        check_same(seq, back, 0); // exact
         CHECK_NEAR(fa_sequence_fps(back), i == 1 ? 60 : 0, 0);
         if (i >= 2) {
             assert_int_equal(fa_sequence_rig(back)->mesh.nface, 6);
             assert_null(fa_sequence_clip(back));
-        } else assert_null(fa_sequence_rig(back));
+        } else
+            assert_null(fa_sequence_rig(back));
         fa_sequence_close(back);
         // another unit is the user's to say
         CHECK_OK(fa_sequence_open(path, &(FaRigOptions){.unit = FA_UNIT_CM}, &back, &err), &err);
@@ -229,7 +230,7 @@ static void test_times(void **state) {
     FaError err = {0};
     FaRig *rig = cube_rig();
     FaClip *clip = jaw_clip(4, 30);
-    clip->time[2] += 1 / 30.0, clip->time[3] += 1 / 30.0;  // one frame was dropped
+    clip->time[2] += 1 / 30.0, clip->time[3] += 1 / 30.0; // one frame was dropped
     FaSequence *seq, *back;
     CHECK_OK(fa_sequence_of_clip(rig, clip, &seq, &err), &err);
     const char *path = test_path("times.mdd");
@@ -249,7 +250,7 @@ static void test_times(void **state) {
     int said = 0;
     fa_log_set(ignore_log, &said);
     CHECK_OK(fa_sequence_save(seq, path, NULL, NULL, &err), &err);
-    CHECK_OK(fa_sequence_save(seq, test_path("times.pc2"), NULL, NULL, &err), &err);  // needs none
+    CHECK_OK(fa_sequence_save(seq, test_path("times.pc2"), NULL, NULL, &err), &err); // needs none
     fa_log_set(NULL, NULL);
     assert_int_equal(said, 1);
     CHECK_OK(fa_sequence_open(path, NULL, &back, &err), &err);
@@ -319,7 +320,7 @@ static void test_numbered(void **state) {
         snprintf(text, sizeof text, "v %d 0 0\nv 1 0 0\nv 0 1 0\n%s", i, i ? "" : "f 1 2 3\n");
         write_in(dir, names[i], text);
     }
-    CHECK_OK(fa_sequence_open(dir, NULL, &seq, &err), &err);  // 9, 10, 11: by number, not by letter
+    CHECK_OK(fa_sequence_open(dir, NULL, &seq, &err), &err); // 9, 10, 11: by number, not by letter
     float x[9];
     for (int f = 0; f < 3; f++) {
         CHECK_OK(fa_sequence_read(seq, f, x, &err), &err);
@@ -427,7 +428,7 @@ static void test_sink_refusals(void **state) {
         fa_sink_abandon(sink);
         err = (FaError){0};
         CHECK_OK(fa_sink_open(test_path(names[i]), NV, &(FaSinkOptions){.rig = rig, .fps = 30}, &sink, &err), &err);
-        assert_int_equal(fa_sink_finish(sink, NULL, &err), FA_E_ARG);  // no frames
+        assert_int_equal(fa_sink_finish(sink, NULL, &err), FA_E_ARG); // no frames
     }
     assert_int_equal(count_files(test_dir()), files);
     fa_rig_free(rig);
@@ -546,7 +547,10 @@ static void test_rig_refusals(void **state) {
     (void)state;
     check_refused("missing.glb", NULL, 0, FA_E_FILE, "check the name");
     check_refused("empty.glb", "", 0, FA_E_FORMAT, "empty");
-    check_refused("a.tar.xz", "\xFD" "7zXZ\0\0", 7, FA_E_UNSUPPORTED, "tar -xJf");
+    check_refused("a.tar.xz",
+                  "\xFD"
+                  "7zXZ\0\0",
+                  7, FA_E_UNSUPPORTED, "tar -xJf");
     check_refused("a.zip", "PK\x03\x04....", 8, FA_E_UNSUPPORTED, "unzip");
     check_refused("a.tgz", "\x1F\x8B\x08....", 7, FA_E_UNSUPPORTED, "unpack");
     check_refused("a.pc2", "POINTCACHE2\0\1\0\0\0", 16, FA_E_FORMAT, "point cache");

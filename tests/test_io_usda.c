@@ -18,14 +18,14 @@
 
 typedef struct Usd {
     const char *text, *p;
-    const char *wanted;   // "/Head/Mesh.points": its value is recorded
-    char here[1000];      // path of the prim being read
-    double *number;       // numbers of the wanted value, in order
+    const char *wanted; // "/Head/Mesh.points": its value is recorded
+    char here[1000];    // path of the prim being read
+    double *number;     // numbers of the wanted value, in order
     int count, room;
-    int tuples, samples;  // how many tuples, and how many time samples
-    char strings[4000];   // strings and paths of the wanted value, each followed by '|'
+    int tuples, samples; // how many tuples, and how many time samples
+    char strings[4000];  // strings and paths of the wanted value, each followed by '|'
     bool found, taking;
-    char type[100];       // of the wanted property
+    char type[100]; // of the wanted property
     int prims, props;
 } Usd;
 
@@ -38,8 +38,10 @@ static void stop(const Usd *u, const char *what) {
 
 static void blank(Usd *u) {
     while (isspace((unsigned char)*u->p) || *u->p == '#')
-        if (*u->p == '#') u->p += strcspn(u->p, "\n");
-        else u->p++;
+        if (*u->p == '#')
+            u->p += strcspn(u->p, "\n");
+        else
+            u->p++;
 }
 static bool at(Usd *u, const char *word) {
     blank(u);
@@ -66,7 +68,8 @@ static void take_string(Usd *u, char *out, size_t size) {
             if (*u->p == 'x') {
                 if (!isxdigit((unsigned char)u->p[1]) || !isxdigit((unsigned char)u->p[2])) stop(u, "escape");
                 u->p += 2;
-            } else if (!strchr("\"\\nt", *u->p)) stop(u, "escape");
+            } else if (!strchr("\"\\nt", *u->p))
+                stop(u, "escape");
         }
         if (n + 1 < size) out[n++] = *u->p;
     }
@@ -135,8 +138,10 @@ static void take_value(Usd *u, int depth) {
     if (take(u, "(")) {
         if (u->taking) u->tuples++;
         take_list(u, ")", depth);
-    } else if (take(u, "[")) take_list(u, "]", depth);
-    else if (take(u, "{")) take_braces(u, depth);
+    } else if (take(u, "["))
+        take_list(u, "]", depth);
+    else if (take(u, "{"))
+        take_braces(u, depth);
     else if (*u->p == '"') {
         take_string(u, text, sizeof text);
         record_text(u, text);
@@ -206,8 +211,10 @@ static void take_prim(Usd *u) {
     take_metadata(u);
     expect(u, "{");
     while (!take(u, "}")) {
-        if (take(u, "def")) take_prim(u);
-        else take_property(u);
+        if (take(u, "def"))
+            take_prim(u);
+        else
+            take_property(u);
     }
     *end = 0;
 }
@@ -318,7 +325,7 @@ static void test_frames(void **state) {
     assert_string_equal(u.type, "point3f[]");
     assert_int_equal(u.samples, 3);
     assert_int_equal(u.tuples, 15);
-    for (int i = 0; i < 45; i++) assert_true((float)u.number[i] == x[i / 15][i % 15]);  // to the last bit
+    for (int i = 0; i < 45; i++) assert_true((float)u.number[i] == x[i / 15][i % 15]); // to the last bit
     free(u.number);
     CHECK_NEAR(number_at(path, ".startTimeCode"), 12, 0);
     CHECK_NEAR(number_at(path, ".endTimeCode"), 14, 0);
@@ -341,7 +348,7 @@ static void test_frames(void **state) {
     check_text(path, "/my_head_001.xformOpOrder", "xformOp:translate:head|xformOp:orient:head|");
     u = parse_usda(path, "/my_head_001/Mesh.extent.timeSamples");
     assert_int_equal(u.samples, 3);
-    CHECK_NEAR(u.number[2 * 6 + 4], 0.3f + 0.2f, 1e-7);  // largest y of the last frame
+    CHECK_NEAR(u.number[2 * 6 + 4], 0.3f + 0.2f, 1e-7); // largest y of the last frame
     free(u.number);
     fa_clip_free(clip);
 }
@@ -349,7 +356,7 @@ static void test_frames(void **state) {
 static void test_rig(void **state) {
     (void)state;
     FaRig rig = make_rig();
-    static const double turn[9] = {1, 0, 0, 0, 0, 1, 0, -1, 0};  // z up
+    static const double turn[9] = {1, 0, 0, 0, 0, 1, 0, -1, 0}; // z up
     memcpy(rig.axes, turn, sizeof turn);
     FaClip *clip = make_clip(3);
     const char *path = test_path("rig.usda");
@@ -358,7 +365,7 @@ static void test_rig(void **state) {
 #define M "/my_head_001/Mesh"
     Usd u = parse_usda(path, M ".skel:blendShapes");
     assert_int_equal(u.prims, 7);
-    assert_string_equal(u.strings, "jawOpen|smile \"L\"/1|smile__L__1|");  // tokens are the names as they are
+    assert_string_equal(u.strings, "jawOpen|smile \"L\"/1|smile__L__1|"); // tokens are the names as they are
     check_text(path, M ".skel:blendShapeTargets", M "/jawOpen|" M "/smile__L__1|" M "/smile__L__1_2|");
     check_text(path, M ".skel:skeleton", "/my_head_001/Skeleton|");
     check_text(path, M ".apiSchemas", "SkelBindingAPI|");
@@ -392,7 +399,8 @@ static void test_rig(void **state) {
     rig.clip = clip;
     CHECK_OK(fai_usda_save_rig(&rig, clip, path, &err), &err);
     check_text(path, "/my_head_001.xformOpOrder", "xformOp:translate:head|xformOp:orient:head|");
-    check_numbers(path, "/my_head_001/Animation.blendShapeWeights.timeSamples", "float[]", 6, (double[]){0, 0, 0.75, 0, 0, 0});
+    check_numbers(path, "/my_head_001/Animation.blendShapeWeights.timeSamples", "float[]", 6,
+                  (double[]){0, 0, 0.75, 0, 0, 0});
     rig.clip = NULL;
     fa_clip_free(clip);
 
@@ -427,8 +435,10 @@ static void test_failures(void **state) {
         test_fail_alloc(n);
         FaCode rc = fai_usda_save_rig(&rig, clip, path, &err);
         if (rc >= 0) rc = fai_usda_create(path, &rig, clip, 24, 0, NULL, &w, &err);
-        if (rc >= 0 && (rc = fai_usda_push(w, 0, cube_x, &err)) < 0) fai_usda_abandon(w);
-        else if (rc >= 0) rc = fai_usda_finish(w, &err);
+        if (rc >= 0 && (rc = fai_usda_push(w, 0, cube_x, &err)) < 0)
+            fai_usda_abandon(w);
+        else if (rc >= 0)
+            rc = fai_usda_finish(w, &err);
         done = !test_alloc_failed();
         test_fail_alloc(0);
         if (rc < 0) assert_int_equal(rc, FA_E_MEMORY);

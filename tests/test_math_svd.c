@@ -46,7 +46,7 @@ static void compose(const double u[9], const double s[3], const double v[9], dou
 enum { GAUSS, PAIR, CLUSTER, THIN, GRADED, OPPOSITE, RANK1, RANK2, ZERO, SCALES, IDENTITY, DIAGONAL, LIMITS, KINDS };
 
 static void values_of(int kind, uint64_t at, double s[3]) {
-    for (int k = 0; k < 3; k++) s[k] = 1 + 0.5 * fai_random_normal(2, at + (uint64_t)k);  // as section 6.3.4 draws them
+    for (int k = 0; k < 3; k++) s[k] = 1 + 0.5 * fai_random_normal(2, at + (uint64_t)k); // as section 6.3.4 draws them
     double r = fai_random_unit(3, at), q = fai_random_unit(4, at);
     if (kind == PAIR) s[1] = s[0] * (1 + pow(10, -8 * r));
     if (kind == CLUSTER)
@@ -119,7 +119,7 @@ static double polar_error_of(const Batch *b, int i) {
     assert_true(fai_m3_det(r) > 0.9);
     double best = s[0] + s[1] + s[2];
     worst = fmax(worst, fabs(trace - best) / (s[0] > 0 ? s[0] : 1));
-    if (s[1] + s[2] > 0.05 * s[0]) {  // well posed: the rotation itself
+    if (s[1] + s[2] > 0.05 * s[0]) { // well posed: the rotation itself
         double vt[9], want[9];
         fai_m3_transpose(v, vt);
         fai_m3_mul(u, vt, want);
@@ -186,10 +186,10 @@ static void twins_agree_to_the_bit(void **state) {
             fai_svd3_many_ref(n, plain.a, plain.stride, &plain.out);
             fai_polar3_many_ref(n, plain.a, plain.stride, plain.r);
             for (int i = 0; i < n; i++) same_columns(&fast, i, &plain, i);
-            fai_svd_kernels_ref.svd(n, plain.a, plain.stride, &plain.out);  // with the library's fma
+            fai_svd_kernels_ref.svd(n, plain.a, plain.stride, &plain.out); // with the library's fma
             fai_svd_kernels_ref.polar(n, plain.a, plain.stride, plain.r);
             for (int i = 0; i < n; i++) same_columns(&fast, i, &plain, i);
-            for (int i = (n + 7) / 8 * 8; i < fast.stride; i++)  // beyond what is scratch nothing is written
+            for (int i = (n + 7) / 8 * 8; i < fast.stride; i++) // beyond what is scratch nothing is written
                 for (int e = 0; e < 30; e++) assert_true(fast.r[e * fast.stride + i] == 7);
             fa_free(fast.base);
             fa_free(plain.base);
@@ -239,8 +239,9 @@ static void rotations_may_be_left_out(void **state) {
 static void fill_distinct(Batch *b, uint64_t seed) {
     for (int i = 0; i < b->n; i++) {
         uint64_t at = seed + 16 * (uint64_t)i;
-        double u[9], v[9], a[9], s[3] = {1.8 + 0.4 * fai_random_unit(1, at), 1 + 0.3 * fai_random_unit(1, at + 1),
-                                         (i % 4 ? 1 : -1) * (0.3 + 0.3 * fai_random_unit(1, at + 2))};
+        double u[9], v[9], a[9],
+            s[3] = {1.8 + 0.4 * fai_random_unit(1, at), 1 + 0.3 * fai_random_unit(1, at + 1),
+                    (i % 4 ? 1 : -1) * (0.3 + 0.3 * fai_random_unit(1, at + 2))};
         random_rotation(10, at, u);
         random_rotation(11, at, v);
         compose(u, s, v, a);
@@ -353,7 +354,8 @@ static void expansions_do_not_drift(void **state) {
         double e = worst_error(&b);
         worst = fmax(worst, e);
     }
-    print_message("500 steps: %d kept, %d expanded, %d renewed, worst error %.2g\n", all.reused, all.taylor, all.full, worst);
+    print_message("500 steps: %d kept, %d expanded, %d renewed, worst error %.2g\n", all.reused, all.taylor, all.full,
+                  worst);
     assert_true(all.taylor > all.full && all.full > b.n);
     assert_true(worst < 6 * 0.05 * 0.05);
     fai_svd_memo_free(memo);
@@ -397,12 +399,13 @@ static void memo_twins_agree(void **state) {
         unsetenv("FA_SIMD");
         for (int k = 0; k < 8; k++) {
             memcpy(c.a, b.a, 9 * (size_t)b.stride * sizeof(float));
-            int half = n > 16 ? 16 : 0;  // in two calls, as chunks make them
+            int half = n > 16 ? 16 : 0; // in two calls, as chunks make them
             FaSvd3 rest = {b.out.u + half, b.out.s + half, b.out.v + half, b.stride};
             FaSvdShares p = fai_svd_memo_update(fast, 0, half, b.a, b.stride, 0.02f, 0.05f, &b.out);
             FaSvdShares r = fai_svd_memo_update(fast, half, n, b.a + half, b.stride, 0.02f, 0.05f, &rest);
             FaSvdShares q = fai_svd_memo_update(plain, 0, n, c.a, c.stride, 0.02f, 0.05f, &c.out);
-            assert_true(p.full + r.full == q.full && p.taylor + r.taylor == q.taylor && p.reused + r.reused == q.reused);
+            assert_true(p.full + r.full == q.full && p.taylor + r.taylor == q.taylor &&
+                        p.reused + r.reused == q.reused);
             assert_int_equal(q.full + q.taylor + q.reused, n);
             for (int i = 0; i < n; i++) same_columns(&b, i, &c, i);
             disturb(&b, 0.006, 300 + (uint64_t)k);
@@ -429,11 +432,16 @@ static void no_memory_is_an_error(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_matrix_is_decomposed_exactly), cmocka_unit_test(zero_and_identity_are_exact),
-        cmocka_unit_test(twins_agree_to_the_bit),           cmocka_unit_test(neighbours_do_not_matter),
-        cmocka_unit_test(rotations_may_be_left_out),        cmocka_unit_test(memo_keeps_expands_and_renews),
-        cmocka_unit_test(expansion_is_of_first_order),      cmocka_unit_test(expansions_do_not_drift),
-        cmocka_unit_test(equal_values_are_renewed),         cmocka_unit_test(memo_twins_agree),
+        cmocka_unit_test(any_matrix_is_decomposed_exactly),
+        cmocka_unit_test(zero_and_identity_are_exact),
+        cmocka_unit_test(twins_agree_to_the_bit),
+        cmocka_unit_test(neighbours_do_not_matter),
+        cmocka_unit_test(rotations_may_be_left_out),
+        cmocka_unit_test(memo_keeps_expands_and_renews),
+        cmocka_unit_test(expansion_is_of_first_order),
+        cmocka_unit_test(expansions_do_not_drift),
+        cmocka_unit_test(equal_values_are_renewed),
+        cmocka_unit_test(memo_twins_agree),
         cmocka_unit_test(no_memory_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -309,9 +309,9 @@ static void refuses_nan(void **state) {
     assert_string_equal(err.place, "vertex 7");
 }
 
-// Everything through everything: a thousand are counted in full. Five thousand large triangles on parallel planes, whose
-// boxes all meet, and crossing pairs far from them: the search gives up on the pile in good time, and still counts the
-// pairs, for any number of threads alike.
+// Everything through everything: a thousand are counted in full. Five thousand large triangles on parallel planes,
+// whose boxes all meet, and crossing pairs far from them: the search gives up on the pile in good time, and still
+// counts the pairs, for any number of threads alike.
 static void hostile_meshes(void **state) {
     (void)state;
     FaMesh m = soup(1000, 1, 5);

@@ -176,8 +176,7 @@ static void counts_hopeless_polygons(void **state) {
 
     // all in one point, all on one line, a figure of eight without net area, and two polygons that are none
     const float x[] = {0, 0, 0, 1, 0, 0, 2, 0, 0, 3, 0, 0, 0, 1, 0, 1, 1, 0};
-    FaMesh m =
-        shape_polygons(6, x, 5, (int[]){4, 4, 4, 2, 0}, (int[]){0, 0, 0, 0, 0, 1, 2, 3, 0, 5, 1, 4, 2, 3});
+    FaMesh m = shape_polygons(6, x, 5, (int[]){4, 4, 4, 2, 0}, (int[]){0, 0, 0, 0, 0, 1, 2, 3, 0, 5, 1, 4, 2, 3});
     int failed = -1;
     assert_int_equal(fai_mesh_triangulate(&m, arena, &failed, NULL), FA_OK);
     assert_int_equal(failed, 3);
@@ -200,7 +199,7 @@ static void survives_huge_polygon(void **state) {
     double start = fai_seconds();
     assert_int_equal(fai_mesh_triangulate(&m, arena, &failed, NULL), FA_OK);
     print_message("%d corners: %.2f s, failed %d\n", n, fai_seconds() - start, failed);
-    assert_int_equal(failed, 1);  // it ran into the budget, which bounds the time whatever the machine
+    assert_int_equal(failed, 1); // it ran into the budget, which bounds the time whatever the machine
     assert_int_equal(m.ntri, n - 2);
     assert_int_equal(fai_mesh_check(&m, NULL), FA_OK);
 }

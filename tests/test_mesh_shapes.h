@@ -22,8 +22,7 @@ static int tear_down(void **state) {
 }
 
 // A mesh of polygons with `size[f]` corners each; x and corners are copied.
-static inline FaMesh shape_polygons(int nvert, const float *x, int nface, const int *size,
-                                    const int *corner) {
+static inline FaMesh shape_polygons(int nvert, const float *x, int nface, const int *size, const int *corner) {
     FaMesh m = {.nvert = nvert, .nface = nface};
     m.x = FA_PUSH(arena, 3 * (size_t)nvert, float);
     m.face_start = FA_PUSH(arena, nface + 1, int);

@@ -120,8 +120,10 @@ static void move_sheet(const Made *m, int s, float *d) {
     for (int v = 0; v < m->nvert; v++) {
         double x = (double)m->x[3 * v] - cx, y = (double)m->x[3 * v + 1] - cy, r = hypot(x, y) / 12e-3;
         double f = r < 1 ? pow(1 - r * r, 2) : 0;
-        const double to[3] = {s % 3 == 1 ? -0.5 * x * f : s % 3 == 2 ? 5e-3 * f : 0, s % 3 == 1 ? -0.5 * y * f : 0,
-                              s % 3 == 0 ? 6e-3 * f : 1e-3 * f};
+        const double to[3] = {s % 3 == 1   ? -0.5 * x * f
+                              : s % 3 == 2 ? 5e-3 * f
+                                           : 0,
+                              s % 3 == 1 ? -0.5 * y * f : 0, s % 3 == 0 ? 6e-3 * f : 1e-3 * f};
         for (int k = 0; k < 3; k++) d[3 * v + k] = (float)to[k];
     }
 }
@@ -251,8 +253,8 @@ static void test_file(void **state) {
 
 // --- a shape that folds the skin ------------------------------------------------------------------------------------
 
-// A corner of a square goes over its diagonal: one of its triangles turns over onto the other. The node below the end of the diagonal, the
-// last column of both, would have to be below the one and above the other.
+// A corner of a square goes over its diagonal: one of its triangles turns over onto the other. The node below the end
+// of the diagonal, the last column of both, would have to be below the one and above the other.
 static FaRig *folding_rig(void) {
     Made m = {0};
     made_sheet(&m, 12, 4e-3);
@@ -287,7 +289,8 @@ static void test_folded(void **state) {
         remove(part);
         const FaVolumeOptions keep = {.partial = part};
         CHECK_OK(fa_face_volumes(f, rig, &keep, &report, &err), &err);
-        print_message("%d layers: %d inverted, %d of %d triangles left out, least %.3f\n", layers, shape.inverted, report.left_out, ntri, report.least);
+        print_message("%d layers: %d inverted, %d of %d triangles left out, least %.3f\n", layers, shape.inverted,
+                      report.left_out, ntri, report.least);
         assert_int_equal(report.inverted, 0);
         assert_true(report.left_out > 0 && report.left_out < 8 && report.least > 0);
         assert_int_equal(f->ntri, ntri - report.left_out);
@@ -310,7 +313,8 @@ static void test_folded(void **state) {
         CHECK_OK(fa_face_materials(again, rig, NULL, &err), &err);
         CHECK_OK(fa_face_volumes(again, rig, &keep, &report, &err), &err);
         assert_int_equal(report.resumed, 1);
-        assert_true(hash_of(again) == hash_of(f) && again->ntri == f->ntri && again->volumes_made.key == f->volumes_made.key);
+        assert_true(hash_of(again) == hash_of(f) && again->ntri == f->ntri &&
+                    again->volumes_made.key == f->volumes_made.key);
         assert_memory_equal(again->mass, f->mass, (size_t)f->nnode * sizeof(float));
         CHECK_OK(fa_face_save(f, test_path("folded.face"), &err), &err);
         CHECK_OK(fa_face_load(test_path("folded.face"), &back, &err), &err);
@@ -341,7 +345,10 @@ static void add_ball(FaFace *f, const double centre[3], double radius) {
     b->tri = FA_PUSH(f->arena, 6 * RINGS * AROUND, int);
     assert_true(b->x && b->tri);
     for (int v = 0; v < b->nvert; v++) {
-        double pi = 3.14159265358979323846, a = v == 0 ? 0 : v == b->nvert - 1 ? pi : pi * (1 + (v - 1) / AROUND) / RINGS,
+        double pi = 3.14159265358979323846,
+               a = v == 0              ? 0
+                   : v == b->nvert - 1 ? pi
+                                       : pi * (1 + (v - 1) / AROUND) / RINGS,
                c = 2 * pi * ((v - 1) % AROUND) / AROUND;
         const double n[3] = {sin(a) * cos(c), sin(a) * sin(c), cos(a)};
         for (int k = 0; k < 3; k++) b->x[3 * v + k] = (float)(centre[k] + radius * n[k]);
@@ -397,15 +404,18 @@ static void test_on_bone(void **state) {
     double slid = 0, rms = 0;
     int count = 0;
     for (int i = f->nskin * f->layers; i < f->nnode; i++) {
-        const double x0 = (double)f->x0[3 * i], z0 = (double)f->x0[3 * i + 2], x = x0 + (double)d[3 * i], z = z0 + (double)d[3 * i + 2];
+        const double x0 = (double)f->x0[3 * i], z0 = (double)f->x0[3 * i + 2], x = x0 + (double)d[3 * i],
+                     z = z0 + (double)d[3 * i + 2];
         if (d[3 * i] == 0 && d[3 * i + 2] == 0) continue;
         slid = fmax(slid, fabs(x - x0));
         rms += pow((z - floor_at(x)) - (z0 - floor_at(x0)), 2);
         count++;
     }
     rms = sqrt(rms / FA_MAX(count, 1));
-    print_message("%d nodes on the bone slide by up to %.2f mm: %.3f mm off after the first solve, %.4f mm in the end; height above it changes by %.3f mm rms; volume %+.1f %%\n",
-                  report.on_bone, 1e3 * slid, 1e3 * report.off_bone_first, 1e3 * report.off_bone, 1e3 * rms, 100 * (report.volume - 1));
+    print_message("%d nodes on the bone slide by up to %.2f mm: %.3f mm off after the first solve, %.4f mm in the end; "
+                  "height above it changes by %.3f mm rms; volume %+.1f %%\n",
+                  report.on_bone, 1e3 * slid, 1e3 * report.off_bone_first, 1e3 * report.off_bone, 1e3 * rms,
+                  100 * (report.volume - 1));
     assert_true(report.on_bone > 50 && report.inverted == 0 && slid > 0.5e-3);
     assert_true(report.off_bone < 0.02e-3 && report.off_bone_first > 4 * report.off_bone);
     assert_true(rms < 0.1e-3);
@@ -544,8 +554,9 @@ static void test_killed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unfold), cmocka_unit_test(test_shapes),  cmocka_unit_test(test_threads), cmocka_unit_test(test_file),
-        cmocka_unit_test(test_cancel), cmocka_unit_test(test_damaged), cmocka_unit_test(test_killed), cmocka_unit_test(test_on_bone), cmocka_unit_test(test_teeth),
+        cmocka_unit_test(test_unfold), cmocka_unit_test(test_shapes),  cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_file),   cmocka_unit_test(test_cancel),  cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_killed), cmocka_unit_test(test_on_bone), cmocka_unit_test(test_teeth),
         cmocka_unit_test(test_folded),
     };
     return cmocka_run_group_tests(tests, make, drop);

@@ -15,8 +15,8 @@ static const double DEPTH = 0.575;
 
 typedef struct Truth {
     int nframe;
-    FaPose *pose;     // camera from head
-    float *weight;    // nframe x nexp
+    FaPose *pose;  // camera from head
+    float *weight; // nframe x nexp
     float identity[FA_HEAD_IDENTITY_COUNT];
 } Truth;
 
@@ -58,18 +58,19 @@ static void person(Truth *t, uint64_t seed) {
 static void act(Truth *t, double fps, uint64_t seed) {
     for (int i = 0; i < t->nframe; i++) {
         double s = i / fps;
-        set_pose(&t->pose[i], 0.45 * sin(0.9 * s), 0.22 * sin(1.3 * s + 1), 0.12 * sin(0.7 * s + 2), 0.04 * sin(0.8 * s),
-                 0.02 * sin(1.1 * s), DEPTH + 0.05 * sin(0.5 * s));
+        set_pose(&t->pose[i], 0.45 * sin(0.9 * s), 0.22 * sin(1.3 * s + 1), 0.12 * sin(0.7 * s + 2),
+                 0.04 * sin(0.8 * s), 0.02 * sin(1.1 * s), DEPTH + 0.05 * sin(0.5 * s));
         for (int j = 0; j < model->nexp; j++) {
-            double phase = 6.283 * fai_random_unit(seed, (uint64_t)j), rate = 1 + 2 * fai_random_unit(seed, 1000 + (uint64_t)j);
+            double phase = 6.283 * fai_random_unit(seed, (uint64_t)j),
+                   rate = 1 + 2 * fai_random_unit(seed, 1000 + (uint64_t)j);
             double v = sin(rate * s + phase) - 0.55; // at rest most of the time
             t->weight[(size_t)i * (size_t)model->nexp + (size_t)j] = v > 0 ? (float)fmin(1, 2 * v) : 0;
         }
     }
 }
 
-static FaLandmarkTake *picture_at(const Truth *t, const FaFaceModel *m, FaLandmarkLayout layout, int dims, bool metric, double fps,
-                                  double noise, uint64_t seed) {
+static FaLandmarkTake *picture_at(const Truth *t, const FaFaceModel *m, FaLandmarkLayout layout, int dims, bool metric,
+                                  double fps, double noise, uint64_t seed) {
     FaLandmarkTake *take = NULL;
     FaError err = {0};
     CHECK_OK(fa_landmarks_new(layout, dims, t->nframe, fps, &take, &err), &err);
@@ -103,7 +104,8 @@ static FaLandmarkTake *picture_at(const Truth *t, const FaFaceModel *m, FaLandma
     free(x);
     return take;
 }
-static FaLandmarkTake *picture(const Truth *t, FaLandmarkLayout layout, int dims, bool metric, double noise, uint64_t seed) {
+static FaLandmarkTake *picture(const Truth *t, FaLandmarkLayout layout, int dims, bool metric, double noise,
+                               uint64_t seed) {
     return picture_at(t, model, layout, dims, metric, 30, noise, seed);
 }
 
@@ -159,10 +161,11 @@ static Miss compare(const Truth *t, const FaCameraFit *fit, const float *seen, d
 }
 
 static void print(const char *what, const Miss *m, const FaCameraFit *f) {
-    print_message("  %-28s turn %.3f mean %.3f worst deg; weights %.4f mean, %.4f worst frame, %.3f worst (%d seen), %.4f all; "
-                  "depth %.2f %%; rms %.2f px, noise %.2f, focal %.0f, %.2f ms/frame\n",
-                  what, m->turn_mean, m->turn_worst, m->weight_mean, m->weight_frame, m->weight_worst, m->seen, m->all_mean,
-                  100 * m->depth, f->error_rms, f->noise, f->focal, 1000 * f->seconds / f->nframe);
+    print_message(
+        "  %-28s turn %.3f mean %.3f worst deg; weights %.4f mean, %.4f worst frame, %.3f worst (%d seen), %.4f all; "
+        "depth %.2f %%; rms %.2f px, noise %.2f, focal %.0f, %.2f ms/frame\n",
+        what, m->turn_mean, m->turn_worst, m->weight_mean, m->weight_frame, m->weight_worst, m->seen, m->all_mean,
+        100 * m->depth, f->error_rms, f->noise, f->focal, 1000 * f->seconds / f->nframe);
 }
 
 static int setup(void **state) {
@@ -203,8 +206,9 @@ static FaCameraFit *fit_it(const FaLandmarkTake *take, double focal, double smoo
     return fit;
 }
 
-// A person who is not the mean talks and moves the head: head rotation within 0.5 degrees in every frame, weights within 0.05 (mean
-// over the expressions that the landmarks see) in every frame, under 0.5 pixels of noise on a face 400 pixels high.
+// A person who is not the mean talks and moves the head: head rotation within 0.5 degrees in every frame, weights
+// within 0.05 (mean over the expressions that the landmarks see) in every frame, under 0.5 pixels of noise on a face
+// 400 pixels high.
 static void recovers(void **state) {
     (void)state;
     static const struct Case {
@@ -243,7 +247,8 @@ static void recovers(void **state) {
     }
 }
 
-// Random waves of all expressions at once, most of them at odds: no performance, what the landmarks decide at their worst.
+// Random waves of all expressions at once, most of them at odds: no performance, what the landmarks decide at their
+// worst.
 static void waves(void **state) {
     (void)state;
     Truth t = truth_new(60);
@@ -333,17 +338,24 @@ static void gradient(void **state) {
                 double d = side ? -h : h, turn[3] = {0};
                 FaFitPose keep = b.vars.pose;
                 double focal = b.shared.focal;
-                if (p < 3) turn[p] = d, fai_fit_turn(&b.vars.pose, turn);
-                else if (p < 6) b.vars.pose.t[p - 3] += d;
-                else if (p < 6 + nexp) b.w[p - 6] += d;
-                else if (p < n - 1) b.id[p - 6 - nexp] += d;
-                else b.shared.focal *= exp(d);
+                if (p < 3)
+                    turn[p] = d, fai_fit_turn(&b.vars.pose, turn);
+                else if (p < 6)
+                    b.vars.pose.t[p - 3] += d;
+                else if (p < 6 + nexp)
+                    b.w[p - 6] += d;
+                else if (p < n - 1)
+                    b.id[p - 6 - nexp] += d;
+                else
+                    b.shared.focal *= exp(d);
                 fai_fit_shared_set(&b.setup, &b.shared);
                 e[side] = fai_fit_gradient(b.work, &b.setup, &b.shared, &b.seen, &b.vars, NULL, NULL);
                 b.vars.pose = keep;
                 b.shared.focal = focal;
-                if (p >= 6 && p < 6 + nexp) b.w[p - 6] -= d;
-                else if (p >= 6 + nexp && p < n - 1) b.id[p - 6 - nexp] -= d;
+                if (p >= 6 && p < 6 + nexp)
+                    b.w[p - 6] -= d;
+                else if (p >= 6 + nexp && p < n - 1)
+                    b.id[p - 6 - nexp] -= d;
             }
             num[p] = (e[0] - e[1]) / (2 * h);
         }
@@ -380,7 +392,8 @@ static void turns_far(void **state) {
         fai_q_from_m3(b.vars.pose.r, found.q);
         double turn = turn_between(&t.pose[0], &found);
         assert_true(rep.ok);
-        if (turn > 1.2) print_message("  yaw %.2f pitch %.2f: %.2f degrees off, median %.2f px\n", yaw, pitch, turn, rep.median);
+        if (turn > 1.2)
+            print_message("  yaw %.2f pitch %.2f: %.2f degrees off, median %.2f px\n", yaw, pitch, turn, rep.median);
         assert_true(turn < 1.2); // one frame alone; a turn to the wrong side would be tens of degrees
         fa_landmarks_free(take);
         truth_free(&t);
@@ -401,7 +414,8 @@ static void bad_landmarks(void **state) {
             for (int l = 0; l < 68; l++) {
                 float *x = take->x + 2 * ((size_t)i * 68 + (size_t)l);
                 uint64_t at = (uint64_t)(i * 68 + l);
-                if (kind == 0 && fai_random_unit(5, at) < 0.35) x[0] = x[1] = NAN, take->visibility[(size_t)i * 68 + (size_t)l] = 0;
+                if (kind == 0 && fai_random_unit(5, at) < 0.35)
+                    x[0] = x[1] = NAN, take->visibility[(size_t)i * 68 + (size_t)l] = 0;
                 if (kind == 1 && fai_random_unit(5, at) < 0.12) x[0] += 60, x[1] -= 45;
                 if (kind == 2 && i % 3 == 0 && l >= 36 && l < 38) { // corners of the eyes exchanged
                     float *y = x + 2 * 6, s[2] = {x[0], x[1]};
@@ -468,13 +482,14 @@ static void holds_still(void **state) {
             move[k] = fmax(move[k], 1000 * fai_v3_norm(d));
             for (int j = 0; j < fit->nexp; j++) {
                 size_t at = (size_t)i * (size_t)fit->nexp + (size_t)j;
-                weight[k] = fmax(weight[k], fabs((double)fit->weight[at + (size_t)fit->nexp] - (double)fit->weight[at]));
+                weight[k] =
+                    fmax(weight[k], fabs((double)fit->weight[at + (size_t)fit->nexp] - (double)fit->weight[at]));
             }
         }
         fa_camera_free(fit);
     }
-    print_message("  largest step of a still face: %.3f degrees, %.2f mm, weight %.3f; unsmoothed %.3f, %.2f, %.3f\n", turn[1], move[1],
-                  weight[1], turn[0], move[0], weight[0]);
+    print_message("  largest step of a still face: %.3f degrees, %.2f mm, weight %.3f; unsmoothed %.3f, %.2f, %.3f\n",
+                  turn[1], move[1], weight[1], turn[0], move[0], weight[0]);
     assert_true(turn[1] < 0.1 && turn[1] < 0.35 * turn[0]);
     assert_true(move[1] < 1 && move[1] < 0.35 * move[0]);
     assert_true(weight[1] < 0.12 && weight[1] < 0.7 * weight[0]);
@@ -535,14 +550,16 @@ static void long_run(void **state) {
         turn += d / (N - 200);
         worst = fmax(worst, d);
         for (int j = 0; j < model->nexp; j++)
-            weight += fabs((double)(s.weight[j] - t.weight[(size_t)i * (size_t)model->nexp + (size_t)j])) / model->nexp / (N - 200);
+            weight += fabs((double)(s.weight[j] - t.weight[(size_t)i * (size_t)model->nexp + (size_t)j])) /
+                      model->nexp / (N - 200);
     }
     assert_false(test_alloc_failed());
     test_fail_alloc(0);
     double off = 0;
     for (int k = 0; k < model->nid; k++) off += pow((double)(settled[k] - t.identity[k]), 2) / model->nid;
-    print_message("  live, 68: settled at frame %d, identity %.2f sd off; turn %.3f mean, %.3f worst; weights %.4f; %.2f ms per frame\n", when,
-                  sqrt(off), turn, worst, weight, 1000 * spent / N);
+    print_message("  live, 68: settled at frame %d, identity %.2f sd off; turn %.3f mean, %.3f worst; weights %.4f; "
+                  "%.2f ms per frame\n",
+                  when, sqrt(off), turn, worst, weight, 1000 * spent / N);
     assert_true(when > 0 && when < 400);
     assert_true(sqrt(off) < 0.6);
     assert_true(turn < 0.4 && worst < 1);
@@ -579,7 +596,8 @@ static void lost_and_found(void **state) {
     float before[64], sum[2] = {0};
     FaPose last = {0};
     for (int i = 0; i < 60; i++) {
-        FaCameraFrame f = {.time = i / 30.0, .x = take->x + 136 * (size_t)i, .visibility = take->visibility + 68 * (size_t)i};
+        FaCameraFrame f = {
+            .time = i / 30.0, .x = take->x + 136 * (size_t)i, .visibility = take->visibility + 68 * (size_t)i};
         FaCode rc = fa_camera_tracker_step(tracker, &f, &s);
         assert_int_equal(rc, i < 20 || i >= 40 ? FA_OK : FA_CLAMPED);
         if (i == 19) memcpy(before, s.weight, (size_t)model->nexp * sizeof *before);
@@ -618,7 +636,8 @@ static void same_bits(void **state) {
     truth_free(&t);
 }
 
-// Where the eyes look, from irises: the rotated eyeballs of another identity, whole; skin of the linear model. Angles in degrees.
+// Where the eyes look, from irises: the rotated eyeballs of another identity, whole; skin of the linear model. Angles
+// in degrees.
 static void gaze(void **state) {
     (void)state;
     static const int LEFT[5] = {473, 474, 475, 476, 477}, RIGHT[5] = {468, 471, 470, 469, 472};
@@ -655,7 +674,8 @@ static void gaze(void **state) {
         for (int i = 0; side >= 0 && i < N; i++) {
             float w[FA_ARKIT_COUNT] = {0};
             for (int j = 0; j < nexp; j++)
-                if (model->rig->shape[j].arkit >= 0) w[model->rig->shape[j].arkit] = t.weight[(size_t)i * (size_t)nexp + (size_t)j];
+                if (model->rig->shape[j].arkit >= 0)
+                    w[model->rig->shape[j].arkit] = t.weight[(size_t)i * (size_t)nexp + (size_t)j];
             CHECK_OK(fa_head_truth(head, p, w, x, &err), &err);
             // where the white begins: five rings of 16 from the front
             int rim = eye->mesh.nvert - 1 - 5 * 16;
@@ -678,7 +698,8 @@ static void gaze(void **state) {
                 fai_q_rotate(t.pose[i].q, at[k], c);
                 fai_v3_add(c, t.pose[i].p, c);
                 for (size_t a = 0; a < 2; a++)
-                    take->x[2 * l + a] = (float)(FOCAL * c[a] / c[2] + (a ? HEIGHT : WIDTH) / 2.0 + 0.5 * fai_random_normal(77, 2 * l + a));
+                    take->x[2 * l + a] = (float)(FOCAL * c[a] / c[2] + (a ? HEIGHT : WIDTH) / 2.0 +
+                                                 0.5 * fai_random_normal(77, 2 * l + a));
                 take->visibility[l] = 1;
             }
         }
@@ -777,7 +798,8 @@ static void clips_and_markers(void **state) {
             motion += fai_v3_dot(b, b);
             n++;
         }
-    print_message("  warped to another head: %.2f mm rms of a motion of %.2f mm\n", 1000 * sqrt(miss / n), 1000 * sqrt(motion / n));
+    print_message("  warped to another head: %.2f mm rms of a motion of %.2f mm\n", 1000 * sqrt(miss / n),
+                  1000 * sqrt(motion / n));
     assert_true(n > 30 * 50);
     assert_true(miss < 0.3 * 0.3 * motion);
     CHECK_OK(fa_camera_overlay(fit, model, take, 29, NULL, test_path("overlay.png"), &err), &err);
@@ -819,8 +841,10 @@ static void real_head(void **state) {
             fai_q_rotate(t.pose[i].q, p, c);
             fai_v3_add(c, t.pose[i].p, c);
             float *out = take->x + 2 * ((size_t)i * 468 + (size_t)rows->index[k]);
-            out[0] = (float)(FOCAL * c[0] / c[2] + WIDTH / 2.0 + 0.5 * fai_random_normal(3, 2 * (uint64_t)(i * 478 + k)));
-            out[1] = (float)(FOCAL * c[1] / c[2] + HEIGHT / 2.0 + 0.5 * fai_random_normal(3, 2 * (uint64_t)(i * 478 + k) + 1));
+            out[0] =
+                (float)(FOCAL * c[0] / c[2] + WIDTH / 2.0 + 0.5 * fai_random_normal(3, 2 * (uint64_t)(i * 478 + k)));
+            out[1] = (float)(FOCAL * c[1] / c[2] + HEIGHT / 2.0 +
+                             0.5 * fai_random_normal(3, 2 * (uint64_t)(i * 478 + k) + 1));
         }
     }
     FaCameraFit *fit = fit_it(take, FOCAL, 1);
@@ -934,7 +958,8 @@ static void no_memory(void **state) {
             long before = test_alloc_balance();
             test_fail_alloc(k);
             FaCode rc = way == 0   ? fa_camera_fit(model, take, NULL, &fit, &err)
-                        : way == 1 ? fa_camera_tracker_new(model, FA_LANDMARKS_68, 2, false, WIDTH, HEIGHT, 30, NULL, &tracker, &err)
+                        : way == 1 ? fa_camera_tracker_new(model, FA_LANDMARKS_68, 2, false, WIDTH, HEIGHT, 30, NULL,
+                                                           &tracker, &err)
                                    : fa_face_model_head(&own, &err);
             bool failed = test_alloc_failed();
             test_fail_alloc(0);
@@ -960,7 +985,8 @@ static void ict_model(void **state) {
     const char *rig = test_unpack("rigs/ict_facekit/expressions_57_obj.tar.xz");
     const char *people = test_unpack("rigs/ict_facekit/identities_000-079_obj.tar.xz");
     if (!rig || !people) skip();
-    FaFaceModelOptions o = {.rig = rig, .identities = people, .max_identities = 16, .landmarks = table, .layout = FA_LANDMARKS_68};
+    FaFaceModelOptions o = {
+        .rig = rig, .identities = people, .max_identities = 16, .landmarks = table, .layout = FA_LANDMARKS_68};
     FaFaceModel *ict = NULL;
     FaError err = {0};
     CHECK_OK(fa_face_model_load(&o, &ict, &err), &err);
@@ -1013,9 +1039,9 @@ int main(void) {
         cmocka_unit_test(refuses),        cmocka_unit_test(no_memory),
     };
     const struct CMUnitTest heavy[] = {
-        cmocka_unit_test(recovers),    cmocka_unit_test(waves),     cmocka_unit_test(bad_landmarks),
+        cmocka_unit_test(recovers),    cmocka_unit_test(waves),       cmocka_unit_test(bad_landmarks),
         cmocka_unit_test(finds_focal), cmocka_unit_test(holds_still), cmocka_unit_test(long_run),
-        cmocka_unit_test(real_head),   cmocka_unit_test(identities), cmocka_unit_test(ict_model),
+        cmocka_unit_test(real_head),   cmocka_unit_test(identities),  cmocka_unit_test(ict_model),
         cmocka_unit_test(gaze),
     };
     if (CAMERA_ACCURACY) return cmocka_run_group_tests_name("accuracy", heavy, setup, teardown);

@@ -1,9 +1,10 @@
-// The control: linear algebra against direct solves, optimality, exact recovery, markers that come, go and lie, relaxation.
+// The control: linear algebra against direct solves, optimality, exact recovery, markers that come, go and lie,
+// relaxation.
 #include "test_method_control_tools.h"
 
-#include "math/chol.h"
 #include "energy/bend.h"
 #include "energy/edge.h"
+#include "math/chol.h"
 #include "method/control_fit.h"
 
 static FaControl *open_control(const Dots *s, FaDriveOptions o, FaControlTuning t) {
@@ -40,7 +41,8 @@ static void phi_and_q_are_direct_solves(void **state) {
     CHECK_OK(fai_chol_factor(chol, &a, &err), &err);
     FaArena *arena = fai_arena_new(0);
     size_t n = (size_t)s.face->nskin;
-    double *old = FA_PUSH(arena, 3 * n, double), *now = FA_PUSH(arena, 3 * n, double), *b = FA_PUSH(arena, 4 * n, double);
+    double *old = FA_PUSH(arena, 3 * n, double), *now = FA_PUSH(arena, 3 * n, double),
+           *b = FA_PUSH(arena, 4 * n, double);
     double *u = FA_PUSH(arena, s.rig->nshape, double), worst = 0, size = 0;
     for (int frame = 0; frame < 4; frame++) {
         dots_pose(&s, 10 * frame);
@@ -55,7 +57,8 @@ static void phi_and_q_are_direct_solves(void **state) {
             for (int i = shape->first; i < shape->first + shape->count; i++) {
                 int node = s.face->node_of_vertex[s.rig->row[i]];
                 if (node < 0 || s.face->skin_vertex[node] != s.rig->row[i]) continue;
-                for (int k = 0; k < 3; k++) b[4 * node + k] += e.anchor_weight[node] * u[j] * (double)s.rig->delta[3 * i + k];
+                for (int k = 0; k < 3; k++)
+                    b[4 * node + k] += e.anchor_weight[node] * u[j] * (double)s.rig->delta[3 * i + k];
             }
         }
         for (size_t i = 0; i < n; i++)
@@ -84,13 +87,14 @@ static void phi_and_q_are_direct_solves(void **state) {
             for (int k = 0; k < 3; k++) l += v[k] * v[k], l0 += v0[k] * v0[k];
             for (int q = e.bend_start[i]; q < e.bend_start[i + 1]; q++)
                 for (int k = 0; k < 3; k++)
-                    b[4 * e.bend_node[q] + k] += e.bend_weight[i] * e.bend_coef[q] * (v[k] * sqrt(l0 / fmax(l, 1e-300)) - v0[k]);
+                    b[4 * e.bend_node[q] + k] +=
+                        e.bend_weight[i] * e.bend_coef[q] * (v[k] * sqrt(l0 / fmax(l, 1e-300)) - v0[k]);
         }
         fai_chol_solve_d(chol, b, b);
         memcpy(old, now, 3 * n * sizeof *old);
         for (size_t i = 0; i < n; i++)
             for (size_t k = 0; k < 3; k++) {
-                now[3 * i + k] = (double)fai_forces_now(f)[4 * i + k];  // the next frame starts from the same state
+                now[3 * i + k] = (double)fai_forces_now(f)[4 * i + k]; // the next frame starts from the same state
                 worst = fmax(worst, fabs(now[3 * i + k] - b[4 * i + k]));
                 size = fmax(size, fabs(b[4 * i + k]));
             }
@@ -114,7 +118,7 @@ static void commands_are_optimal(void **state) {
     static double column[N * P * 3], t[P * 3], full[P * P], u[N];
     for (int seed = 0; seed < 20; seed++) {
         for (int i = 0; i < N * P * 3; i++) column[i] = fai_random_normal(1 + (uint64_t)seed, (uint64_t)i) + 0.5;
-        for (int i = 0; i < P * 3; i++) {  // half of the columns, and noise
+        for (int i = 0; i < P * 3; i++) { // half of the columns, and noise
             t[i] = 3 * fai_random_normal(77 + (uint64_t)seed, (uint64_t)i);
             for (int j = 0; j < N; j += 2) t[i] += column[j * P * 3 + i];
         }
@@ -150,7 +154,7 @@ static void medians(void **state) {
         for (int i = 0; i < n; i++) x[i] = y[i] = floor(8 * fai_random_unit(5, (uint64_t)(40 * n + i)));
         double m = fai_median(x, n);
         int below = 0, above = 0;
-        for (int i = 0; i < n; i++) below += y[i] < m, above += y[i] > m;
+        for (int i = 0; i < n; i++) below += y[i]<m, above += y[i]> m;
         assert_true(below <= n / 2 && above <= n - 1 - n / 2);
     }
 }
@@ -158,12 +162,13 @@ static void medians(void **state) {
 static void what_shapes_can_do_is_met(void **state) {
     (void)state;
     Dots s = dots_open(0, 80);
-    FaControl *c = open_control(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS, .no_jaw = true, .no_residual = true}, (FaControlTuning){0});
+    FaControl *c = open_control(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS, .no_jaw = true, .no_residual = true},
+                                (FaControlTuning){0});
     double worst = 0;
     for (int f = 0; f < 12; f++) {
         FaControlFit fit;
         dots_pose(&s, 5 * f);
-        for (int j = 0; j < s.rig->nshape; j++)  // lids have too few markers to tell their shapes apart
+        for (int j = 0; j < s.rig->nshape; j++) // lids have too few markers to tell their shapes apart
             if (!strncmp(s.rig->shape[j].name, "eye", 3) || !strncmp(s.rig->shape[j].name, "tongue", 6)) s.w[j] = 0;
         dots_blend(&s);
         assert_int_equal(step(c, &s, f, &fit), FA_OK);
@@ -213,12 +218,13 @@ static void markers_without_noise_are_met(void **state) {
     Dots s = dots_open(0, 80);
     static const FaDriveKind kinds[] = {FA_DRIVE_SBS, FA_DRIVE_BF};
     for (int k = 0; k < 2; k++) {
-        FaControl *c = open_control(&s, (FaDriveOptions){.kind = kinds[k], .smooth = -1}, (FaControlTuning){.noise = -1});
+        FaControl *c =
+            open_control(&s, (FaDriveOptions){.kind = kinds[k], .smooth = -1}, (FaControlTuning){.noise = -1});
         for (int f = 0; f < 6; f++) {
             FaControlFit fit;
             dots_pose(&s, 8 * f);
             dots_truth(&s);
-            for (int i = 0; i < 3 * s.n; i++) s.x[i] += (float)(1e-3 * sin(1.7 * i + f));  // far outside the span
+            for (int i = 0; i < 3 * s.n; i++) s.x[i] += (float)(1e-3 * sin(1.7 * i + f)); // far outside the span
             step(c, &s, f, &fit);
             assert_true(fit.before > 3e-4);
             for (int i = 0; i < s.n; i++) {
@@ -256,11 +262,11 @@ static void lips_are_apart(void **state) {
     fai_spread_add(spread, coef, e);
     double own = 0, here = (double)e[4 * a], across = (double)e[4 * b];
     int count = 0;
-    for (int i = 0; i < f->nskin; i++)  // the same lip, further away
+    for (int i = 0; i < f->nskin; i++) // the same lip, further away
         if (up[i] > 0.9f && head_distance(f->x0 + 3 * i, f->x0 + 3 * a) < 0.006) own += (double)e[4 * i], count++;
     own /= count;
-    print_message("a lip's marker moves itself %.2f, its lip within 6 mm %.2f, the other lip %.1f mm away %.2f\n", here, own,
-                  1e3 * near, across);
+    print_message("a lip's marker moves itself %.2f, its lip within 6 mm %.2f, the other lip %.1f mm away %.2f\n", here,
+                  own, 1e3 * near, across);
     CHECK_NEAR(here, 1, 1e-6);
     assert_true(across < 0.6 * own);
     fai_arena_free(arena);
@@ -273,8 +279,10 @@ static void lips_are_apart(void **state) {
 static void visibility_may_change(void **state) {
     (void)state;
     Dots s = dots_open(0, 80);
-    FaControl *c = open_control(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS, .refine = true, .smooth = -1}, (FaControlTuning){0});
-    FaControl *all = open_control(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS, .refine = true, .smooth = -1}, (FaControlTuning){0});
+    FaControl *c =
+        open_control(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS, .refine = true, .smooth = -1}, (FaControlTuning){0});
+    FaControl *all =
+        open_control(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS, .refine = true, .smooth = -1}, (FaControlTuning){0});
     float *want = FA_NEW(3 * (size_t)s.rig->mesh.nvert, float);
     for (int f = 0; f < 9; f++) {
         FaControlFit fit;
@@ -290,7 +298,7 @@ static void visibility_may_change(void **state) {
         memset(s.ok, 1, (size_t)s.n);
         assert_int_equal(fit.used, ok);
         assert_true(dots_error(&s) < 6 * full + 1e-4);
-        if (f % 3 == 0)  // all are there again: nothing is left of the frames without
+        if (f % 3 == 0) // all are there again: nothing is left of the frames without
             for (int i = 0; i < 3 * s.rig->mesh.nvert; i++) CHECK_NEAR(s.out[i], want[i], 2e-6);
     }
     fa_free(want);
@@ -324,8 +332,9 @@ static void without_markers_the_face_relaxes(void **state) {
             assert_true(f == 10 || now < last + 1e-7);
             last = now;
         }
-        print_message("%s without markers: %.2f mm from rest, %.4f mm two seconds later, at most %.0f %% of it in a frame\n",
-                      fa_drive_kind_name(kinds[k]), 1e3 * first, 1e3 * last, 100 * jump / first);
+        print_message(
+            "%s without markers: %.2f mm from rest, %.4f mm two seconds later, at most %.0f %% of it in a frame\n",
+            fa_drive_kind_name(kinds[k]), 1e3 * first, 1e3 * last, 100 * jump / first);
         assert_true(first > 3e-4 && last < 0.02 * first && jump < 0.15 * first);
         fa_control_free(c);
     }
@@ -358,12 +367,16 @@ static void a_lying_marker_is_not_believed(void **state) {
 static void forces_let_go_smoothly(void **state) {
     (void)state;
     Dots s = dots_open(0, 80);
-    FaControl *bf = open_control(&s, (FaDriveOptions){.kind = FA_DRIVE_BF, .no_jaw = true, .no_residual = true}, (FaControlTuning){0});
-    FaControl *sbs = open_control(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS, .no_jaw = true, .no_residual = true}, (FaControlTuning){0});
+    FaControl *bf = open_control(&s, (FaDriveOptions){.kind = FA_DRIVE_BF, .no_jaw = true, .no_residual = true},
+                                 (FaControlTuning){0});
+    FaControl *sbs = open_control(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS, .no_jaw = true, .no_residual = true},
+                                  (FaControlTuning){0});
     double left[2][31];
     for (int f = 0; f < 50; f++) {
         memset(s.w, 0, (size_t)s.rig->nshape * sizeof *s.w);
-        if (f < 20) s.w[dots_shape(&s, "mouthSmileLeft")] = s.w[dots_shape(&s, "mouthSmileRight")] = s.w[dots_shape(&s, "cheekPuff")] = 1;
+        if (f < 20)
+            s.w[dots_shape(&s, "mouthSmileLeft")] = s.w[dots_shape(&s, "mouthSmileRight")] =
+                s.w[dots_shape(&s, "cheekPuff")] = 1;
         dots_blend(&s);
         memcpy(s.mesh, s.rig->mesh.x, 3 * (size_t)s.rig->mesh.nvert * sizeof *s.mesh);
         for (int k = 0; k < 2; k++) {
@@ -376,7 +389,7 @@ static void forces_let_go_smoothly(void **state) {
     print_message("; sbs:");
     for (int f = 0; f < 3; f++) print_message(" %.3f", left[1][f]);
     print_message("\n");
-    assert_true(left[1][1] < 1e-3 * left[1][0]);  // SBS snaps
+    assert_true(left[1][1] < 1e-3 * left[1][0]); // SBS snaps
     assert_true(left[0][1] > 0.2 * left[0][0] && left[0][3] > 0.01 * left[0][0]);
     for (int f = 0; f < 12; f++) assert_true(left[0][f + 1] < left[0][f]);
     assert_true(left[0][30] < 0.01 * left[0][0]);
@@ -435,7 +448,8 @@ static void same_bits_and_no_allocation(void **state) {
     static const FaDriveOptions kinds[] = {{.kind = FA_DRIVE_BF}, {.kind = FA_DRIVE_SBS, .refine = true}};
     for (int k = 0; k < 2; k++) {
         uint64_t want = run_hash(&s, kinds[k], true);
-        print_message("%s: hash %016llx\n", fa_drive_kind_name(kinds[k].kind), (unsigned long long)want);  // the same for every compiler
+        print_message("%s: hash %016llx\n", fa_drive_kind_name(kinds[k].kind),
+                      (unsigned long long)want); // the same for every compiler
         for (int t = 1; t <= 7; t += 6) {
             fa_threads_set(t);
             assert_true(run_hash(&s, kinds[k], false) == want);

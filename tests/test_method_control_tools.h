@@ -16,7 +16,7 @@ typedef struct Dots {
     float *mesh, *out; // nvert x 3
     float *x;          // n x 3
     unsigned char *ok;
-    float *w;          // nshape
+    float *w; // nshape
 } Dots;
 
 static inline Dots dots_open(int level, int markers) {
@@ -83,7 +83,9 @@ static inline void dots_pose(Dots *s, int frame) {
     for (int j = 0; j < s->rig->nshape; j++) s->w[j] = (float)fmax(0, 1.6 * sin(0.07 * frame + 2.4 * j) - 1);
 }
 
-static inline FaMarkers dots_markers(const Dots *s) { return (FaMarkers){.count = s->n, .name = s->map->name, .x = s->x, .ok = s->ok}; }
+static inline FaMarkers dots_markers(const Dots *s) {
+    return (FaMarkers){.count = s->n, .name = s->map->name, .x = s->x, .ok = s->ok};
+}
 
 static inline double dots_error(const Dots *s) {
     double sum = 0;

@@ -1,5 +1,5 @@
-// Faces driven by markers, on the vertices that carry none: each way against SBS on truths that it did not make; how a released smile comes
-// back; and the measure itself.
+// Faces driven by markers, on the vertices that carry none: each way against SBS on truths that it did not make; how a
+// released smile comes back; and the measure itself.
 #include "method/dense_truth.h"
 #include "method/relaxation.h"
 
@@ -11,7 +11,7 @@ enum { MARKERS = 80 };
 
 typedef struct Scene {
     FaTruth *truth;
-    FaRig *rig;  // that solves
+    FaRig *rig; // that solves
     FaFace *face;
     FaMarkerMap *map;
     FaMarkerTake *take;
@@ -64,16 +64,17 @@ static FaDenseFigures solve(const Scene *s, FaDriveOptions o) {
 }
 
 typedef struct Errors {
-    double sbs, sbs_res, ours, automatic;  // mm
+    double sbs, sbs_res, ours, automatic; // mm
 } Errors;
 
 static Errors errors_of(const char *name, Scene s) {
-    Errors e = {solve(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS, .no_jaw = true, .no_residual = true}).mean[FA_DENSE_ALL],
-                solve(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS}).mean[FA_DENSE_ALL],
-                solve(&s, (FaDriveOptions){.kind = FA_DRIVE_BF}).mean[FA_DENSE_ALL],
-                solve(&s, (FaDriveOptions){.kind = FA_DRIVE_AUTO}).mean[FA_DENSE_ALL]};
-    print_message("%-24s SBS %.3f mm; SBS jaw+res %.2f, BF jaw+res %.2f, auto %.2f of it\n", name, e.sbs, e.sbs_res / e.sbs, e.ours / e.sbs,
-                  e.automatic / e.sbs);
+    Errors e = {
+        solve(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS, .no_jaw = true, .no_residual = true}).mean[FA_DENSE_ALL],
+        solve(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS}).mean[FA_DENSE_ALL],
+        solve(&s, (FaDriveOptions){.kind = FA_DRIVE_BF}).mean[FA_DENSE_ALL],
+        solve(&s, (FaDriveOptions){.kind = FA_DRIVE_AUTO}).mean[FA_DENSE_ALL]};
+    print_message("%-24s SBS %.3f mm; SBS jaw+res %.2f, BF jaw+res %.2f, auto %.2f of it\n", name, e.sbs,
+                  e.sbs_res / e.sbs, e.ours / e.sbs, e.automatic / e.sbs);
     scene_free(&s);
     return e;
 }
@@ -160,15 +161,15 @@ static void shapes_of_another_identity(void **state) {
     }
 }
 
-// Pairs of identities that were not tuned on. 55 to 8: the jaw's hinge is off, and auto has to find out; there and on `press`, 21 to 34,
-// what holds is less than the aim of 0.65.
+// Pairs of identities that were not tuned on. 55 to 8: the jaw's hinge is off, and auto has to find out; there and on
+// `press`, 21 to 34, what holds is less than the aim of 0.65.
 static void shapes_of_fresh_identities(void **state) {
     (void)state;
     FaError err = {0};
     static const struct {
         const char *clip;
         uint64_t from, to;
-        double ours, automatic;  // of SBS, at most
+        double ours, automatic; // of SBS, at most
     } pair[] = {{"talk", 21, 34, 0.65, 0.65}, {"talk", 55, 8, 0.65, 0.65}, {"press", 21, 34, 0.66, 0.65}};
     for (int i = 0; i < FA_COUNT(pair); i++) {
         FaRig *moved;
@@ -231,7 +232,8 @@ static void noisy_markers(void **state) {
     Scene s = scene_of(head_truth("talk", (FaStretch){60, 60, 2}), NULL, 0.3e-3);
     FaDenseFigures sbs = solve(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS, .no_jaw = true, .no_residual = true});
     FaDenseFigures ours = solve(&s, (FaDriveOptions){.kind = FA_DRIVE_AUTO});
-    print_message("noise 0.3 mm: SBS %.3f mm, jitter %.3f; auto %.3f, %.3f\n", sbs.mean[0], sbs.jitter, ours.mean[0], ours.jitter);
+    print_message("noise 0.3 mm: SBS %.3f mm, jitter %.3f; auto %.3f, %.3f\n", sbs.mean[0], sbs.jitter, ours.mean[0],
+                  ours.jitter);
     assert_true(ours.mean[0] < sbs.mean[0]);
     assert_true(ours.jitter < sbs.jitter);
     scene_free(&s);

@@ -1,4 +1,5 @@
-// A take driven: dense error against the truth beside every baseline, the head found, markers lost, doubted, absent; going back.
+// A take driven: dense error against the truth beside every baseline, the head found, markers lost, doubted, absent;
+// going back.
 #include "test_method_control_tools.h"
 
 #include "math/mat3.h"
@@ -6,7 +7,7 @@
 
 typedef struct Take {
     FaMarkerTake *take;
-    float *truth;  // nframe x nvert x 3
+    float *truth; // nframe x nvert x 3
     int nframe;
 } Take;
 
@@ -50,7 +51,8 @@ static double dense_error(const Dots *s, const Take *t, FaDrive *d) {
     unsigned char *use = FA_NEW(nv, unsigned char);
     for (int e = 0; e < s->rig->nentry; e++) {
         const float zero[3] = {0};
-        if (head_distance(s->rig->delta + 3 * e, zero) > 1e-4 && s->face->node_of_vertex[s->rig->row[e]] >= 0) use[s->rig->row[e]] = 1;
+        if (head_distance(s->rig->delta + 3 * e, zero) > 1e-4 && s->face->node_of_vertex[s->rig->row[e]] >= 0)
+            use[s->rig->row[e]] = 1;
     }
     for (int i = 0; i < s->n; i++) use[s->map->point[i].vert[0]] = 0;
     double sum = 0;
@@ -98,8 +100,8 @@ static void auto_is_better_than_shapes(void **state) {
             for (int w = 0; w < FA_COUNT(way); w++) {
                 FaDrive *d = open_drive(shapes ? moved : s.rig, &s, t.take, way[w].o);
                 e[w] = dense_error(&s, &t, d);
-                print_message("%s, %s shapes, %s: %.4f mm, %.2f of sbs; %s\n", clips[c], shapes ? "moved" : "own", way[w].name, 1e3 * e[w],
-                              e[w] / e[0], fa_drive_report(d).why);
+                print_message("%s, %s shapes, %s: %.4f mm, %.2f of sbs; %s\n", clips[c], shapes ? "moved" : "own",
+                              way[w].name, 1e3 * e[w], e[w] / e[0], fa_drive_report(d).why);
                 fa_drive_free(d);
             }
             assert_true(e[3] < 0.65 * e[0]);
@@ -129,7 +131,8 @@ static void noise_does_not_make_it_worse(void **state) {
     // the markers that it solved are smoother than those given, and nearer to the truth
     double given = 0, used = 0;
     for (int i = 0; i < 3 * t.nframe * s.n; i++) {
-        double noise = 3e-4 * fai_random_normal(4, (uint64_t)i), off = (double)fa_drive_markers(d)->x[i] - ((double)t.take->x[i] - noise);
+        double noise = 3e-4 * fai_random_normal(4, (uint64_t)i),
+               off = (double)fa_drive_markers(d)->x[i] - ((double)t.take->x[i] - noise);
         given += noise * noise;
         used += off * off;
     }
@@ -140,7 +143,8 @@ static void noise_does_not_make_it_worse(void **state) {
     dots_close(&s);
 }
 
-// The filter's width is the take's: none for clean markers however fast they move, some where there is noise; what is given wins.
+// The filter's width is the take's: none for clean markers however fast they move, some where there is noise; what is
+// given wins.
 static void the_filter_follows_the_noise(void **state) {
     (void)state;
     static const double noise[] = {0, 1e-5, 1e-4, 3e-4};
@@ -148,7 +152,8 @@ static void the_filter_follows_the_noise(void **state) {
     double last = 0;
     for (int k = 0; k < FA_COUNT(noise); k++) {
         Take t = make_take(&s, "press", 2, 60);
-        for (int i = 0; i < 3 * t.nframe * s.n; i++) t.take->x[i] += (float)(noise[k] * fai_random_normal(4, (uint64_t)i));
+        for (int i = 0; i < 3 * t.nframe * s.n; i++)
+            t.take->x[i] += (float)(noise[k] * fai_random_normal(4, (uint64_t)i));
         for (int i = 30 * s.n + 5; i <= 31 * s.n + 5; i += s.n) {
             t.take->ok[i] = 0;
             for (int c = 0; c < 3; c++) t.take->x[3 * i + c] = NAN;
@@ -160,7 +165,8 @@ static void the_filter_follows_the_noise(void **state) {
         if (k == 0) CHECK_NEAR(now, 0, 1e-9);
         last = now;
         fa_drive_free(d);
-        d = open_drive(s.rig, &s, t.take, (FaDriveOptions){.kind = FA_DRIVE_SBS, .head_frame = true, .smooth = k == 1 ? -1 : 2});
+        d = open_drive(s.rig, &s, t.take,
+                       (FaDriveOptions){.kind = FA_DRIVE_SBS, .head_frame = true, .smooth = k == 1 ? -1 : 2});
         CHECK_NEAR(fa_drive_report(d).smooth, k == 1 ? 0 : 2, 1e-9);
         fa_drive_free(d);
         free_take(&t);
@@ -202,7 +208,7 @@ static void the_head_is_found(void **state) {
             worst = fmax(worst, head_distance(a, b));
             fai_v3_load(fa_drive_markers(d)->x, f * s.n + i, x);
             fai_m3_mulv(s.rig->axes, x, x);
-            fai_pose_apply(&clip->head[f], x, y);  // world = head(axes x)
+            fai_pose_apply(&clip->head[f], x, y); // world = head(axes x)
             for (int k = 0; k < 3; k++) CHECK_NEAR(y[k], world->x[3 * (f * s.n + i) + k], 1e-5);
         }
     print_message("head found: markers within %.3f mm of where they are on it\n", 1e3 * worst);
@@ -254,7 +260,7 @@ static void markers_are_lost_and_doubted(void **state) {
         if (i == 0) first = hash;
         if (order[i] == 30) assert_true(hash == first);
     }
-    print_message("a frame of a take: hash %016llx\n", (unsigned long long)first);  // the same for every compiler
+    print_message("a frame of a take: hash %016llx\n", (unsigned long long)first); // the same for every compiler
     fa_drive_free(d);
     free_take(&t);
     dots_close(&s);
@@ -267,12 +273,18 @@ static void replay_is_what_was_solved(void **state) {
     Take t = make_take(&s, "press", 6, 40);
     for (int literal = 0; literal < 2; literal++) {
         // the jaw of a take is learnt, a live one is the rig's: without it both are the same
-        FaDriveOptions o = {.kind = FA_DRIVE_BF, .literal = literal, .no_jaw = true, .no_residual = true, .head_frame = true, .fps = 60};
+        FaDriveOptions o = {.kind = FA_DRIVE_BF,
+                            .literal = literal,
+                            .no_jaw = true,
+                            .no_residual = true,
+                            .head_frame = true,
+                            .fps = 60};
         FaDrive *d = open_drive(s.rig, &s, t.take, o);
         FaControl *c;
         CHECK_OK(fa_control_open(s.rig, s.face, s.map, &o, &c, &err), &err);
         for (int f = 0; f < t.nframe; f++) {
-            FaMarkers m = {.count = s.n, .name = t.take->name, .x = t.take->x + 3 * f * s.n, .ok = t.take->ok + f * s.n};
+            FaMarkers m = {
+                .count = s.n, .name = t.take->name, .x = t.take->x + 3 * f * s.n, .ok = t.take->ok + f * s.n};
             CHECK_OK(fa_control_step(c, &m, t.take->time[f], s.mesh, NULL, NULL, &err), &err);
             CHECK_OK(fa_sequence_read(fa_drive_sequence(d), f, s.out, &err), &err);
             assert_memory_equal(s.mesh, s.out, 3 * (size_t)s.rig->mesh.nvert * sizeof(float));
@@ -348,8 +360,8 @@ static void speed(void **state) {
             CHECK_OK(fa_control_step(c, &m, f / 60.0, s.out, NULL, &fit, &err), &err);
             if (f > 4) best = fmin(best, fit.seconds), sum += fit.seconds / 55;
         }
-        print_message("%s: %.2f ms per frame at best, %.2f on average (%d skin nodes, %d markers)\n", way[w].name, 1e3 * best,
-                      1e3 * sum, s.face->nskin, s.n);
+        print_message("%s: %.2f ms per frame at best, %.2f on average (%d skin nodes, %d markers)\n", way[w].name,
+                      1e3 * best, 1e3 * sum, s.face->nskin, s.n);
         fa_control_free(c);
     }
     dots_close(&s);
@@ -357,11 +369,10 @@ static void speed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_is_better_than_shapes), cmocka_unit_test(noise_does_not_make_it_worse),
-        cmocka_unit_test(the_filter_follows_the_noise),
-        cmocka_unit_test(the_head_is_found),          cmocka_unit_test(markers_are_lost_and_doubted),
-        cmocka_unit_test(replay_is_what_was_solved),  cmocka_unit_test(bad_takes_are_refused),
-        cmocka_unit_test(speed),
+        cmocka_unit_test(auto_is_better_than_shapes),   cmocka_unit_test(noise_does_not_make_it_worse),
+        cmocka_unit_test(the_filter_follows_the_noise), cmocka_unit_test(the_head_is_found),
+        cmocka_unit_test(markers_are_lost_and_doubted), cmocka_unit_test(replay_is_what_was_solved),
+        cmocka_unit_test(bad_takes_are_refused),        cmocka_unit_test(speed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

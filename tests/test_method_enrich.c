@@ -1,5 +1,6 @@
-// Enrich on a whole head: the artist's animation untouched where nothing moves the head, flesh that lags and settles where something
-// does, stiffened by expressions, independent of steps and frame rates; lips that do not cross; states that go on to the same bits.
+// Enrich on a whole head: the artist's animation untouched where nothing moves the head, flesh that lags and settles
+// where something does, stiffened by expressions, independent of steps and frame rates; lips that do not cross; states
+// that go on to the same bits.
 #include "test.h"
 
 #include "face/face.h"
@@ -28,7 +29,8 @@ static int set_up(void **state) {
     CHECK_OK(fa_face_build(s->rig, &o, &s->face, &err), &err);
     CHECK_OK(fa_face_materials(s->face, s->rig, NULL, &err), &err);
     CHECK_OK(fa_face_volumes(s->face, s->rig, NULL, &report, &err), &err);
-    print_message("%d nodes, %d tets; volumes of %d shapes in %.1f s\n", s->face->nnode, s->face->ntet, report.nshape, report.seconds);
+    print_message("%d nodes, %d tets; volumes of %d shapes in %.1f s\n", s->face->nnode, s->face->ntet, report.nshape,
+                  report.seconds);
     s->bytes = 3 * (size_t)s->rig->mesh.nvert * sizeof(float);
     *state = s;
     return 0;
@@ -77,12 +79,16 @@ static FaClip *get_clip(const char *name, int first, int count, bool head) {
 
 static void set_shape(FaClip *clip, const char *part, float value) {
     for (int c = 0; c < clip->nchan; c++)
-        for (int f = 0; f < clip->nframe && strstr(clip->name[c], part); f++) clip->weight[(size_t)f * (size_t)clip->nchan + (size_t)c] = value;
+        for (int f = 0; f < clip->nframe && strstr(clip->name[c], part); f++)
+            clip->weight[(size_t)f * (size_t)clip->nchan + (size_t)c] = value;
 }
 
-static void zero_shapes(FaClip *clip) { memset(clip->weight, 0, (size_t)clip->nframe * (size_t)clip->nchan * sizeof(float)); }
+static void zero_shapes(FaClip *clip) {
+    memset(clip->weight, 0, (size_t)clip->nframe * (size_t)clip->nchan * sizeof(float));
+}
 
-// A clip through a method: what each frame adds to linear blending, m                               (nframe x nvert x 3)
+// A clip through a method: what each frame adds to linear blending, m                               (nframe x nvert x
+// 3)
 static float *play(const Scene *s, FaMethod *m, const FaClip *clip, double fps, int *nframe) {
     FaError err = {0};
     FaRun *run;
@@ -112,15 +118,18 @@ static double peak_of(const Scene *s, const float *added, int first, int nframe,
     for (int f = first; f < nframe; f++)
         for (int i = 0; i < s->face->nskin; i++) {
             if (region >= 0 && s->face->region[region][i] < 0.5f) continue;
-            peak = fmax(peak, length3(added + ((size_t)f * (size_t)s->rig->mesh.nvert + (size_t)s->face->skin_vertex[i]) * 3));
+            peak = fmax(
+                peak, length3(added + ((size_t)f * (size_t)s->rig->mesh.nvert + (size_t)s->face->skin_vertex[i]) * 3));
         }
     return peak;
 }
 
-// Nothing moves the head: the output is the input, bit for bit, with contact and without, through speech and loud materials.
+// Nothing moves the head: the output is the input, bit for bit, with contact and without, through speech and loud
+// materials.
 static void test_exact(void **state) {
     const Scene *s = *state;
-    const char *kinds[] = {"contact=off", "contact=mouth solver=lbfgs", "contact=off integrator=euler law=neo softness=3"};
+    const char *kinds[] = {"contact=off", "contact=mouth solver=lbfgs",
+                           "contact=off integrator=euler law=neo softness=3"};
     bool full = getenv("FASCIA_FULL") != NULL;
     for (int k = 0; k < FA_COUNT(kinds); k++) {
         FaClip *clip = get_clip("talk", full ? 0 : 100, full ? 600 : 24, false);
@@ -141,7 +150,8 @@ static void test_exact(void **state) {
 static void test_exact_long(void **state) {
     (void)state;
     FaError err = {0};
-    const char *folder = test_unpack("rigs/ict_facekit/expressions_57_obj.tar.xz"), *take = test_data("clips/livelink/alex_rom_3.csv");
+    const char *folder = test_unpack("rigs/ict_facekit/expressions_57_obj.tar.xz"),
+               *take = test_data("clips/livelink/alex_rom_3.csv");
     if (!getenv("FASCIA_FULL") || !folder || !take) {
         print_message("skipped: FASCIA_FULL is not set, or the data are not there\n");
         skip();
@@ -175,7 +185,8 @@ static void test_exact_long(void **state) {
         CHECK_OK(fa_sequence_read(linear, f, y, &err), &err);
         assert_memory_equal(x, y, s.bytes);
     }
-    print_message("%d frames of %d vertices: the same bits; %d nodes, %d clamped rest elements at most\n", clip->nframe, rig->mesh.nvert, face->nnode, fai_enrich_totals(m)->clamped);
+    print_message("%d frames of %d vertices: the same bits; %d nodes, %d clamped rest elements at most\n", clip->nframe,
+                  rig->mesh.nvert, face->nnode, fai_enrich_totals(m)->clamped);
     free(x);
     free(y);
     fa_sequence_close(linear);
@@ -205,20 +216,23 @@ static void test_naive_speech(void **state) {
         }
     // that vertex's path, shifted in time until it fits best; and how far it goes beyond where the animation ever is
     float *x = malloc(s->bytes);
-    double(*want)[3] = malloc((size_t)n * sizeof *want), (*got)[3] = malloc((size_t)n * sizeof *got), best = INFINITY, lag = 0, over = 0;
+    double(*want)[3] = malloc((size_t)n * sizeof *want), (*got)[3] = malloc((size_t)n * sizeof *got), best = INFINITY,
+    lag = 0, over = 0;
     for (int f = 0; f < n; f++) {
         CHECK_OK(fa_sequence_read(linear, f, x, &err), &err);
         for (int k = 0; k < 3; k++) {
             want[f][k] = (double)x[3 * at + k];
-            got[f][k] = want[f][k] + (double)added[((size_t)f * (size_t)s->rig->mesh.nvert + (size_t)at) * 3 + (size_t)k];
+            got[f][k] =
+                want[f][k] + (double)added[((size_t)f * (size_t)s->rig->mesh.nvert + (size_t)at) * 3 + (size_t)k];
         }
     }
-    for (int shift = 0; shift <= 200; shift++) {  // hundredths of a frame
+    for (int shift = 0; shift <= 200; shift++) { // hundredths of a frame
         double sum = 0, by = shift / 50.0;
         for (int f = 10; f < n - 1; f++)
             for (int k = 0; k < 3; k++) {
                 int from = (int)floor(f - by);
-                double part = f - by - from, off = got[f][k] - want[from][k] - part * (want[from + 1][k] - want[from][k]);
+                double part = f - by - from,
+                       off = got[f][k] - want[from][k] - part * (want[from + 1][k] - want[from][k]);
                 sum += off * off;
             }
         if (sum < best) best = sum, lag = by;
@@ -232,7 +246,9 @@ static void test_naive_speech(void **state) {
         }
         over = fmax(over, nearest);
     }
-    print_message("speech without rebalancing: off by up to %.2f mm, %.2f frames late at 60 fps, %.2f mm off the animation's own path\n", 1e3 * worst, lag, 1e3 * over);
+    print_message("speech without rebalancing: off by up to %.2f mm, %.2f frames late at 60 fps, %.2f mm off the "
+                  "animation's own path\n",
+                  1e3 * worst, lag, 1e3 * over);
     assert_true(worst > 0.3e-3 && lag > 0);
     free(want);
     free(got);
@@ -250,12 +266,15 @@ static double peak_at(const Scene *s, const float *added, int nframe, const doub
     for (int i = 0; i < s->face->nskin; i++) {
         assert_true(fai_mean_head_mm(&head, s->face->x0 + 3 * (size_t)i, mm));
         if (hypot(hypot(fabs(mm[0]) - at[0], mm[1] - at[1]), mm[2] - at[2]) > 10) continue;
-        for (int f = 0; f < nframe; f++) peak = fmax(peak, length3(added + ((size_t)f * (size_t)s->rig->mesh.nvert + (size_t)s->face->skin_vertex[i]) * 3));
+        for (int f = 0; f < nframe; f++)
+            peak = fmax(
+                peak, length3(added + ((size_t)f * (size_t)s->rig->mesh.nvert + (size_t)s->face->skin_vertex[i]) * 3));
     }
     return peak;
 }
 
-// Figures 1 and 8: a runner's head. A smile stiffens, so that it moves less than the neutral face; what is uniform moves alike.
+// Figures 1 and 8: a runner's head. A smile stiffens, so that it moves less than the neutral face; what is uniform
+// moves alike.
 static void test_materials(void **state) {
     const Scene *s = *state;
     static const char *const kinds[] = {"uniform", "spatial", "expression"};
@@ -276,18 +295,21 @@ static void test_materials(void **state) {
             for (int r = 0; r < 4; r++) peak[k][smile][r] = 1e3 * peak_of(s, added, 0, n, regions[r]);
             for (int r = 0; r < 3; r++) peak[k][smile][4 + r] = 1e3 * peak_at(s, added, n, places[r]);
             const double *p = peak[k][smile];
-            print_message("%-10s %-8s %14.2f %9.2f %6.2f %6.2f %6.3f %6.3f %6.2f   clamped %d\n", kinds[k], smile ? "smile" : "neutral", p[0], p[1], p[2], p[3], p[4], p[5], p[6],
+            print_message("%-10s %-8s %14.2f %9.2f %6.2f %6.2f %6.3f %6.3f %6.2f   clamped %d\n", kinds[k],
+                          smile ? "smile" : "neutral", p[0], p[1], p[2], p[3], p[4], p[5], p[6],
                           fai_enrich_totals(m)->clamped);
             assert_int_equal(fai_enrich_totals(m)->stalled, 0);
             free(added);
             fa_method_close(m);
             fa_clip_free(clip);
         }
-    assert_true(peak[2][0][2] > 0.2);                                            // cheeks do move
-    assert_true(peak[2][1][2] < 0.9 * peak[2][0][2]);                            // a smile moves less
-    assert_true(peak[2][1][2] / peak[2][0][2] < 0.9 * peak[0][1][2] / peak[0][0][2]);  // by its material, not by its shape alone
+    assert_true(peak[2][0][2] > 0.2);                 // cheeks do move
+    assert_true(peak[2][1][2] < 0.9 * peak[2][0][2]); // a smile moves less
+    assert_true(peak[2][1][2] / peak[2][0][2] <
+                0.9 * peak[0][1][2] / peak[0][0][2]); // by its material, not by its shape alone
     // by place: cartilage and what is tight on bone less, lips more; in the neutral no expression adds to it
-    assert_true(peak[1][0][4] < 0.7 * peak[0][0][4] && peak[1][0][5] < 0.8 * peak[0][0][5] && peak[1][0][1] > 1.03 * peak[0][0][1]);
+    assert_true(peak[1][0][4] < 0.7 * peak[0][0][4] && peak[1][0][5] < 0.8 * peak[0][0][5] &&
+                peak[1][0][1] > 1.03 * peak[0][0][1]);
     assert_memory_equal(peak[1][0], peak[2][0], sizeof peak[1][0]);
 }
 
@@ -308,7 +330,8 @@ static void test_settle(void **state) {
     int calm = n;
     while (calm > stop && peak_of(s, added, calm - 1, calm, -1) < 0.05 * peak) calm--;
     double end = peak_of(s, added, n - 1, n, -1);
-    print_message("after a stop: %.2f mm, below 5 %% after %.2f s, %.2g mm after 1.2 s\n", 1e3 * peak, (calm - stop) / 60.0, 1e3 * end);
+    print_message("after a stop: %.2f mm, below 5 %% after %.2f s, %.2g mm after 1.2 s\n", 1e3 * peak,
+                  (calm - stop) / 60.0, 1e3 * end);
     assert_true(peak > 0.3e-3 && calm - stop > 2 && calm - stop < 60 && end < 1e-5);
     free(added);
     fa_method_close(m);
@@ -332,7 +355,8 @@ static void test_rough(void **state) {
         float *added = play(s, m, clip, 0, &n);
         double peak = peak_of(s, added, 0, n, -1);
         const FaEnrichTotals *t = fai_enrich_totals(m);
-        print_message("%g g: %.1f mm at most, %d solves stopped short, negative curvature %d, proximal %d, rows %d\n", g, 1e3 * peak, t->stalled, t->negative, t->proximal, t->rows);
+        print_message("%g g: %.1f mm at most, %d solves stopped short, negative curvature %d, proximal %d, rows %d\n",
+                      g, 1e3 * peak, t->stalled, t->negative, t->proximal, t->rows);
         assert_true(isfinite(peak) && peak > 1e-4 && peak < 0.08);
         if (k == 0) assert_int_equal(t->stalled, 0);
         free(added);
@@ -347,7 +371,10 @@ static void test_rates(void **state) {
     static const struct {
         double fps;
         const char *text;
-    } kind[] = {{60, "contact=off rate=300 tolerance=1e-4"}, {30, "contact=off rate=300 tolerance=1e-4"}, {24, "contact=off rate=300 tolerance=1e-4"}, {60, "contact=off rate=600 tolerance=1e-4"}};
+    } kind[] = {{60, "contact=off rate=300 tolerance=1e-4"},
+                {30, "contact=off rate=300 tolerance=1e-4"},
+                {24, "contact=off rate=300 tolerance=1e-4"},
+                {60, "contact=off rate=600 tolerance=1e-4"}};
     float *added[4];
     int n[4], width = 3 * s->rig->mesh.nvert;
     FaClip *clip = get_clip("run", 0, 31, true);
@@ -358,15 +385,21 @@ static void test_rates(void **state) {
     }
     double peak = peak_of(s, added[0], 0, n[0], -1);
     for (int k = 1; k < 4; k++) {
-        int every[2] = {k == 1 ? 2 : k == 2 ? 5 : 1, k == 2 ? 2 : 1};  // common times: every so many frames of 0 and of k
+        int every[2] = {k == 1   ? 2
+                        : k == 2 ? 5
+                                 : 1,
+                        k == 2 ? 2 : 1}; // common times: every so many frames of 0 and of k
         double worst = 0;
         for (int c = 0; c * every[0] < n[0] && c * every[1] < n[k]; c++)
             for (int i = 0; i < width; i += 3) {
                 float off[3];
-                for (int q = 0; q < 3; q++) off[q] = added[0][(size_t)(c * every[0]) * (size_t)width + (size_t)(i + q)] - added[k][(size_t)(c * every[1]) * (size_t)width + (size_t)(i + q)];
+                for (int q = 0; q < 3; q++)
+                    off[q] = added[0][(size_t)(c * every[0]) * (size_t)width + (size_t)(i + q)] -
+                             added[k][(size_t)(c * every[1]) * (size_t)width + (size_t)(i + q)];
                 worst = fmax(worst, length3(off));
             }
-        print_message("%g fps, %s: %.2f %% of the peak of %.2f mm from 60 fps\n", kind[k].fps, kind[k].text, 100 * worst / peak, 1e3 * peak);
+        print_message("%g fps, %s: %.2f %% of the peak of %.2f mm from 60 fps\n", kind[k].fps, kind[k].text,
+                      100 * worst / peak, 1e3 * peak);
         assert_true(worst < 0.02 * peak);
     }
     for (int k = 0; k < 4; k++) free(added[k]);
@@ -397,7 +430,9 @@ static void test_lips(void **state) {
         fa_run_free(run);
         fa_method_close(m);
     }
-    print_message("pressed lips: %d pairs of triangles cross without contact, %d with it; up to %.2f and %.2f mm from linear\n", crossed[0], crossed[1], depth[0], depth[1]);
+    print_message(
+        "pressed lips: %d pairs of triangles cross without contact, %d with it; up to %.2f and %.2f mm from linear\n",
+        crossed[0], crossed[1], depth[0], depth[1]);
     assert_true(crossed[0] > 20);
     assert_true(crossed[1] < crossed[0] / 20);
     fa_clip_free(clip);
@@ -406,9 +441,10 @@ static void test_lips(void **state) {
 // Pairs of triangles that cross in a frame and do not in the artist's pose of it.
 enum { MOST_PAIRS = 4096 };
 typedef struct Crossings {
-    int most, sum;    // of a frame, of all
-    int across;       // of the sum: they face each other across an opening in the pose; the rest has flesh between, or is a fold
-    double deepest;   // m: how far a triangle reaches through the other's plane
+    int most, sum; // of a frame, of all
+    int across; // of the sum: they face each other across an opening in the pose; the rest has flesh between, or is a
+                // fold
+    double deepest; // m: how far a triangle reaches through the other's plane
 } Crossings;
 
 static void corners_of(const FaMesh *m, const float *x, int t, double at[3][3]) {
@@ -463,8 +499,9 @@ static void add_crossings(const Scene *s, const float *pose, const float *x, Cro
     c->sum += fresh;
 }
 
-// Pressed lips on a shaken head: the default keeps them apart but for the corners of the mouth. What crosses when flesh is thrown by
-// 25 mm is mostly no longer lips: walls of flesh are crushed through themselves, which contact does not see.
+// Pressed lips on a shaken head: the default keeps them apart but for the corners of the mouth. What crosses when flesh
+// is thrown by 25 mm is mostly no longer lips: walls of flesh are crushed through themselves, which contact does not
+// see.
 static void test_crossings(void **state) {
     const Scene *s = *state;
     static const struct {
@@ -498,7 +535,8 @@ static void test_crossings(void **state) {
                 add_crossings(s, pose, x, &c[k][w]);
             }
             moved = peak_of(s, added, 0, n, -1);
-            print_message("%-10s %-16s moved %4.1f mm %22d %5d %10d %12.2f mm\n", shake[k].name, contact[w], 1e3 * moved, c[k][w].most, c[k][w].sum, c[k][w].across, 1e3 * c[k][w].deepest);
+            print_message("%-10s %-16s moved %4.1f mm %22d %5d %10d %12.2f mm\n", shake[k].name, contact[w],
+                          1e3 * moved, c[k][w].most, c[k][w].sum, c[k][w].across, 1e3 * c[k][w].deepest);
             assert_int_equal(fai_enrich_totals(m)->stalled, 0);
             free(added);
             free(pose);
@@ -582,7 +620,8 @@ static void test_strength(void **state) {
     FaError err = {0};
     FaParams *params;
     FaMethod *m;
-    static const char *const bad[] = {"cheeks", "cheeks=", "cheeks=x", "nose=2", "cheeks=-1", "cheeks=1,,", "=3", "cheeks=1;lips=2"};
+    static const char *const bad[] = {"cheeks",    "cheeks=",    "cheeks=x", "nose=2",
+                                      "cheeks=-1", "cheeks=1,,", "=3",       "cheeks=1;lips=2"};
     for (int i = 0; i < FA_COUNT(bad); i++) {
         CHECK_OK(fa_params_new("enrich", &params, &err), &err);
         CHECK_OK(fa_params_set(params, "strength", bad[i], &err), &err);
@@ -600,7 +639,10 @@ static void test_strength(void **state) {
         peak[k] = 0;
         for (int i = 0; i < s->face->nskin; i++)
             if (s->face->region[FA_REGION_CHEEKS][i] == 1)
-                peak[k] = fmax(peak[k], length3(added + ((size_t)(n - 1) * (size_t)s->rig->mesh.nvert + (size_t)s->face->skin_vertex[i]) * 3));
+                peak[k] =
+                    fmax(peak[k],
+                         length3(added +
+                                 ((size_t)(n - 1) * (size_t)s->rig->mesh.nvert + (size_t)s->face->skin_vertex[i]) * 3));
         free(added);
         fa_method_close(m);
     }
@@ -610,8 +652,10 @@ static void test_strength(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact), cmocka_unit_test(test_exact_long), cmocka_unit_test(test_naive_speech), cmocka_unit_test(test_materials), cmocka_unit_test(test_settle),   cmocka_unit_test(test_rough),
-        cmocka_unit_test(test_rates), cmocka_unit_test(test_lips),  cmocka_unit_test(test_crossings), cmocka_unit_test(test_state),     cmocka_unit_test(test_threads), cmocka_unit_test(test_strength),
+        cmocka_unit_test(test_exact),     cmocka_unit_test(test_exact_long), cmocka_unit_test(test_naive_speech),
+        cmocka_unit_test(test_materials), cmocka_unit_test(test_settle),     cmocka_unit_test(test_rough),
+        cmocka_unit_test(test_rates),     cmocka_unit_test(test_lips),       cmocka_unit_test(test_crossings),
+        cmocka_unit_test(test_state),     cmocka_unit_test(test_threads),    cmocka_unit_test(test_strength),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

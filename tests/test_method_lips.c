@@ -1,5 +1,5 @@
-// Lips under stress: presses, speech, a range of motion, a jaw slammed shut, at two frame rates. Linear blending crosses them in many
-// frames; flesh never ends a frame crossed.
+// Lips under stress: presses, speech, a range of motion, a jaw slammed shut, at two frame rates. Linear blending
+// crosses them in many frames; flesh never ends a frame crossed.
 #include "method/projective_method.h"
 
 #include "base/base.h"
@@ -76,13 +76,13 @@ static FaClip *slam(const FaRig *rig, double fps) {
         most = fmax(most, sqrt(d));
     }
     static const char *const names[] = {"jawOpen", "mouthClose"};
-    double shut = most / 1.0;  // s for the whole way at 1 m/s
+    double shut = most / 1.0; // s for the whole way at 1 m/s
     int n = (int)(1.5 * fps);
     CHECK_OK(fa_clip_new(n, 2, names, fps, &clip, &err), &err);
     for (int f = 0; f < n; f++) {
         double t = f / fps, w = t < 0.4 ? t / 0.4 : t < 0.5 ? 1 : fmax(1 - (t - 0.5) / shut, -0.12);
         clip->weight[2 * f] = (float)w;
-        clip->weight[2 * f + 1] = t > 0.5 + shut ? 0.15f : 0;  // pressed on: linear blending crosses here
+        clip->weight[2 * f + 1] = t > 0.5 + shut ? 0.15f : 0; // pressed on: linear blending crosses here
     }
     return clip;
 }
@@ -105,17 +105,18 @@ static void stress(const char *name, int level, float push) {
             CHECK_OK(fa_clip_resample(clip, fps, &at, &err), &err);
             fa_clip_free(clip);
             int from = !strcmp(name, "rom") ? at->nframe / 3 : 0, count = (int)(10 * fps);
-            if (!full && at->nframe > count) {  // ten seconds that close the mouth; the rest with FASCIA_FULL=1
+            if (!full && at->nframe > count) { // ten seconds that close the mouth; the rest with FASCIA_FULL=1
                 CHECK_OK(fa_clip_slice(at, from, from + count - 1, &clip, &err), &err);
                 fa_clip_free(at);
                 at = clip;
             }
         }
         Count n = play(rig, face, at, push);
-        print_message("%-6s x %.1f level %d %2.0f fps, %4d frames: crossing pairs %5d linear, %d flesh; rows up to %d, nodes stopped short %d, %.1f ms\n",
+        print_message("%-6s x %.1f level %d %2.0f fps, %4d frames: crossing pairs %5d linear, %d flesh; rows up to %d, "
+                      "nodes stopped short %d, %.1f ms\n",
                       name, (double)push, level, fps, n.frames, n.linear, n.flesh, n.most_rows, n.limited, n.ms);
         assert_int_equal(n.flesh, 0);
-        if (strcmp(name, "talk")) assert_true(n.linear > 0);  // speech of the shipped head is clean even so
+        if (strcmp(name, "talk")) assert_true(n.linear > 0); // speech of the shipped head is clean even so
         fa_clip_free(at);
     }
     fa_face_free(face);
@@ -129,6 +130,7 @@ static void rom(void **state) { (void)state, stress("rom", 0, 1.4f); }
 static void jaw_slam(void **state) { (void)state, stress("slam", 1, 1); }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(press), cmocka_unit_test(talk), cmocka_unit_test(rom), cmocka_unit_test(jaw_slam)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(press), cmocka_unit_test(talk), cmocka_unit_test(rom),
+                                       cmocka_unit_test(jaw_slam)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-// The projective method on the small head: what rests stays, what is held is met, what moves lags and settles, the same bits always.
+// The projective method on the small head: what rests stays, what is held is met, what moves lags and settles, the same
+// bits always.
 #include "method/projective_method.h"
 
 #include "base/base.h"
@@ -51,7 +52,8 @@ static FaMethod *open_with(const char *const (*set)[2], int n) {
 
 static void set_weight(const char *arkit, float value) {
     for (int s = 0; s < scene.rig->nshape; s++)
-        if (scene.rig->shape[s].arkit >= 0 && !strcmp(fa_arkit_name(scene.rig->shape[s].arkit), arkit)) scene.weights[s] = value;
+        if (scene.rig->shape[s].arkit >= 0 && !strcmp(fa_arkit_name(scene.rig->shape[s].arkit), arkit))
+            scene.weights[s] = value;
 }
 
 static void step_to(FaMethod *m, double time, const FaPose *head, FaStats *stats) {
@@ -84,11 +86,12 @@ static float *linear_now(void) {
 
 static void rest_stays(void **state) {
     (void)state;
-    static const char *const kinds[][2] = {{"solver", "quick"}, {"solver", "gs"}, {"solver", "pd"}, {"model", "surface"}};
+    static const char *const kinds[][2] = {
+        {"solver", "quick"}, {"solver", "gs"}, {"solver", "pd"}, {"model", "surface"}};
     for (int k = 0; k < FA_COUNT(kinds); k++) {
         FaMethod *m = open_with(&kinds[k], 1);
         for (int i = 0; i < (k ? 20 : 200); i++) step_to(m, i / 60.0, NULL, NULL);
-        assert_true(apart(scene.rig->mesh.x) == 0);  // displacements: to the last bit
+        assert_true(apart(scene.rig->mesh.x) == 0); // displacements: to the last bit
         fa_method_close(m);
     }
 }
@@ -127,7 +130,7 @@ static void cheeks_lag(void **state) {
     double worst = 0, cheek = 0, brow = 0;
     for (int i = 0; i < 240; i++) {
         double t = i / 60.0, go = fmin(t, 0.2) / 0.2;
-        pose.p[0] = 0.1 * go * go * (3 - 2 * go);  // 10 cm in 0.2 s: 1.5 g
+        pose.p[0] = 0.1 * go * go * (3 - 2 * go); // 10 cm in 0.2 s: 1.5 g
         step_to(m, t, &pose, NULL);
         worst = fmax(worst, apart(scene.rig->mesh.x));
         for (int s = 0; s < scene.face->nskin; s++) {
@@ -137,7 +140,8 @@ static void cheeks_lag(void **state) {
             if (scene.face->x0[3 * s + 1] > 0.05f) brow = fmax(brow, d);
         }
     }
-    print_message("shake: cheeks %.2f mm, forehead %.2f mm, left after 3.8 s %.5f mm\n", 1e3 * cheek, 1e3 * brow, 1e3 * apart(scene.rig->mesh.x));
+    print_message("shake: cheeks %.2f mm, forehead %.2f mm, left after 3.8 s %.5f mm\n", 1e3 * cheek, 1e3 * brow,
+                  1e3 * apart(scene.rig->mesh.x));
     assert_true(cheek > 3e-4 && cheek < 2e-2);
     assert_true(brow < cheek);
     assert_true(apart(scene.rig->mesh.x) < 2e-5);
@@ -152,7 +156,7 @@ static uint64_t press_hash(int frames, FaMethod *m, long *allocations) {
     memset(scene.weights, 0, (size_t)scene.rig->nshape * sizeof(float));
     for (int f = 0; f < frames; f++) {
         FaInput in = {.time = clip->time[f], .weights = clip->weight + (size_t)f * (size_t)clip->nchan};
-        if (f == 5 && allocations) test_fail_alloc(1);  // any allocation from now on fails, and the step with it
+        if (f == 5 && allocations) test_fail_alloc(1); // any allocation from now on fails, and the step with it
         CHECK_OK(f ? fa_method_step(m, &in, scene.x, NULL, &err) : fa_method_reset(m, &in, scene.x, &err), &err);
         hash = fai_hash64(scene.x, (size_t)scene.n * sizeof(float), hash ^ fa_method_hash(m));
     }
@@ -219,7 +223,8 @@ static void a_state_goes_on(void **state) {
     fa_clip_free(clip);
 }
 
-// A tracker's steps: 4 to 34 ms, with gaps of a fifth of a second. Nothing explodes, and a pose that is held then is met.
+// A tracker's steps: 4 to 34 ms, with gaps of a fifth of a second. Nothing explodes, and a pose that is held then is
+// met.
 static void uneven_steps(void **state) {
     (void)state;
     FaMethod *m = open_with(NULL, 0);
@@ -260,10 +265,10 @@ static void bad_input(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rest_stays),       cmocka_unit_test(held_pose_is_met),
-        cmocka_unit_test(cheeks_lag),       cmocka_unit_test(same_bits),
-        cmocka_unit_test(a_state_goes_on),  cmocka_unit_test(nothing_is_allocated_in_a_step),
-        cmocka_unit_test(bad_input),        cmocka_unit_test(uneven_steps),
+        cmocka_unit_test(rest_stays),      cmocka_unit_test(held_pose_is_met),
+        cmocka_unit_test(cheeks_lag),      cmocka_unit_test(same_bits),
+        cmocka_unit_test(a_state_goes_on), cmocka_unit_test(nothing_is_allocated_in_a_step),
+        cmocka_unit_test(bad_input),       cmocka_unit_test(uneven_steps),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,4 +1,5 @@
-// Retargeting: the motion of one face in the proportions of another, judged against what the other face does at the same weights.
+// Retargeting: the motion of one face in the proportions of another, judged against what the other face does at the
+// same weights.
 #include "test.h"
 
 #include "fascia/head.h"
@@ -10,8 +11,8 @@ typedef struct Pair {
     FaHead *head[2];
     FaRig *rig[2];
     FaClip *clip;
-    FaMarkerMap *map;    // on the source
-    FaMarkerTake *take;  // of the source
+    FaMarkerMap *map;   // on the source
+    FaMarkerTake *take; // of the source
 } Pair;
 
 static void make_pair(Pair *p, int seed_a, int level_a, int seed_b, int level_b, const char *clip) {
@@ -68,7 +69,7 @@ static double distance(const Pair *p, const FaMarkerTake *out, const FaMarkerMap
             }
         }
     }
-    for (int m = 0; m < own->nmarker; m++) {  // the neutral goes to the neutral
+    for (int m = 0; m < own->nmarker; m++) { // the neutral goes to the neutral
         double rest[3];
         fa_marker_point_at(&map->point[m], p->rig[1]->mesh.x, true, rest);
         for (size_t k = 0; k < 3; k++) {
@@ -83,7 +84,8 @@ static double distance(const Pair *p, const FaMarkerTake *out, const FaMarkerMap
     return sqrt(sum / n);
 }
 
-static FaRetargetReport retarget(const Pair *p, FaRbfKernel kernel, double smooth, double *error, double *motion, double *still) {
+static FaRetargetReport retarget(const Pair *p, FaRbfKernel kernel, double smooth, double *error, double *motion,
+                                 double *still) {
     FaError err = {0};
     FaRetargetOptions o = fa_retarget_options_default();
     FaRetargetReport rep;
@@ -123,8 +125,8 @@ static void lips(const Pair *p, int *upper, int *lower) {
         }
 }
 
-// Another identity, of other vertices: nearer to its own motion than the source's displacements as they are; lips close as they did;
-// the neutral stays the neutral.
+// Another identity, of other vertices: nearer to its own motion than the source's displacements as they are; lips close
+// as they did; the neutral stays the neutral.
 static void other_identity(void **state) {
     (void)state;
     static const int cases[][4] = {{3, 0, 9, 0}, {5, 0, 2, 1}};
@@ -138,13 +140,13 @@ static void other_identity(void **state) {
         retarget(&p, FA_RBF_CUBIC, 5, &cubic, &motion, &still);
         print_message("%d.%d -> %d.%d: motion %.2f mm rms, off by %.3f mm (exact warp %.3f, r^3 %.3f); "
                       "proportions %.1f mm, size %.3f, %.2f -> %.2f mm\n",
-                      cases[c][0], cases[c][1], cases[c][2], cases[c][3], 1e3 * motion, 1e3 * error, 1e3 * exact, 1e3 * cubic, rep.shape_mm,
-                      rep.scale, rep.before_mm, rep.after_mm);
+                      cases[c][0], cases[c][1], cases[c][2], cases[c][3], 1e3 * motion, 1e3 * error, 1e3 * exact,
+                      1e3 * cubic, rep.shape_mm, rep.scale, rep.before_mm, rep.after_mm);
         assert_string_equal(rep.how, "through the source rig");
         assert_true(rep.used >= 76 && rep.shape_mm > 1 && motion > 1e-3);
         assert_true(error < 0.08 * motion && error <= exact);
         CHECK_NEAR(rep.after_mm / rep.before_mm, rep.scale, 0.08);
-        CHECK_NEAR(still, 0, 1e-4);  // the clip begins almost at rest
+        CHECK_NEAR(still, 0, 1e-4); // the clip begins almost at rest
         FaRetargetOptions o = fa_retarget_options_default();
         o.source = p.rig[0];
         o.from = p.map;
@@ -157,8 +159,8 @@ static void other_identity(void **state) {
             lips(&p, &upper, &lower);
             gap_of(p.take, upper, lower, &least[0], &most[0]);
             gap_of(out, upper, lower, &least[1], &most[1]);
-            print_message("lips %s %s: %.2f to %.2f mm becomes %.2f to %.2f\n", p.take->name[upper], p.take->name[lower], 1e3 * least[0],
-                          1e3 * most[0], 1e3 * least[1], 1e3 * most[1]);
+            print_message("lips %s %s: %.2f to %.2f mm becomes %.2f to %.2f\n", p.take->name[upper],
+                          p.take->name[lower], 1e3 * least[0], 1e3 * most[0], 1e3 * least[1], 1e3 * most[1]);
             assert_true(most[0] > 3 * least[0] && most[1] > 2 * least[1]);
             assert_true(least[1] < least[0] + 3e-3);
         }
@@ -168,7 +170,8 @@ static void other_identity(void **state) {
     }
 }
 
-// An actor's take: turned, moved, shaking its head, twice as large, some samples missing; the points on the target by a map.
+// An actor's take: turned, moved, shaking its head, twice as large, some samples missing; the points on the target by a
+// map.
 static void actor(void **state) {
     (void)state;
     Pair p;
@@ -193,7 +196,7 @@ static void actor(void **state) {
     t->ok[5 * t->nmarker + 7] = 0;
     for (int k = 0; k < 3; k++) t->x[3 * (5 * t->nmarker + 7) + k] = NAN;
     FaRetargetOptions o = fa_retarget_options_default();
-    o.to = p.map;  // the same vertices of the target
+    o.to = p.map; // the same vertices of the target
     CHECK_OK(fa_retarget(t, p.rig[1], &o, &out, &map, &rep, &err), &err);
     assert_string_equal(rep.how, "by the map");
     assert_int_equal(rep.used, 80);
@@ -293,7 +296,7 @@ static void no_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_face), cmocka_unit_test(no_memory), cmocka_unit_test(actor),
-                                       cmocka_unit_test(other_identity)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_face), cmocka_unit_test(no_memory),
+                                       cmocka_unit_test(actor), cmocka_unit_test(other_identity)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-// Takes on disk: interrupted and continued to the same bytes, edited and made again only where it matters, damaged and refused.
+// Takes on disk: interrupted and continued to the same bytes, edited and made again only where it matters, damaged and
+// refused.
 #include "test.h"
 
 #include "base/base.h"
@@ -19,7 +20,8 @@ static int set_up(void **state) {
     CHECK_OK(fa_head_rig(s->head, 0, &s->rig, &err), &err);
     const char *names[] = {"mouthSmileLeft", "mouthSmileRight"};
     CHECK_OK(fa_clip_new(90, 2, names, 30, &s->clip, &err), &err);
-    for (int f = 0; f < 90; f++) s->clip->weight[2 * f] = s->clip->weight[2 * f + 1] = (float)(0.3 + 0.3 * sin(0.3 * f));
+    for (int f = 0; f < 90; f++)
+        s->clip->weight[2 * f] = s->clip->weight[2 * f + 1] = (float)(0.3 + 0.3 * sin(0.3 * f));
     *state = s;
     return 0;
 }
@@ -122,7 +124,8 @@ static void test_edit(void **state) {
     float was = s->clip->weight[2 * 30];
     s->clip->weight[2 * 30] += 0.2f;
     CHECK_OK(fa_take_make(m, s->clip, path, &o, &take, &report, &err), &err);
-    print_message("edit at frame 30 of 90: %d made, rejoined at %d, gap %.2g m\n", report.made, report.rejoined_at, report.gap);
+    print_message("edit at frame 30 of 90: %d made, rejoined at %d, gap %.2g m\n", report.made, report.rejoined_at,
+                  report.gap);
     assert_int_equal(report.changed_at, 30);
     assert_true(report.rejoined_at > 30 && report.made < 60);
     FaRun *run;

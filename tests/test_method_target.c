@@ -1,5 +1,5 @@
-// A surface as the goal of flesh: the same as the rig's own where it is the rig's own, followed where it is another, same bits when
-// frames are read again.
+// A surface as the goal of flesh: the same as the rig's own where it is the rig's own, followed where it is another,
+// same bits when frames are read again.
 #include "test.h"
 
 #include "fascia/head.h"
@@ -63,7 +63,8 @@ static float *frames_of(FaRun *run, int nvert) {
     FaError err = {0};
     float *x = malloc(sizeof *x * 3 * (size_t)nvert * FRAMES);
     assert_non_null(x);
-    for (int f = 0; f < FRAMES; f++) CHECK_OK(fa_sequence_read(fa_run_sequence(run), f, x + 3 * (size_t)nvert * (size_t)f, &err), &err);
+    for (int f = 0; f < FRAMES; f++)
+        CHECK_OK(fa_sequence_read(fa_run_sequence(run), f, x + 3 * (size_t)nvert * (size_t)f, &err), &err);
     return x;
 }
 
@@ -106,7 +107,8 @@ static void another(void **state) {
     size_t n = 3 * (size_t)b.rig->mesh.nvert;
     b.lift = 0.004;
     CHECK_OK(fa_run_new_target(b.method, b.clip, b.target, &run, &err), &err);
-    float *x = frames_of(run, b.rig->mesh.nvert), *want = malloc(sizeof *want * n), *linear = malloc(sizeof *linear * n);
+    float *x = frames_of(run, b.rig->mesh.nvert), *want = malloc(sizeof *want * n),
+          *linear = malloc(sizeof *linear * n);
     CHECK_OK(fa_sequence_read(b.target, FRAMES - 1, want, &err), &err);
     CHECK_OK(fa_sequence_read(b.linear, FRAMES - 1, linear, &err), &err);
     double miss = 0, moved = 0;
@@ -154,7 +156,8 @@ static float *contact_frames(Bench *b, int iterations, int threads) {
     CHECK_OK(fa_params_set_number(params, "friction", 0.2, &err), &err);
     CHECK_OK(fa_projective_contact(params, &err), &err);
     assert_true(fa_params_get(params, "goal") == 60 && fa_params_get(params, "sticky") == 0);
-    assert_true(fa_params_get(params, "friction") == 0.2 && fa_params_get(params, "iterations") == (iterations ? iterations : 1));
+    assert_true(fa_params_get(params, "friction") == 0.2 &&
+                fa_params_get(params, "iterations") == (iterations ? iterations : 1));
     CHECK_OK(fa_projective_open(b->rig, b->face, params, &m, &err), &err);
     CHECK_OK(fa_run_new_target(m, b->clip, b->target, &run, &err), &err);
     float *x = frames_of(run, b->rig->mesh.nvert);
@@ -176,7 +179,8 @@ static void by_markers(void **state) {
     assert_memory_equal(x, same, sizeof *x * n);
     double sum = 0;
     for (size_t i = 0; i < n; i++) sum += fabs((double)x[i] - (double)far[i]);
-    print_message("one step and thirty: %.4f mm apart on average, %.3f mm at most\n", 1e3 * sum / (double)n, 1e3 * apart(x, far, n));
+    print_message("one step and thirty: %.4f mm apart on average, %.3f mm at most\n", 1e3 * sum / (double)n,
+                  1e3 * apart(x, far, n));
     assert_true(sum / (double)n < 5e-6 && apart(x, far, n) < 3e-4);
     free(x);
     free(same);
@@ -185,6 +189,7 @@ static void by_markers(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_rigs_own), cmocka_unit_test(another), cmocka_unit_test(by_markers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_rigs_own), cmocka_unit_test(another),
+                                       cmocka_unit_test(by_markers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

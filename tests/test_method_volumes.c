@@ -15,7 +15,8 @@ static uint64_t hash_of(const FaFace *f) {
 
 // Skin to the bit, nothing inverted (mouthClose: on top of the jawOpen it closes).
 static void check_volumes(const FaFace *f, const FaRig *rig) {
-    float *dense = malloc(12 * (size_t)f->nnode), *skin = malloc(12 * (size_t)f->nvert), *w = calloc((size_t)rig->nshape, sizeof *w);
+    float *dense = malloc(12 * (size_t)f->nnode), *skin = malloc(12 * (size_t)f->nvert),
+          *w = calloc((size_t)rig->nshape, sizeof *w);
     double *X = malloc(24 * (size_t)f->nnode), least = 1;
     int open = shape_of(rig, "jawOpen"), shut = shape_of(rig, "mouthClose"), clamped = 0;
     for (int s = 0; s < rig->nshape; s++) {
@@ -25,7 +26,8 @@ static void check_volumes(const FaFace *f, const FaRig *rig) {
         for (int e = sh->first; e < sh->first + sh->count; e++)
             memcpy(skin + 3 * (size_t)rig->row[e], rig->delta + 3 * (size_t)e, 12);
         for (int i = 0; i < f->nskin; i++)
-            for (int k = 0; k < 3; k++) assert_true(dense[3 * i + k] == skin[3 * (size_t)f->skin_vertex[i] + (size_t)k]);
+            for (int k = 0; k < 3; k++)
+                assert_true(dense[3 * i + k] == skin[3 * (size_t)f->skin_vertex[i] + (size_t)k]);
         memset(w, 0, (size_t)rig->nshape * sizeof *w);
         w[s] = 1;
         if (s == shut) w[open] = 1;
@@ -53,8 +55,9 @@ static void test_head(void **state) {
     fa_head_free(head);
     CHECK_OK(fa_face_build(rig, NULL, &face, &err), &err);
     CHECK_OK(fa_face_volumes(face, rig, NULL, &r, &err), &err);
-    print_message("%d nodes, %d shapes: %.1f s; unfolded %d; mixed: least %.2f, clamped %.3f %%, inverted %.3f %%\n", face->nnode,
-                  r.nshape, r.seconds, r.unfolded, r.mixed_least, 100 * r.mixed_clamped, 100 * r.mixed_inverted);
+    print_message("%d nodes, %d shapes: %.1f s; unfolded %d; mixed: least %.2f, clamped %.3f %%, inverted %.3f %%\n",
+                  face->nnode, r.nshape, r.seconds, r.unfolded, r.mixed_least, 100 * r.mixed_clamped,
+                  100 * r.mixed_inverted);
     assert_int_equal(r.inverted, 0);
     assert_true(r.gap < 2e-5);
     assert_true(r.mixed_inverted < 0.01);
@@ -101,7 +104,8 @@ static void way_back(const FaRig *rig, const FaFace *f, double *rms, double *wor
         for (int e = rig->shape[s].first; e < rig->shape[s].first + rig->shape[s].count; e++)
             memcpy(truth + 3 * (size_t)rig->row[e], rig->delta + 3 * (size_t)e, 12);
         bool any = false;
-        for (int i = 0; i < 3 * f->nskin; i++) any |= (d[i] = truth[3 * (size_t)f->skin_vertex[i / 3] + (size_t)(i % 3)]) != 0;
+        for (int i = 0; i < 3 * f->nskin; i++)
+            any |= (d[i] = truth[3 * (size_t)f->skin_vertex[i / 3] + (size_t)(i % 3)]) != 0;
         double t0 = fai_seconds();
         fai_restore_add(r, d, x);
         if (any) *ms = fmin(*ms, 1e3 * (fai_seconds() - t0));
@@ -114,7 +118,8 @@ static void way_back(const FaRig *rig, const FaFace *f, double *rms, double *wor
         }
     }
     *rms = sqrt(sum / count);
-    print_message("%d of %.0f vertices: rms %.4f mm, worst %.2f mm, %.2f ms\n", f->nskin, count / rig->nshape, *rms, *worst, *ms);
+    print_message("%d of %.0f vertices: rms %.4f mm, worst %.2f mm, %.2f ms\n", f->nskin, count / rig->nshape, *rms,
+                  *worst, *ms);
     free(x);
     free(truth);
     free(d);
@@ -169,7 +174,8 @@ static void test_real_file(void **state) {
     fa_rig_free(rig);
 }
 
-// Rigs whose shapes fold the skin at the corners of the lips: no tet is inverted in any shape, and a handful of triangles is what that costs.
+// Rigs whose shapes fold the skin at the corners of the lips: no tet is inverted in any shape, and a handful of
+// triangles is what that costs.
 static void check_folding(const char *path, const FaFaceOptions *o, int most) {
     FaError err = {0};
     FaRig *rig;
@@ -201,7 +207,8 @@ static void test_small_file(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_head), cmocka_unit_test(test_dense_head), cmocka_unit_test(test_real_file), cmocka_unit_test(test_folding_file),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_head), cmocka_unit_test(test_dense_head),
+                                       cmocka_unit_test(test_real_file), cmocka_unit_test(test_folding_file),
                                        cmocka_unit_test(test_small_file)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

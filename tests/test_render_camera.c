@@ -123,8 +123,8 @@ static void senseless_views_are_refused(void **state) {
     FaError err = {0};
     FaCamera c;
     FaRenderView v = {.zoom = 1, .fov = 14};
-    CHECK_OK(fai_camera_fit(&c, &v, NULL, 0, NULL, 10, 10, &err), &err);   // nothing to see is fine
-    CHECK_OK(fai_camera_fit(&c, &v, cloud, 1, NULL, 10, 10, &err), &err);  // a point too
+    CHECK_OK(fai_camera_fit(&c, &v, NULL, 0, NULL, 10, 10, &err), &err);  // nothing to see is fine
+    CHECK_OK(fai_camera_fit(&c, &v, cloud, 1, NULL, 10, 10, &err), &err); // a point too
     assert_true(c.half > 0);
 }
 

@@ -45,7 +45,7 @@ static void text_stays_in_its_place(void **state) {
     int all = inked(&im, 0, 0, 300, 60);
     assert_true(all > 100);
     assert_int_equal(all, inked(&im, 48, 26, 50 + (int)w + 3, 46));
-    assert_true(inked(&im, 50 + (int)w - 6, 26, 50 + (int)w + 2, 42) > 0);  // and reaches its end
+    assert_true(inked(&im, 50 + (int)w - 6, 26, 50 + (int)w + 2, 42) > 0); // and reaches its end
     free(im.rgb);
     // aligned right and centred, the same text ends and is centred there
     FaImage right = grey(300, 60), centre = grey(300, 60);
@@ -67,7 +67,7 @@ static void drawing_outside_is_cut_off(void **state) {
     fai_canvas_rect(&im, -1e9f, -1e9f, -5, -5, white);
     fai_canvas_line(&im, 30, 30, 1e6f, 1e6f, 2, white);
     assert_int_equal(inked(&im, 0, 0, 20, 20), 0);
-    fai_canvas_text(&im, -3, 22, 12, FA_ALIGN_LEFT, "hello \xff\xc3 \xe2\x82\xac", white);  // half out, and odd bytes
+    fai_canvas_text(&im, -3, 22, 12, FA_ALIGN_LEFT, "hello \xff\xc3 \xe2\x82\xac", white); // half out, and odd bytes
     fai_canvas_rect(&im, -10, -10, 1e9f, 2, white);
     assert_int_equal(im.rgb[0], 255);
     free(im.rgb);
@@ -119,7 +119,7 @@ static void scales_are_round_and_hold_the_data(void **state) {
         double s = fai_heat_scale(mm);
         assert_true(s >= mm * (1 - 1e-6) && (s <= 2 * mm || s <= 0.0100001));
         char text[FA_NUMBER_SIZE];
-        assert_true(fai_format_double(text, s) <= 5);  // "0.015", "2500"
+        assert_true(fai_format_double(text, s) <= 5); // "0.015", "2500"
     }
     CHECK_NEAR(fai_heat_scale(41), 50, 1e-9);
     CHECK_NEAR(fai_heat_scale(0.3), 0.3, 1e-12);
@@ -132,7 +132,7 @@ static void the_legend_shows_the_scale(void **state) {
     (void)state;
     FaImage im = grey(400, 400);
     fai_heat_legend(&im, 5, "mm", false);
-    assert_int_equal(inked(&im, 0, 0, 300, 400), 0);  // at the right
+    assert_int_equal(inked(&im, 0, 0, 300, 400), 0); // at the right
     FaVec low = fai_heat_colour(0.02f), high = fai_heat_colour(0.98f);
     int found_low = -1, found_high = -1;
     for (int y = 0; y < 400; y++)
@@ -152,7 +152,7 @@ static void the_legend_shows_the_scale(void **state) {
     assert_true(memcmp(im.rgb, over.rgb, 3 * 400 * 400) != 0);
     free(im.rgb);
     free(over.rgb);
-    FaImage tiny = grey(12, 9);  // too small to be read, but no harm done
+    FaImage tiny = grey(12, 9); // too small to be read, but no harm done
     fai_heat_legend(&tiny, 5, "mm", false);
     free(tiny.rgb);
 }
@@ -170,7 +170,7 @@ static void sheets_lay_tiles_out(void **state) {
     for (int i = 0; i < 52; i++) fai_sheet_put(&s, i, &tile, "jawOpen");
     size_t light = 0;
     for (int i = 0; i < s.image.width * s.image.height; i++) light += !memcmp(s.image.rgb + 3 * i, tile.rgb, 3);
-    assert_true(light >= 52 * 10000 && light < 52 * 10000 + 3000);  // no tile covers another
+    assert_true(light >= 52 * 10000 && light < 52 * 10000 + 3000); // no tile covers another
     free(tile.rgb);
     fai_sheet_free(&s);
     CHECK_OK(fai_sheet_new(&s, 5, 3, 40, 30, NULL, true, &err), &err);

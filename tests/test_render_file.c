@@ -84,7 +84,7 @@ static void weights_show_in_place_of_a_frame(void **state) {
     weights[6] = 1;
     CHECK_OK(fa_render_file(seq, &job, b, &err), &err);
     job.weights = NULL;
-    job.frame = FRAMES - 1;  // jawOpen 1 as well
+    job.frame = FRAMES - 1; // jawOpen 1 as well
     CHECK_OK(fa_render_file(seq, &job, c, &err), &err);
     FaImage x = read_png(a), y = read_png(b), z = read_png(c);
     assert_true(memcmp(x.rgb, y.rgb, 3 * 64 * 64) != 0);
@@ -146,7 +146,7 @@ static void sheets_have_a_tile_each(void **state) {
         CHECK_OK(fa_render_file(seq, &job, path, &err), &err);
         FaImage im = read_png(path);
         assert_int_equal(im.width / 48, cases[i].columns);
-        assert_int_equal(im.height / 60, cases[i].rows);  // tile and caption
+        assert_int_equal(im.height / 60, cases[i].rows); // tile and caption
         fa_image_free(&im);
     }
 }
@@ -177,7 +177,7 @@ static void films_play(void **state) {
         skip();
     }
     FaError err = {0};
-    FaRenderJob job = small(31);  // odd: padded to 32
+    FaRenderJob job = small(31); // odd: padded to 32
     job.label = true;
     const char *mp4 = test_path("film.mp4"), *gif = test_path("film.gif");
     CHECK_OK(fa_render_file(seq, &job, mp4, &err), &err);
@@ -294,7 +294,7 @@ static void places_to_aim_at(void **state) {
     assert_true(fa_render_focus(rig, "eye_right", right));
     assert_true(left[0] > 0.02 && right[0] < -0.02);
     assert_true(mouth[1] < left[1] - 0.04 && fabs(mouth[0]) < 0.005);
-    assert_false(fa_render_focus(rig, "nose", mouth));  // no shape of this rig moves it
+    assert_false(fa_render_focus(rig, "nose", mouth)); // no shape of this rig moves it
     assert_false(fa_render_focus(rig, "elbow", mouth));
 }
 
@@ -359,7 +359,7 @@ static void companions_are_drawn(void **state) {
     FaRigOptions any = {.any_size = true};
     CHECK_OK(fa_rig_load(path, &any, &face, &err), &err);
     CHECK_OK(fai_subject_new(face, face->clip, false, &s, &err), &err);
-    assert_int_equal(s->nparts, 4);  // head, two eyes, teeth
+    assert_int_equal(s->nparts, 4); // head, two eyes, teeth
     int eyes = 0, teeth = 0;
     float *x = FA_NEW(3 * face->mesh.nvert, float);
     memcpy(x, face->mesh.x, 3 * (size_t)face->mesh.nvert * sizeof(float));
@@ -367,12 +367,12 @@ static void companions_are_drawn(void **state) {
     for (int k = 0; k < 3; k++) lo[k] = 1e9, hi[k] = -1e9;
     for (int i = 0; i < 3 * face->mesh.nvert; i++)
         lo[i % 3] = FA_MIN(lo[i % 3], (double)x[i]), hi[i % 3] = FA_MAX(hi[i % 3], (double)x[i]);
-    const double times[] = {NAN, 0, 3, 7};  // at rest, then driven by the file's own clip
+    const double times[] = {NAN, 0, 3, 7}; // at rest, then driven by the file's own clip
     for (int t = 0; t < FA_COUNT(times); t++) {
         fai_subject_pose(s, x, times[t], NULL);
         for (int i = 1; i < s->nparts; i++)
             for (int v = 0; v < 3 * s->part[i].mesh->nvert; v++)
-                assert_true(s->x[i][v] > lo[v % 3] && s->x[i][v] < hi[v % 3]);  // inside the head
+                assert_true(s->x[i][v] > lo[v % 3] && s->x[i][v] < hi[v % 3]); // inside the head
     }
     for (int i = 1; i < s->nparts; i++) {
         eyes += s->part[i].tri_material[0] == FA_RENDER_EYE;

@@ -129,7 +129,7 @@ static void hollows_are_dark(void **state) {
     // looking into an open box: its floor sees less of the sky than a floor without walls
     FaMesh wall = make_square(arena, 0.05, 0, 8);
     FaMesh tube = make_ball(arena, 0.05, origin, 40, 40);
-    for (int v = 0; v < tube.nvert; v++) {  // a cylinder around the line of sight
+    for (int v = 0; v < tube.nvert; v++) { // a cylinder around the line of sight
         float *p = tube.x + 3 * v, r = hypotf(p[0], p[1]);
         float z = 0.15f * (float)(0.5 + 0.5 * p[2] / 0.05);
         if (r > 0) p[0] *= 0.05f / r, p[1] *= 0.05f / r;
@@ -196,7 +196,7 @@ static void the_iris_moves_with_its_vertices(void **state) {
     CHECK_OK(fa_renderer_new(&part, 1, &o, &r, &err), &err);
     CHECK_OK(fa_renderer_draw(r, &ahead, &err), &err);
     float *x = FA_PUSH(arena, 3 * ball.nvert, float);
-    double c = cos(0.6), s = sin(0.6);  // to the subject's left: the right of the picture
+    double c = cos(0.6), s = sin(0.6); // to the subject's left: the right of the picture
     for (int v = 0; v < ball.nvert; v++) {
         const float *p = ball.x + 3 * v;
         x[3 * v] = (float)(c * p[0] + s * p[2]), x[3 * v + 1] = p[1], x[3 * v + 2] = (float)(c * p[2] - s * p[0]);
@@ -216,13 +216,13 @@ static void wires_follow_polygons(void **state) {
     (void)state;
     FaMesh wall = make_square(arena, 0.1, 0, 4);
     FaRenderPart part = {.mesh = &wall};
-    FaRenderOptions o = small(212);  // 1.06 * 200: a quad is 50 pixels wide
+    FaRenderOptions o = small(212); // 1.06 * 200: a quad is 50 pixels wide
     o.view.fov = 0;
     FaImage plain = draw(&part, 1, &o);
     o.wire = true;
     FaImage wired = draw(&part, 1, &o);
     // dark on the edges between quads, untouched inside them and on the diagonal that cuts them
-    double across = 0, down = 0;  // in widths of a black line
+    double across = 0, down = 0; // in widths of a black line
     for (int i = -3; i < 3; i++) {
         across += 1 - brightness(&wired, 106 + i, 80, 0) / brightness(&plain, 106 + i, 80, 0);
         down += 1 - brightness(&wired, 80, 56 + i, 0) / brightness(&plain, 80, 56 + i, 0);
@@ -265,8 +265,8 @@ static void backs_can_be_marked(void **state) {
     o.backfaces = true;
     FaImage marked = draw(&part, 1, &o);
     const unsigned char *p = pixel(&plain, 32, 32), *q = pixel(&marked, 32, 32);
-    assert_true(p[0] > p[2]);                 // skin
-    assert_true(q[2] > q[1] && q[0] > q[1]);  // violet
+    assert_true(p[0] > p[2]);                // skin
+    assert_true(q[2] > q[1] && q[0] > q[1]); // violet
     fa_image_free(&plain);
     fa_image_free(&marked);
 }

@@ -32,8 +32,10 @@ static void fields_of_bench_blend(void **state) {
         double med = fai_json_get(row, "ms_med")->number, min = fai_json_get(row, "ms_min")->number;
         assert_true(min > 0 && med >= min && med < 1000);
         FaJson *accuracy = fai_json_get(row, "accuracy");
-        if (strcmp(fai_json_get(row, "case")->string, "copy")) assert_true(accuracy->number >= 0 && accuracy->number < 1e-3);
-        else assert_true(fai_json_is(accuracy, FA_JSON_NULL));
+        if (strcmp(fai_json_get(row, "case")->string, "copy"))
+            assert_true(accuracy->number >= 0 && accuracy->number < 1e-3);
+        else
+            assert_true(fai_json_is(accuracy, FA_JSON_NULL));
     }
     assert_true(fai_json_is(fai_json_get(doc->root, "identical"), FA_JSON_TRUE));
     assert_true(fai_json_get(fai_json_get(doc->root, "ratios"), "copy")->number > 0);
@@ -48,7 +50,10 @@ static void fields_of_the_others(void **state) {
     (void)state;
     static const struct {
         const char *name, *ratio[2];
-    } benches[] = {{"analytic", {"paper", "linear"}}, {"svd", {"eigen"}}, {"projective", {"eigen", "thesis"}}, {"enrich", {"paper", "newton"}}};
+    } benches[] = {{"analytic", {"paper", "linear"}},
+                   {"svd", {"eigen"}},
+                   {"projective", {"eigen", "thesis"}},
+                   {"enrich", {"paper", "newton"}}};
     if (!getenv("FASCIA_FULL")) {
         print_message("skipped: FASCIA_FULL is not set\n");
         skip();
@@ -63,11 +68,14 @@ static void fields_of_the_others(void **state) {
         assert_true(fai_json_count(rows) > 1);
         for (int i = 0; i < fai_json_count(rows); i++) {
             FaJson *row = fai_json_at(rows, i);
-            assert_true(fai_json_is(fai_json_get(row, "case"), FA_JSON_STRING) && fai_json_is(fai_json_get(row, "note"), FA_JSON_STRING));
+            assert_true(fai_json_is(fai_json_get(row, "case"), FA_JSON_STRING) &&
+                        fai_json_is(fai_json_get(row, "note"), FA_JSON_STRING));
             assert_true(fai_json_get(row, "threads")->number >= 1 && fai_json_get(row, "accuracy"));
-            assert_true(fai_json_get(row, "ms_min")->number > 0 && fai_json_get(row, "ms_med")->number >= fai_json_get(row, "ms_min")->number);
+            assert_true(fai_json_get(row, "ms_min")->number > 0 &&
+                        fai_json_get(row, "ms_med")->number >= fai_json_get(row, "ms_min")->number);
         }
-        for (int i = 0; i < 2 && benches[b].ratio[i]; i++) assert_true(fai_json_get(fai_json_get(doc->root, "ratios"), benches[b].ratio[i])->number > 0);
+        for (int i = 0; i < 2 && benches[b].ratio[i]; i++)
+            assert_true(fai_json_get(fai_json_get(doc->root, "ratios"), benches[b].ratio[i])->number > 0);
         fai_json_free(doc);
         fa_free(json);
     }
@@ -106,7 +114,7 @@ static void what_cannot_be_measured(void **state) {
     FaClip *clip;
     static const char *const names[] = {"tail"};
     CHECK_OK(fa_clip_new(3, 1, names, 30, &clip, &err), &err);
-    assert_int_equal(fa_bench("blend", rig, clip, &json, NULL), FA_E_ARG);  // drives nothing
+    assert_int_equal(fa_bench("blend", rig, clip, &json, NULL), FA_E_ARG); // drives nothing
     fa_clip_free(clip);
     fa_rig_free(rig);
     const char *const *list = fa_bench_names();

@@ -30,7 +30,7 @@ static FaRig *random_rig(int nvert, int nshape, double fill, uint64_t seed) {
             if (!in) continue;
             float *d = rig->delta + 3 * (size_t)rig->nentry;
             for (int k = 0; k < 3; k++) d[k] = (float)(0.02 * fai_random_unit(seed, at++) - 0.01);
-            if (v % 11 == 0) d[0] = 0, d[1] = -0.0f, d[2] = -1e-40f;  // denormal: underflows to a negative zero
+            if (v % 11 == 0) d[0] = 0, d[1] = -0.0f, d[2] = -1e-40f; // denormal: underflows to a negative zero
             rig->row[rig->nentry++] = v;
         }
         rig->shape[s].count = rig->nentry - rig->shape[s].first;
@@ -219,7 +219,7 @@ static void ict_facekit(void **state) {
     CHECK_OK(fai_obj_rig(dir, NULL, &rig, &err), &err);
     CHECK_OK(fai_bench_clip(rig, 40, &clip, &err), &err);
     CHECK_OK(fa_blender_new(rig, &b, &err), &err);
-    assert_true((double)fai_blender_size(b) < 0.95 * 12 * rig->nentry);  // zero coordinates are left out as well
+    assert_true((double)fai_blender_size(b) < 0.95 * 12 * rig->nentry); // zero coordinates are left out as well
     float *x = FA_NEW(3 * (size_t)rig->mesh.nvert, float), *want = FA_NEW(3 * (size_t)rig->mesh.nvert, float);
     for (int f = 0; f < clip->nframe; f += 13) {
         const float *w = clip->weight + f * clip->nchan;

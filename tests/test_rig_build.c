@@ -101,7 +101,7 @@ static void a_unit_that_cannot_be_told(void **state) {
     (void)state;
     FaError err = {0};
     FaRig *rig;
-    HeadOptions odd = {.scale = 30};  // 7.2 units tall
+    HeadOptions odd = {.scale = 30}; // 7.2 units tall
     assert_int_equal(head_build(&odd, NULL, NULL, &rig, &err), FA_E_MESH);
     assert_null(rig);
     assert_non_null(strstr(err.what, "cannot tell the unit"));
@@ -161,7 +161,7 @@ static void a_mirrored_head_is_noticed(void **state) {
     (void)state;
     FaRig *rig = build(&(HeadOptions){.mirror = true}, NULL, NULL);
     assert_non_null(note(rig, "mirrored"));
-    CHECK_NEAR(rig->axes[4], 1, 0);  // y up, z front all the same
+    CHECK_NEAR(rig->axes[4], 1, 0); // y up, z front all the same
     CHECK_NEAR(rig->axes[8], 1, 0);
     fa_rig_free(rig);
 }
@@ -171,10 +171,10 @@ static void a_tilted_head_is_noticed(void **state) {
     double a = M_PI / 4;
     FaRig *rig = build(&(HeadOptions){.turn = {cos(a), 0, sin(a), 0, 1, 0, -sin(a), 0, cos(a)}}, NULL, NULL);
     assert_non_null(note(rig, "axes-tilted"));
-    CHECK_NEAR(rig->axes[6], sin(a), 0.1);  // front
+    CHECK_NEAR(rig->axes[6], sin(a), 0.1); // front
     CHECK_NEAR(rig->axes[8], cos(a), 0.1);
     fa_rig_free(rig);
-    a = 10 * M_PI / 180;  // a head held a little up is not
+    a = 10 * M_PI / 180; // a head held a little up is not
     rig = build(&(HeadOptions){.turn = {1, 0, 0, 0, cos(a), -sin(a), 0, sin(a), cos(a)}}, NULL, NULL);
     assert_null(note(rig, "axes-tilted"));
     CHECK_NEAR(rig->axes[4], 1, 0);
@@ -183,13 +183,13 @@ static void a_tilted_head_is_noticed(void **state) {
 
 static void formats_and_users_decide_where_shapes_are_silent(void **state) {
     (void)state;
-    double z_up[9] = {1, 0, 0, 0, 0, -1, 0, 1, 0};  // (x, y, z) -> (x, -z, y)
+    double z_up[9] = {1, 0, 0, 0, 0, -1, 0, 1, 0}; // (x, y, z) -> (x, -z, y)
     HeadOptions nameless = {.nameless = true, .turn = {0}};
     memcpy(nameless.turn, z_up, sizeof z_up);
     FaRig *rig = build(&nameless, NULL, &(FaRigOptions){.up = FA_UP_Z});
     assert_string_equal(rig->axes_how, "given");
-    CHECK_NEAR(rig->axes[5], 1, 0);   // z up
-    CHECK_NEAR(rig->axes[7], -1, 0);  // -y front, by where the shapes are
+    CHECK_NEAR(rig->axes[5], 1, 0);  // z up
+    CHECK_NEAR(rig->axes[7], -1, 0); // -y front, by where the shapes are
     fa_rig_free(rig);
     rig = build(&nameless, &(FaRigHints){.up = FA_UP_Z}, NULL);
     assert_string_equal(rig->axes_how, "by the format");
@@ -205,13 +205,13 @@ static void formats_and_users_decide_where_shapes_are_silent(void **state) {
     memcpy(bare.turn, z_up, sizeof z_up);
     rig = build(&bare, &turned, NULL);
     assert_string_equal(rig->axes_how, "by the format");
-    CHECK_NEAR(rig->axes[5], 1, 0);   // z up
-    CHECK_NEAR(rig->axes[7], -1, 0);  // -y front
+    CHECK_NEAR(rig->axes[5], 1, 0);  // z up
+    CHECK_NEAR(rig->axes[7], -1, 0); // -y front
     fa_rig_free(rig);
     HeadOptions shaped = {.turn = {0}};
     memcpy(shaped.turn, z_up, sizeof z_up);
     rig = build(&shaped, &turned, NULL);
-    assert_string_equal(rig->axes_how, "by the shapes");  // and the format agrees
+    assert_string_equal(rig->axes_how, "by the shapes"); // and the format agrees
     CHECK_NEAR(rig->axes[5], 1, 0);
     fa_rig_free(rig);
     // named shapes contradict the user
@@ -260,7 +260,7 @@ static void seams_are_welded_where_all_motion_agrees(void **state) {
     static const int want[6] = {0, 1, 2, 3, 0, 5};
     assert_memory_equal(rig->mesh.weld, want, sizeof want);
     CHECK_NEAR(rig->weight[1], 0.5, 0);
-    for (int i = 0; i < 18; i++) assert_false(signbit(rig->mesh.x[i]));  // zeros have one sign
+    for (int i = 0; i < 18; i++) assert_false(signbit(rig->mesh.x[i])); // zeros have one sign
     fa_rig_free(rig);
     rig = seams(false);
     assert_null(rig->mesh.weld);
@@ -401,7 +401,7 @@ static void every_allocation_may_fail(void **state) {
             CHECK_OK(rc, &err);
             break;
         }
-        if (rc < 0) assert_int_equal(rc, FA_E_MEMORY);  // a lost note is no failure
+        if (rc < 0) assert_int_equal(rc, FA_E_MEMORY); // a lost note is no failure
     }
     fa_allocator_set(NULL);
 }

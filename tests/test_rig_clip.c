@@ -14,7 +14,7 @@ static void a_new_clip_is_empty_and_even(void **state) {
     char name[] = "jawOpen";
     const char *names[] = {name, "b"};
     FaClip *c = make(4, 2, names, 50);
-    name[0] = 'x';  // names are copied
+    name[0] = 'x'; // names are copied
     assert_string_equal(c->name[0], "jawOpen");
     assert_string_equal(c->name[1], "b");
     for (int f = 0; f < 4; f++) CHECK_NEAR(c->time[f], f / 50.0, 0);
@@ -47,11 +47,11 @@ static void check_finds_what_is_broken(void **state) {
         assert_int_equal(fa_clip_check(c, &err), FA_E_FORMAT);
         assert_string_equal(err.place, "frame 3");
     }
-    c->time[3] = c->time[2];  // equal stamps
+    c->time[3] = c->time[2]; // equal stamps
     assert_true(fa_clip_check(c, NULL) < 0);
     c->time[3] = t;
     c->head = FA_NEW(5, FaPose);
-    assert_true(fa_clip_check(c, NULL) < 0);  // quaternions of length 0
+    assert_true(fa_clip_check(c, NULL) < 0); // quaternions of length 0
     for (int f = 0; f < 5; f++) c->head[f].q[3] = 1;
     CHECK_OK(fa_clip_check(c, &err), &err);
     c->head[4].p[1] = NAN;
@@ -63,7 +63,7 @@ static void sampling_is_linear_and_held_outside(void **state) {
     (void)state;
     const char *names[] = {"a"};
     FaClip *c = make(3, 1, names, 10);
-    c->time[2] = 0.4;  // a gap
+    c->time[2] = 0.4; // a gap
     c->weight[0] = 1;
     c->weight[1] = 3;
     c->weight[2] = -3;
@@ -74,7 +74,7 @@ static void sampling_is_linear_and_held_outside(void **state) {
         FaPose pose;
         fa_clip_sample(c, at[i][0], &w, &pose);
         CHECK_NEAR(w, at[i][1], 1e-6);
-        CHECK_NEAR(pose.q[3], 1, 0);  // no head motion: identity
+        CHECK_NEAR(pose.q[3], 1, 0); // no head motion: identity
         fa_clip_sample(c, at[i][0], NULL, NULL);
     }
     fa_clip_free(c);
@@ -133,7 +133,7 @@ static void exact_names_come_first(void **state) {
     static const char *const chans[] = {"JawOpen", "jawOpen", "MouthSmileLeft", "custom", "other"};
     FaBinding b;
     bind(shapes, 4, chans, 5, &b);
-    assert_int_equal(b.chan[0], 1);  // not JawOpen
+    assert_int_equal(b.chan[0], 1); // not JawOpen
     assert_int_equal(b.chan[1], 2);
     assert_int_equal(b.chan[2], 3);
     assert_int_equal(b.chan[3], -1);

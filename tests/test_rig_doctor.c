@@ -149,7 +149,7 @@ static void many_components(void **state) {
             x[3 * i + k][2] = 0.01f * (float)k;
             tri[i][k] = 3 * i + k;
         }
-    FaRig *rig = mesh_rig((const float (*)[3])x, 3 * N, (const int (*)[3])tri, N);
+    FaRig *rig = mesh_rig((const float(*)[3])x, 3 * N, (const int(*)[3])tri, N);
     FaInfo info = examine(rig, false);
     assert_int_equal(info.components, N);
     expect_note(&info, "many-components", N);
@@ -172,7 +172,7 @@ static FaRig *shaped(const char *name, int nrow, const int *row, const float (*d
 
 static void defects_of_shapes(void **state) {
     (void)state;
-    int left = 8 * HEAD_COLS + 8, row[2] = {left - 1, left};  // b = 90 degrees: far left
+    int left = 8 * HEAD_COLS + 8, row[2] = {left - 1, left}; // b = 90 degrees: far left
     static const float none[2][3] = {{0}}, faint[2][3] = {{0, 5e-6f, 0}, {0, 5e-6f, 0}},
                        huge[2][3] = {{0, 0.2f, 0}, {0, 0.1f, 0}}, plain[2][3] = {{0.01f, 0, 0}, {0.01f, 0, 0}},
                        tiny[2][3] = {{0.01f, 1e-40f, 0}, {0.01f, 0, 0}};
@@ -182,14 +182,10 @@ static void defects_of_shapes(void **state) {
         float rest;
         const char *code;
     } cases[] = {
-        {"extra", none, 0, "empty-shapes"},
-        {"extra", faint, 0, "faint-shapes"},
-        {"extra", huge, 0, "huge-deltas"},
-        {"extra", plain, 0, "unmatched-shapes"},
-        {"tongueOut", plain, 0, "asymmetric-shape"},
-        {"cheekSquintRight", plain, 0, "wrong-side-shapes"},
-        {"jaw_Open", plain, 0, "duplicate-arkit"},
-        {"extra", plain, 0.5f, "rest-weights"},
+        {"extra", none, 0, "empty-shapes"},          {"extra", faint, 0, "faint-shapes"},
+        {"extra", huge, 0, "huge-deltas"},           {"extra", plain, 0, "unmatched-shapes"},
+        {"tongueOut", plain, 0, "asymmetric-shape"}, {"cheekSquintRight", plain, 0, "wrong-side-shapes"},
+        {"jaw_Open", plain, 0, "duplicate-arkit"},   {"extra", plain, 0.5f, "rest-weights"},
         {"extra", tiny, 0, "tiny-deltas"},
     };
     for (int i = 0; i < FA_COUNT(cases); i++) {
@@ -207,7 +203,7 @@ static void noise_is_counted(void **state) {
     int row[HEAD_VERTS];
     static float delta[HEAD_VERTS][3];
     for (int v = 0; v < HEAD_VERTS; v++) row[v] = v, delta[v][1] = v ? 1e-6f : 0.01f;
-    FaRig *rig = shaped("extra", HEAD_VERTS, row, (const float (*)[3])delta, 0);
+    FaRig *rig = shaped("extra", HEAD_VERTS, row, (const float(*)[3])delta, 0);
     FaInfo info = examine(rig, false);
     expect_note(&info, "noise-deltas", HEAD_VERTS - 1);
     fa_info_free(&info);
@@ -259,7 +255,7 @@ static void clips_are_examined(void **state) {
     FaInfo info;
     static const char *const names[] = {"JawOpen", "tail", "browInnerUp_L", "browInnerUp_R"};
     CHECK_OK(fa_clip_new(10, 4, names, 30, &clip, &err), &err);
-    for (int f = 5; f < 10; f++) clip->time[f] += 2 / 30.0;  // two frames dropped
+    for (int f = 5; f < 10; f++) clip->time[f] += 2 / 30.0; // two frames dropped
     clip->weight[4 * 3] = 1.25f;
     clip->weight[4 * 4 + 1] = -0.5f;
     CHECK_OK(fa_info_of_clip(clip, &info, &err), &err);
@@ -399,7 +395,9 @@ static void ict_facekit(void **state) {
     assert_string_equal(info.up, "+y");
     assert_string_equal(info.front, "+z");
     // measured independently: design notes on anatomy, section 6
-    static const struct { const char *name; double max, r90, slack;
+    static const struct {
+        const char *name;
+        double max, r90, slack;
     } want[] = {{"jawOpen", 42.0, 67, 5},    {"browDown_L", 6.5, 48, 4},    {"mouthSmile_L", 15.8, 65, 7},
                 {"mouthClose", 41.8, 38, 5}, {"eyeLookDown_R", 7.7, 15, 3}, {"mouthStretch_R", 10.3, 106, 6},
                 {"cheekPuff_L", 14.1, 51, 4}};

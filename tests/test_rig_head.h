@@ -11,20 +11,20 @@
 enum { HEAD_RINGS = 24, HEAD_COLS = 32, HEAD_VERTS = HEAD_RINGS * HEAD_COLS + 2 };
 
 typedef struct HeadOptions {
-    double scale;         // file units per metre; 0: 1
-    double turn[9];       // file = turn * canonical; all 0: identity
-    bool mirror;          // left and right of the positions swapped, names kept
-    bool nameless;        // shapes called s0, s1, ...
+    double scale;   // file units per metre; 0: 1
+    double turn[9]; // file = turn * canonical; all 0: identity
+    bool mirror;    // left and right of the positions swapped, names kept
+    bool nameless;  // shapes called s0, s1, ...
     bool no_shapes;
-    double stretch;       // height factor; 0: 1
-    double body;          // height of a body below, m; 0: none
-    bool stray;           // one vertex far away, in a face
-    int nan_vertex, nan_shape;  // 1-based: spoil this vertex (of this shape, 0: of the neutral); 0: nothing
+    double stretch;            // height factor; 0: 1
+    double body;               // height of a body below, m; 0: none
+    bool stray;                // one vertex far away, in a face
+    int nan_vertex, nan_shape; // 1-based: spoil this vertex (of this shape, 0: of the neutral); 0: nothing
 } HeadOptions;
 
 typedef struct HeadShape {
     const char *name;
-    double at[3], move[3], reach;  // m, canonical
+    double at[3], move[3], reach; // m, canonical
 } HeadShape;
 
 static const HeadShape head_shapes[] = {

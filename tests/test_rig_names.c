@@ -42,17 +42,17 @@ static void all_spellings_of_all_52(void **state) {
         snprintf(s, sizeof s, "CTRL_expressions_%s", name), expect(s, name, 0);
         snprintf(s, sizeof s, "ns:head|geo:%s", name), expect(s, name, 0);
         snprintf(s, sizeof s, "%sShape", name), expect(s, name, 0);
-        snprintf(s, sizeof s, "%c%s", name[0] - 'a' + 'A', name + 1), expect(s, name, 0);  // Live Link CSV
+        snprintf(s, sizeof s, "%c%s", name[0] - 'a' + 'A', name + 1), expect(s, name, 0); // Live Link CSV
         size_t n = 0;
-        for (const char *c = name; *c; c++) {  // eye_blink_left
+        for (const char *c = name; *c; c++) { // eye_blink_left
             if (*c >= 'A' && *c <= 'Z') s[n++] = '_';
             s[n++] = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
         }
         s[n] = 0, expect(s, name, 0);
         for (n = 0; name[n]; n++) s[n] = (char)(name[n] & ~32);
-        s[n] = 0, expect(s, name, 0);  // EYEBLINKLEFT
+        s[n] = 0, expect(s, name, 0); // EYEBLINKLEFT
         for (n = 0; name[n]; n++) s[n] = (char)(name[n] | 32);
-        s[n] = 0, expect(s, name, 0);  // eyeblinkleft
+        s[n] = 0, expect(s, name, 0); // eyeblinkleft
 
         size_t len = strlen(name);
         bool left = len > 4 && !strcmp(name + len - 4, "Left"), right = len > 5 && !strcmp(name + len - 5, "Right");
@@ -78,7 +78,7 @@ static void ict_facekit(void **state) {
     expect("cheekPuff_L", "cheekPuff", 1);
     expect("cheekPuff_R", "cheekPuff", -1);
     expect("cheekSquint_L", "cheekSquintLeft", 0);
-    expect("cheekRaiser_L", NULL, 0);  // another shape than cheekSquint: ICT has both
+    expect("cheekRaiser_L", NULL, 0); // another shape than cheekSquint: ICT has both
     expect("PupilDilate_L", NULL, 0);
     expect("mouthLeft", "mouthLeft", 0);
     expect("jawOpen", "jawOpen", 0);
@@ -204,7 +204,7 @@ static void partners(void **state) {
         }
     assert_false(fai_name_mirror("roller", out, sizeof out));
     assert_false(fai_name_mirror("", out, sizeof out));
-    assert_false(fai_name_mirror("Foo_L", out, 5));  // no room
+    assert_false(fai_name_mirror("Foo_L", out, 5)); // no room
 }
 
 static void three_orders(void **state) {
@@ -220,7 +220,7 @@ static void three_orders(void **state) {
         assert_int_equal(seen[1][a], 1);
         assert_int_equal(seen[2][a], strcmp(fa_arkit_name(a), "tongueOut") != 0);
     }
-    assert_string_equal(fa_arkit_name(fai_order_csv(15)), "jawRight");  // the swap
+    assert_string_equal(fa_arkit_name(fai_order_csv(15)), "jawRight"); // the swap
     assert_string_equal(fa_arkit_name(fai_order_csv(16)), "jawLeft");
     assert_string_equal(fa_arkit_name(fai_order_udp(15)), "jawLeft");
     assert_string_equal(fa_arkit_name(fai_order_csv(21)), "mouthRight");
@@ -288,7 +288,8 @@ static void names_json(void **state) {
     assert_null(fai_names_map_find(&map, "x"));
     fai_names_map_free(&map);
 
-    static const struct { const char *text, *place;
+    static const struct {
+        const char *text, *place;
     } bad[] = {{"[]", ""},
                {"{\"a\": \"jawOpne\"}", "/a"},
                {"{\"a\": 3}", "/a"},

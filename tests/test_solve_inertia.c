@@ -31,8 +31,8 @@ static void turn_back(const FaPose *p, const double v[3], double out[3]) {
     fai_q_rotate(back, v, out);
 }
 
-// The world: positions X and velocities V of two steps, plainly integrated in double. The body itself (rest shape, anchors)
-// is carried by the head, so energies are those of the head frame at R'(X - p) - x0.
+// The world: positions X and velocities V of two steps, plainly integrated in double. The body itself (rest shape,
+// anchors) is carried by the head, so energies are those of the head frame at R'(X - p) - x0.
 typedef struct World {
     double *x[2], *v[2];
 } World;
@@ -42,7 +42,7 @@ static void world_step(const Slab *s, World *w, FaScheme scheme, const FaPose *b
     int n = 3 * s->e.nnode;
     double a0 = scheme == FA_SCHEME_EULER ? 1 : 4 / 3.0, a1 = 1 - a0, eta = scheme == FA_SCHEME_EULER ? H : 2 * H / 3;
     double *y = FA_NEW(n, double), *u = FA_NEW(n, double), share[3], extra[3];
-    turn(next, UP0, extra);  // - s R g0
+    turn(next, UP0, extra); // - s R g0
     for (int k = 0; k < 3; k++) share[k] = GRAVITY[k] - extra[k];
     for (int i = 0; i < n; i += 3) {
         double to[3], carried[3] = {0};
@@ -114,7 +114,7 @@ static void one_scheme(FaScheme scheme, double damping) {
             memcpy(world.x[k] + 3 * i, x, sizeof x);
             for (int c = 0; c < 3; c++) w[k][4 * i + c] = (float)local[c];
             for (int c = 0; c < 3; c++) local[c] = (double)w[k][4 * i + c];
-            turn(&here, local, world.v[k] + 3 * i);  // the same start, rounding included
+            turn(&here, local, world.v[k] + 3 * i); // the same start, rounding included
         }
     }
     double most = 0, worst = 0;
@@ -147,8 +147,8 @@ static void one_scheme(FaScheme scheme, double damping) {
     print_message("%s: flesh moves %.3f mm in the head, head frame and world differ by %.2e of it\n",
                   scheme ? "BDF2" : "Euler", 1e3 * most, worst / most);
     assert_true(most > 5e-4);
-    CHECK_NEAR(worst / most, 0, 1e-5);  // floats: the state itself is rounded to 6e-8 in each of 60 steps
-    CHECK_NEAR(worst, 0, 1e-6 * 0.05);  // to 1e-6 of the head's own motion (5 cm and more)
+    CHECK_NEAR(worst / most, 0, 1e-5); // floats: the state itself is rounded to 6e-8 in each of 60 steps
+    CHECK_NEAR(worst, 0, 1e-6 * 0.05); // to 1e-6 of the head's own motion (5 cm and more)
     for (int k = 0; k < 3; k++) free(u[k]), free(w[k]);
     for (int k = 0; k < 2; k++) fa_free(world.x[k]), fa_free(world.v[k]);
     free(y);
@@ -163,7 +163,8 @@ static void world_and_head(void **state) {
     one_scheme(FA_SCHEME_BDF2, 8);
 }
 
-// The prediction holds the accelerations of methods.md section 0: its second difference is -R'p'' - alpha x x - omega x (omega x x)
+// The prediction holds the accelerations of methods.md section 0: its second difference is -R'p'' - alpha x x - omega x
+// (omega x x)
 // - 2 omega x v + gravity, to the order of the step (free flight in the head frame).
 static void fictitious(void **state) {
     (void)state;
@@ -185,7 +186,8 @@ static void fictitious(void **state) {
         turn_back(&m.pose, m.v, world);
         float u[4] = {0}, wf[4] = {0}, y[4];
         for (int k = 0; k < 3; k++) w[k] = world[k] + swing[k] + v[k], wf[k] = (float)w[k];
-        FaInertia in = {.scheme = FA_SCHEME_EULER, .nnode = 1, .x0 = x0, .h = h, .now = {.pose = m.pose, .u = u, .w = wf}};
+        FaInertia in = {
+            .scheme = FA_SCHEME_EULER, .nnode = 1, .x0 = x0, .h = h, .now = {.pose = m.pose, .u = u, .w = wf}};
         FaMotion next;
         fai_pose_curve_eval(curve, t + h, &next);
         in.pose = next.pose;

@@ -1,4 +1,5 @@
-// Newton solvers on solids: closed forms, beams and layers, refinement; all kinds reach one minimum; bad starts recover or say so.
+// Newton solvers on solids: closed forms, beams and layers, refinement; all kinds reach one minimum; bad starts recover
+// or say so.
 #include "base/base.h"
 #include "energy/solid_blocks.h"
 #include "math/mat3.h"
@@ -19,9 +20,10 @@ typedef struct Body {
 
 static int node_of(const Body *b, int i, int j, int k) { return (k * (b->ny + 1) + j) * (b->nx + 1) + i; }
 
-// A block of nx x ny x nz cells, six tets each with the cube's diagonal in common, mirrored from cell to cell so that the mesh has
-// no preferred direction.
-static Body body_new(int nx, int ny, int nz, const double size[3], FaSolidLaw law, double mu, double lambda, double rho, double jitter) {
+// A block of nx x ny x nz cells, six tets each with the cube's diagonal in common, mirrored from cell to cell so that
+// the mesh has no preferred direction.
+static Body body_new(int nx, int ny, int nz, const double size[3], FaSolidLaw law, double mu, double lambda, double rho,
+                     double jitter) {
     static const int kuhn[6][4] = {{0, 1, 3, 7}, {0, 3, 2, 7}, {0, 2, 6, 7}, {0, 6, 4, 7}, {0, 4, 5, 7}, {0, 5, 1, 7}};
     Body b = {.nx = nx, .ny = ny, .nz = nz, .nnode = (nx + 1) * (ny + 1) * (nz + 1), .ntet = 6 * nx * ny * nz};
     size_t n = (size_t)b.nnode, t = (size_t)b.ntet;
@@ -72,7 +74,8 @@ static Body body_new(int nx, int ny, int nz, const double size[3], FaSolidLaw la
 static void body_free(Body *b) {
     fai_solid_rest_free(b->rest);
     fai_solid_free(b->solid);
-    free(b->tet), free(b->x0), free(b->x), free(b->mu), free(b->lambda), free(b->mass), free(b->force), free(b->at), free(b->fixed);
+    free(b->tet), free(b->x0), free(b->x), free(b->mu), free(b->lambda), free(b->mass), free(b->force), free(b->at),
+        free(b->fixed);
 }
 
 // Solve from b->x; the energies of the report fall.
@@ -134,7 +137,8 @@ static void test_tension(void **state) {
             Body b = body_new(3, 2, 2, (double[]){0.03, 0.02, 0.02}, law, mu, la, 1100, 0.15);
             double b2 = (mu + la * a) / (mu + la * a * a), J = 1 + mu * (a - 1) / ((la + mu) * a);
             if (law == FA_SOLID_NEO) b2 = J / a;
-            double stress = law == FA_SOLID_STVK ? mu * a * (a * a - 1) + la * (a * b2 - 1) * b2 : mu * (a - b2) + (la + mu) * (J - 1) * b2;
+            double stress = law == FA_SOLID_STVK ? mu * a * (a * a - 1) + la * (a * b2 - 1) * b2
+                                                 : mu * (a - b2) + (la + mu) * (J - 1) * b2;
             int loose = 0;
             for (int v = 0; v < b.nnode; v++) {
                 b.fixed[v] = b.x0[3 * v] == 0 || b.x0[3 * v] == 0.03;
@@ -198,7 +202,8 @@ static double cantilever(int fine, double *analytic) {
     FaNewtonInput in = {.rest = b.rest, .force = b.force, .tolerance = 1e-7};
     FaNewtonReport r = solve(&b, &(FaNewtonOptions){.kind = FA_NEWTON_PCG}, &in, NULL);
     assert_int_equal(r.status, FA_NEWTON_CONVERGED);
-    double young = mu * (3 * la + 2 * mu) / (la + mu), inertia = pow(width, 4) / 12, shear = 5.0 / 6 * mu * width * width;
+    double young = mu * (3 * la + 2 * mu) / (la + mu), inertia = pow(width, 4) / 12,
+           shear = 5.0 / 6 * mu * width * width;
     *analytic = load * pow(length, 3) / (3 * young * inertia) + load * length / shear;
     double got = b.x[3 * tip + 2] - b.x0[3 * tip + 2];
     body_free(&b);
@@ -216,7 +221,8 @@ static void test_cantilever(void **state) {
     assert_true(w[2] / theory > 0.9);
 }
 
-// Refinement: a smooth solution that is known because its load is made for it (linear range), error of displacements ~ h^2.
+// Refinement: a smooth solution that is known because its load is made for it (linear range), error of displacements ~
+// h^2.
 static double manufactured(int cells) {
     const double mu = 3000, la = 2500, s = 1e-7, kx = 3.14159265358979323846;
     Body b = body_new(cells, cells, cells, (double[]){1, 1, 1}, FA_SOLID_STVK, mu, la, 1, 0);
@@ -227,8 +233,8 @@ static double manufactured(int cells) {
         for (int a = 0; a < 3; a++) X[a] = sin(kx * x[a]), Y[a] = cos(kx * x[a]);
         b.fixed[v] = X[0] < 1e-9 || X[1] < 1e-9 || X[2] < 1e-9;
         // f = -(mu lap u + (mu + lambda) grad div u)
-        double f[3] = {s * kx * kx * X[0] * X[1] * X[2] * (3 * mu + mu + la), -(mu + la) * s * kx * kx * Y[0] * Y[1] * X[2],
-                       -(mu + la) * s * kx * kx * Y[0] * X[1] * Y[2]};
+        double f[3] = {s * kx * kx * X[0] * X[1] * X[2] * (3 * mu + mu + la),
+                       -(mu + la) * s * kx * kx * Y[0] * Y[1] * X[2], -(mu + la) * s * kx * kx * Y[0] * X[1] * Y[2]};
         // the mirrored mesh lumps unevenly; its own masses (density 1) are the weights
         for (int a = 0; a < 3; a++) b.force[3 * v + a] = f[a] * b.mass[v];
     }
@@ -303,7 +309,8 @@ static void case_new(Case *c, FaSolidLaw law, double inertia) {
                                   .stiffness = 5,
                                   .kind = FA_ROW_PULL,
                                   .offset = {0.001f, 0, 0}};
-    for (int i = 0; i < 4; i++) c->spring[i] = (FaSpring){node_of(b, 2 * i, 4, b->nz), 20, {0.01, 0.02, 0.035}, {0, 0, i % 2}};
+    for (int i = 0; i < 4; i++)
+        c->spring[i] = (FaSpring){node_of(b, 2 * i, 4, b->nz), 20, {0.01, 0.02, 0.035}, {0, 0, i % 2}};
     c->in = (FaNewtonInput){.rest = b->rest,
                             .inertia = inertia,
                             .y = c->y,
@@ -373,8 +380,8 @@ static void test_total_gradient(void **state) {
     case_new(&c, FA_SOLID_STVK, 9e4);
     FaNewton *n;
     FaError err = {0};
-    CHECK_OK(fai_newton_new(c.b.solid, c.b.fixed, c.b.mass, &(FaNewtonOptions){.kind = FA_NEWTON_JACOBI, .max_rows = 40, .max_springs = 4},
-                            &n, &err),
+    CHECK_OK(fai_newton_new(c.b.solid, c.b.fixed, c.b.mass,
+                            &(FaNewtonOptions){.kind = FA_NEWTON_JACOBI, .max_rows = 40, .max_springs = 4}, &n, &err),
              &err);
     uint64_t r = 5;
     size_t nn = 3 * (size_t)c.b.nnode;
@@ -394,7 +401,8 @@ static void test_total_gradient(void **state) {
     case_free(&c);
 }
 
-// N4: what rests stays to the last bit, with any rest shape; materials change nothing. Ten thousand steps of clips are the method's test.
+// N4: what rests stays to the last bit, with any rest shape; materials change nothing. Ten thousand steps of clips are
+// the method's test.
 static void test_rest(void **state) {
     (void)state;
     for (int q = 0; q < FA_COUNT(all_kinds); q++) {
@@ -405,7 +413,8 @@ static void test_rest(void **state) {
         for (int v = 0; v < b.nnode; v++) b.fixed[v] = b.x0[3 * v + 2] == 0;
         FaError err = {0};
         CHECK_OK(fai_solid_rest_set(b.rest, b.at, b.mu, b.lambda, NULL, &err), &err);
-        FaNewtonInput in = {.rest = b.rest, .inertia = 9e4, .y = b.at, .damping = {0.5, b.at}, .fixed_at = b.at, .tolerance = 1e-6};
+        FaNewtonInput in = {
+            .rest = b.rest, .inertia = 9e4, .y = b.at, .damping = {0.5, b.at}, .fixed_at = b.at, .tolerance = 1e-6};
         FaNewtonReport rep = solve(&b, &(FaNewtonOptions){.kind = all_kinds[q]}, &in, NULL);
         assert_int_equal(rep.iterations, 0);
         assert_memory_equal(b.x, b.at, 3 * (size_t)b.nnode * sizeof(double));
@@ -415,7 +424,8 @@ static void test_rest(void **state) {
 
 // --- bad starts ---------------------------------------------------------------------------------------------------
 
-// N5: scrambled, flattened, mirrored, turned inside out, shrunk to a point: the rest shape comes back, or the status says why not.
+// N5: scrambled, flattened, mirrored, turned inside out, shrunk to a point: the rest shape comes back, or the status
+// says why not.
 static void test_bad_starts(void **state) {
     (void)state;
     int recovered = 0, cases = 0;
@@ -448,8 +458,8 @@ static void test_bad_starts(void **state) {
                 if (!back) assert_true(code == FA_STALLED || rep.inverted > 0);
                 if (getenv("FA_TEST_VERBOSE"))
                     printf("law %d %-6s start %d: %-18s its %3d cg %4d neg %d prox %d inverted %2d off %.2g m\n", law,
-                           fai_newton_kind_name[all_kinds[q]], start, fai_newton_status_name(rep.status), rep.iterations, rep.cg,
-                           rep.negative, rep.proximal, rep.inverted, worst);
+                           fai_newton_kind_name[all_kinds[q]], start, fai_newton_status_name(rep.status),
+                           rep.iterations, rep.cg, rep.negative, rep.proximal, rep.inverted, worst);
                 body_free(&b);
             }
     printf("bad starts: %d of %d came back to the rest shape\n", recovered, cases);
@@ -483,7 +493,8 @@ static void test_bad_input(void **state) {
     case_free(&c);
 }
 
-// A rough factor: what a float one gives to its 8 bits, and to float after some refinement; the same bits for any number of threads.
+// A rough factor: what a float one gives to its 8 bits, and to float after some refinement; the same bits for any
+// number of threads.
 static void test_rough_factor(void **state) {
     (void)state;
     Body b = body_new(9, 7, 2, (double[]){0.09, 0.07, 0.02}, FA_SOLID_STVK, 3000, 2500, 1100, 0.2);
@@ -502,7 +513,8 @@ static void test_rough_factor(void **state) {
     CHECK_OK(fai_chol_factor(rough, &a, &err), &err);
     size_t n = (size_t)a.nrow;
     assert_true(2 * fai_chol_stats(rough).bytes == fai_chol_stats(chol).bytes);
-    float *four = aligned_alloc(64, (16 * n + 63) / 64 * 64), *one = malloc(n * sizeof *one), *again = malloc(n * sizeof *one);
+    float *four = aligned_alloc(64, (16 * n + 63) / 64 * 64), *one = malloc(n * sizeof *one),
+          *again = malloc(n * sizeof *one);
     uint64_t c = 4;
     for (size_t i = 0; i < n; i++) {
         one[i] = again[i] = four[4 * i] = (float)uniform(&c);
@@ -555,7 +567,8 @@ static void test_threads_and_memory(void **state) {
             FaError err = {0};
             FaNewtonReport r;
             CHECK_OK(fai_newton_new(c.b.solid, c.b.fixed, c.b.mass,
-                                    &(FaNewtonOptions){.kind = all_kinds[q], .max_rows = 40, .max_springs = 4}, &n, &err),
+                                    &(FaNewtonOptions){.kind = all_kinds[q], .max_rows = 40, .max_springs = 4}, &n,
+                                    &err),
                      &err);
             test_fail_alloc(1);
             FaCode rc = fai_newton_solve(n, &c.in, c.b.x, &r, &err);
@@ -567,17 +580,20 @@ static void test_threads_and_memory(void **state) {
             case_free(&c);
         }
         assert_true(hash[0] == hash[1] && hash[0] == hash[2]);
-        printf("%-6s %016llx\n", fai_newton_kind_name[all_kinds[q]], (unsigned long long)hash[0]); // the same from every compiler
+        printf("%-6s %016llx\n", fai_newton_kind_name[all_kinds[q]],
+               (unsigned long long)hash[0]); // the same from every compiler
     }
     fa_threads_set(0);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_patch),          cmocka_unit_test(test_tension),    cmocka_unit_test(test_sheared_layer),
-        cmocka_unit_test(test_cantilever),     cmocka_unit_test(test_refinement), cmocka_unit_test(test_kinds_agree),
-        cmocka_unit_test(test_total_gradient), cmocka_unit_test(test_rest),       cmocka_unit_test(test_bad_starts),
-        cmocka_unit_test(test_bad_input),      cmocka_unit_test(test_rough_factor),   cmocka_unit_test(test_threads_and_memory),
+        cmocka_unit_test(test_patch),          cmocka_unit_test(test_tension),
+        cmocka_unit_test(test_sheared_layer),  cmocka_unit_test(test_cantilever),
+        cmocka_unit_test(test_refinement),     cmocka_unit_test(test_kinds_agree),
+        cmocka_unit_test(test_total_gradient), cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_bad_starts),     cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_rough_factor),   cmocka_unit_test(test_threads_and_memory),
     };
     return cmocka_run_group_tests_name("solve_newton", tests, NULL, NULL);
 }

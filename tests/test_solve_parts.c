@@ -61,7 +61,7 @@ static void fields(void **state) {
             CHECK_NEAR(with, with2, 1e-6 * n);
             for (int i = 0; i < 4 * n; i++) assert_true(to[i] == v[1][i] + out[i]);
             memcpy(out2, b, f.n * 4);
-            fai_field_sum(&f, 0.5, out2, count, coef, v, out2);  // in place
+            fai_field_sum(&f, 0.5, out2, count, coef, v, out2); // in place
             assert_memory_equal(out, out2, f.n * 4);
         }
         fai_arena_free(a);
@@ -84,7 +84,7 @@ static void lbfgs(void **state) {
           *r = fai_field_new(&f, a);
     for (int step = 0; step < 14; step++) {
         double length = 0.3 + 0.1 * step;
-        bool bad = step == 6;  // negative curvature: left out
+        bool bad = step == 6; // negative curvature: left out
         for (int i = 0; i < 3 * N; i++) {
             int at = 4 * (i / 3) + i % 3;
             d[at] = (float)noise(50 + (uint64_t)step, i);
@@ -99,7 +99,7 @@ static void lbfgs(void **state) {
             count++;
         }
         first = FA_MAX(0, count - M);
-        if (bad) first = FA_MAX(0, count - (M - 1));  // the oldest made room for it
+        if (bad) first = FA_MAX(0, count - (M - 1)); // the oldest made room for it
         if (bad) first = FA_MIN(first, count);
         assert_int_equal(h.count, count - first < M ? count - first : M);
         // textbook, with H0 = 1/2
@@ -223,7 +223,8 @@ static void sweeps(void **state) {
     slab_free(s);
 }
 
-// A step with the rows that act at its end: what was assumed of them holds there, and the step is the dense solution for them.
+// A step with the rows that act at its end: what was assumed of them holds there, and the step is the dense solution
+// for them.
 static void folded_step(void **state) {
     (void)state;
     Slab *s = slab_new(10, 9, 2, 1, false, 1, 40, true);
@@ -247,7 +248,7 @@ static void folded_step(void **state) {
     fai_chol_solve_f(chol, b, x);
     float most = 0;
     for (int i = 0; i < 4 * n; i++) most = fmaxf(most, fabsf(x[i]));
-    for (int r = 0; r < s->nrow; r++) {  // about half of them act to begin with, some of each kind near enough to change
+    for (int r = 0; r < s->nrow; r++) { // about half of them act to begin with, some of each kind near enough to change
         FaRow *row = &s->row[r];
         if (row->kind == FA_ROW_PUSH) row->gap += (float)(fai_row_slack(row, u) - 0.05 * noise(9, r) * (double)most);
         begins[r] = row->kind == FA_ROW_PULL || fai_row_slack(row, u) < 0;
@@ -291,7 +292,7 @@ static void folded(void **state) {
     FaFold *fold;
     int n = s->e.nnode;
     assert_true(s->nrow > 6);
-    for (int r = 0; r < s->nrow; r++) s->row[r].stiffness *= r % 4 == 0 ? 1000 : 1;  // stiff ones among them
+    for (int r = 0; r < s->nrow; r++) s->row[r].stiffness *= r % 4 == 0 ? 1000 : 1; // stiff ones among them
     FaCholOptions co = {.single = true, .nzone = s->nzone, .zone = s->zone};
     CHECK_OK(fai_field_shape(a, n, &f, &err), &err);
     CHECK_OK(fai_elastic_matrix(&s->e, 3600, &m, &err), &err);
@@ -318,7 +319,7 @@ static void folded(void **state) {
         fa_free(dense);
     }
     FaRow outside[2] = {s->row[0], s->row[1]};
-    outside[1].node[0] = 0;  // a corner of the bottom
+    outside[1].node[0] = 0; // a corner of the bottom
     assert_int_equal(fai_fold_rows(fold, 2, outside, fai_chol_zone_inverse(chol)), 1);
     assert_int_equal(fai_fold_rows(fold, 0, NULL, fai_chol_zone_inverse(chol)), 0);
     fai_fold_active(fold, NULL);

@@ -1,5 +1,5 @@
-// The three solvers: they agree with the truth and with each other, their energy never rises, they recover from ruined meshes, what
-// rests stays at rest to the bit, and nothing depends on threads or kernels.
+// The three solvers: they agree with the truth and with each other, their energy never rises, they recover from ruined
+// meshes, what rests stays at rest to the bit, and nothing depends on threads or kernels.
 #include "test_solve_slab.h"
 
 #include "base/task.h"
@@ -163,10 +163,10 @@ static void ruin(const Slab *s, int how, float *u) {
     for (int i = 0; i < s->e.nnode; i++)
         for (int k = 0; k < 3; k++) {
             double x = s->e.x0[3 * i + k], to = x;
-            if (how == 0) to = x + 3 * s->step * (2 * fai_random_unit(9, (uint64_t)(3 * i + k)) - 1);  // scrambled
-            if (how == 1) to = k == 2 ? 0 : x;                                                         // flattened
-            if (how == 2) to = k == 0 ? -x : x;                                                        // mirrored
-            if (how == 3) to = 0;                                                                      // a point
+            if (how == 0) to = x + 3 * s->step * (2 * fai_random_unit(9, (uint64_t)(3 * i + k)) - 1); // scrambled
+            if (how == 1) to = k == 2 ? 0 : x;                                                        // flattened
+            if (how == 2) to = k == 0 ? -x : x;                                                       // mirrored
+            if (how == 3) to = 0;                                                                     // a point
             u[4 * i + k] = (float)(to - x);
         }
 }
@@ -204,11 +204,12 @@ static void recover(void **state) {
 
 // --- rest ---------------------------------------------------------------------------------------------------------
 
-// N4: a body without load keeps u = 0 to the last bit, step after step, in every solver; rows that do not touch included.
+// N4: a body without load keeps u = 0 to the last bit, step after step, in every solver; rows that do not touch
+// included.
 static void rest(void **state) {
     (void)state;
     Slab *s = slab_new(6, 6, 2, 1, true, 0, 6, false);
-    for (int i = 0; i < s->nrow; i++) s->row[i].offset[2] = -0.001f;  // not touching: n.s > gap
+    for (int i = 0; i < s->nrow; i++) s->row[i].offset[2] = -0.001f; // not touching: n.s > gap
     size_t bytes = 16 * (size_t)s->e.nnode;
     for (int kind = 0; kind < 3; kind++) {
         FaProjectiveOptions o = slab_options(s, (FaSolveKind)kind);
@@ -265,7 +266,7 @@ static uint64_t run_hash(const Slab *s, FaSolveKind kind, FaSvdKind svd, int thr
     float *u = field(s);
     uint64_t hash = 1;
     for (int frame = 0; frame < 3; frame++) {
-        in.nrow = s->nrow - 3 * frame;  // rows come and go
+        in.nrow = s->nrow - 3 * frame; // rows come and go
         CHECK_OK(fai_projective_solve(p, &in, u, &r, &err), &err);
         hash = fai_hash64(u, 16 * (size_t)s->e.nnode, hash);
         hash = fai_hash64(r.energy, 7 * sizeof *r.energy, hash);
@@ -307,7 +308,8 @@ static float *rest_of(const Slab *s, const float *goal, int *stride) {
     return rest;
 }
 
-// Without a local step: below a bound that is below the start, where one iteration with local steps ends, and no rest shape is read.
+// Without a local step: below a bound that is below the start, where one iteration with local steps ends, and no rest
+// shape is read.
 static void once(void **state) {
     (void)state;
     Slab *s = slab_new(14, 12, 3, 1, false, 1, 200, true);
@@ -350,7 +352,7 @@ static void once(void **state) {
     assert_false(fai_projective_once(p, &other));
     other = in;
     FaRow away = s->row[0];
-    away.node[0] = 0;  // at the bottom
+    away.node[0] = 0; // at the bottom
     other.row = &away;
     other.nrow = 1;
     assert_false(fai_projective_once(p, &other));
@@ -395,9 +397,9 @@ static void taylor(void **state) {
     slab_free(s);
 }
 
-// Section 6.3.4: the thesis ends at a relative error of 1e-3 with thresholds that stay, below 1e-5 with halved ones. Errors are the
-// energy's, against the exact solver gone on, over what there was to gain. Ours end lower in both cases: thresholds of 0.03 and 0.3 rad,
-// and elements near a double singular value are always decomposed anew.
+// Section 6.3.4: the thesis ends at a relative error of 1e-3 with thresholds that stay, below 1e-5 with halved ones.
+// Errors are the energy's, against the exact solver gone on, over what there was to gain. Ours end lower in both cases:
+// thresholds of 0.03 and 0.3 rad, and elements near a double singular value are always decomposed anew.
 static void thresholds(void **state) {
     (void)state;
     Slab *s = slab_new(16, 14, 2, 0.5, false, 1, 30, true);
@@ -419,8 +421,9 @@ static void thresholds(void **state) {
         CHECK_OK(fai_projective_solve(p, &in, u, &r, &err), &err);
         error[fixed] = (fai_projective_energy(exact, &in, u, NULL) - least) / (start - least);
         int all = r.svd_reused + r.svd_taylor + r.svd_full;
-        print_message("thresholds %s: relative error %.1e; %.0f %% reused, %.0f %% by Taylor, %.0f %% anew\n", fixed ? "fixed" : "halved",
-                      error[fixed], 100.0 * r.svd_reused / all, 100.0 * r.svd_taylor / all, 100.0 * r.svd_full / all);
+        print_message("thresholds %s: relative error %.1e; %.0f %% reused, %.0f %% by Taylor, %.0f %% anew\n",
+                      fixed ? "fixed" : "halved", error[fixed], 100.0 * r.svd_reused / all, 100.0 * r.svd_taylor / all,
+                      100.0 * r.svd_full / all);
         fai_projective_free(p);
     }
     assert_true(error[0] < 1e-5);
@@ -430,8 +433,8 @@ static void thresholds(void **state) {
     slab_free(s);
 }
 
-// Another time step: after so many solves a new factor is used, at the same solve for any number of threads; the energy that is
-// minimised was exact before and is exact after, only nearer to its minimum.
+// Another time step: after so many solves a new factor is used, at the same solve for any number of threads; the energy
+// that is minimised was exact before and is exact after, only nearer to its minimum.
 static void refactored(void **state) {
     (void)state;
     enum { SOLVES = 12, PATIENCE = 3 };
@@ -562,10 +565,10 @@ static void memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(energies), cmocka_unit_test(agree),      cmocka_unit_test(contact),
-        cmocka_unit_test(once),     cmocka_unit_test(recover),  cmocka_unit_test(rest),       cmocka_unit_test(same_bits),
-        cmocka_unit_test(taylor),   cmocka_unit_test(thresholds),   cmocka_unit_test(refactored), cmocka_unit_test(refused),
-        cmocka_unit_test(memory),
+        cmocka_unit_test(energies),   cmocka_unit_test(agree),   cmocka_unit_test(contact),
+        cmocka_unit_test(once),       cmocka_unit_test(recover), cmocka_unit_test(rest),
+        cmocka_unit_test(same_bits),  cmocka_unit_test(taylor),  cmocka_unit_test(thresholds),
+        cmocka_unit_test(refactored), cmocka_unit_test(refused), cmocka_unit_test(memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-// Rest shapes and materials that change under flesh (paper 000 section 5.2, figures 5 and 6): full rebalancing moves nothing that
-// nothing pushes, none of it rings; the moving head's frame and the world agree; steps of any length agree; the slab of theory.
+// Rest shapes and materials that change under flesh (paper 000 section 5.2, figures 5 and 6): full rebalancing moves
+// nothing that nothing pushes, none of it rings; the moving head's frame and the world agree; steps of any length
+// agree; the slab of theory.
 #include "test.h"
 
 #include "base/base.h"
@@ -16,7 +17,8 @@ typedef struct Box {
 } Box;
 
 static void add_cube(Box *b, const int corner[8]) {
-    static const int path[6][2] = {{1, 3}, {1, 5}, {2, 3}, {2, 6}, {4, 5}, {4, 6}};  // from corner 0 to 7 along three edges
+    static const int path[6][2] = {{1, 3}, {1, 5}, {2, 3},
+                                   {2, 6}, {4, 5}, {4, 6}}; // from corner 0 to 7 along three edges
     for (int t = 0; t < 6; t++) {
         int v[4] = {corner[0], corner[path[t][0]], corner[path[t][1]], corner[7]};
         double e[3][3];
@@ -89,7 +91,9 @@ static Box bar(void) {
     return b;
 }
 
-static double tip(const Box *b, FaRebalance *r, const double *X, int axis) { return X[3 * (b->n - 1) + axis] + fai_rebalance_d(r)[3 * (b->n - 1) + axis]; }
+static double tip(const Box *b, FaRebalance *r, const double *X, int axis) {
+    return X[3 * (b->n - 1) + axis] + fai_rebalance_d(r)[3 * (b->n - 1) + axis];
+}
 
 // Nothing pushes: whatever rest shape and materials do, d is 0 to the bit.
 static void test_untouched(void **state) {
@@ -97,10 +101,12 @@ static void test_untouched(void **state) {
     FaError err = {0};
     Box b = bar();
     for (int scheme = 0; scheme < 2; scheme++) {
-        FaRebalance *r = start(&b, &(FaRebalanceOptions){.scheme = (FaScheme)scheme, .alpha = 1, .beta = 0.001, .drag = 2}, NULL);
+        FaRebalance *r =
+            start(&b, &(FaRebalanceOptions){.scheme = (FaScheme)scheme, .alpha = 1, .beta = 0.001, .drag = 2}, NULL);
         double *X = malloc(3 * (size_t)b.n * sizeof *X), *mu = malloc((size_t)b.ntet * sizeof *mu);
         for (int s = 1; s <= 100; s++) {
-            for (int i = 0; i < 3 * b.n; i++) X[i] = b.x[i] * (1 + 0.4 * sin(0.2 * s + i % 3)) + 1e-3 * sin(0.1 * s * (1 + i % 5));
+            for (int i = 0; i < 3 * b.n; i++)
+                X[i] = b.x[i] * (1 + 0.4 * sin(0.2 * s + i % 3)) + 1e-3 * sin(0.1 * s * (1 + i % 5));
             for (int t = 0; t < b.ntet; t++) mu[t] = 3000 * (1.5 + sin(0.3 * s + t));
             FaRebalanceInput in = {.h = 1.0 / 300, .X = X, .mu = mu, .lambda = b.lambda, .pose = fai_pose_identity()};
             CHECK_OK(fai_rebalance_step(r, &in, NULL, &err), &err);
@@ -135,19 +141,27 @@ static void test_growing_bar(void **state) {
     (void)state;
     Box b = bar();
     double end[3], full = grow(&b, 1, &end[0]), half = grow(&b, 0.5, &end[1]), none = grow(&b, 0, &end[2]);
-    print_message("bar of 60 mm that grows by 30 mm in 0.1 s, off its rest afterwards: alpha 1: %.3g mm, 0.5: %.3g mm, 0: %.3g mm\n", 1e3 * full, 1e3 * half, 1e3 * none);
+    print_message("bar of 60 mm that grows by 30 mm in 0.1 s, off its rest afterwards: alpha 1: %.3g mm, 0.5: %.3g mm, "
+                  "0: %.3g mm\n",
+                  1e3 * full, 1e3 * half, 1e3 * none);
     assert_true(full == 0);
     assert_true(none > 5e-3);
     assert_true(half > 0.25 * none && half < 0.75 * none);
     free_box(&b);
 }
 
-// Figure 5 above: a bar that hangs out sideways gets softer. With rebalancing it sinks to its new sag and does not ring there.
+// Figure 5 above: a bar that hangs out sideways gets softer. With rebalancing it sinks to its new sag and does not ring
+// there.
 static double soften(const Box *b, double alpha, double *sag) {
     FaError err = {0};
     FaRebalance *r = start(b, &(FaRebalanceOptions){.scheme = FA_SCHEME_BDF2, .alpha = alpha, .tolerance = 1e-6}, NULL);
     double *mu = malloc((size_t)b->ntet * sizeof *mu), low = 1, high = -1;
-    FaRebalanceInput in = {.h = 1.0 / 300, .X = b->x, .mu = b->mu, .lambda = b->lambda, .pose = fai_pose_identity(), .accel = {0, -1.0, 0}};
+    FaRebalanceInput in = {.h = 1.0 / 300,
+                           .X = b->x,
+                           .mu = b->mu,
+                           .lambda = b->lambda,
+                           .pose = fai_pose_identity(),
+                           .accel = {0, -1.0, 0}};
     CHECK_OK(fai_rebalance_settle(r, &in, NULL, &err), &err);
     in.mu = mu;
     for (int s = 1; s <= 200; s++) {
@@ -167,14 +181,16 @@ static void test_softening_bar(void **state) {
     (void)state;
     Box b = bar();
     double sag, full = soften(&b, 1, &sag), half = soften(&b, 0.5, &sag), none = soften(&b, 0, &sag);
-    print_message("bar that softens to 40 %% in 0.067 s, sag %.3g mm, swing afterwards: alpha 1: %.3g mm, 0.5: %.3g mm, 0: %.3g mm\n", 1e3 * sag, 1e3 * full, 1e3 * half,
-                  1e3 * none);
+    print_message("bar that softens to 40 %% in 0.067 s, sag %.3g mm, swing afterwards: alpha 1: %.3g mm, 0.5: %.3g "
+                  "mm, 0: %.3g mm\n",
+                  1e3 * sag, 1e3 * full, 1e3 * half, 1e3 * none);
     assert_true(full < 0.02 * none);
     assert_true(half > 0.2 * none && half < 0.8 * none);
     free_box(&b);
 }
 
-// The head's frame and the world: a rest shape that is turned and shifted as a whole, without rebalancing, is a moving head.
+// The head's frame and the world: a rest shape that is turned and shifted as a whole, without rebalancing, is a moving
+// head.
 static void test_world(void **state) {
     (void)state;
     FaError err = {0};
@@ -199,7 +215,8 @@ static void test_world(void **state) {
             double at[3], there[3];
             fai_v3_add(b.x + 3 * i, fai_rebalance_d(head) + 3 * i, at);
             fai_pose_apply(&pose, at, there);
-            for (int k = 0; k < 3; k++) worst = fmax(worst, fabs(there[k] - X[3 * i + k] - fai_rebalance_d(world)[3 * i + k]));
+            for (int k = 0; k < 3; k++)
+                worst = fmax(worst, fabs(there[k] - X[3 * i + k] - fai_rebalance_d(world)[3 * i + k]));
             peak = fmax(peak, fai_v3_norm(fai_rebalance_d(head) + 3 * i));
         }
     }
@@ -212,8 +229,8 @@ static void test_world(void **state) {
     free_box(&b);
 }
 
-// A layer on bone: its static deflection and first shear frequency are those of theory (methods.md section 4). Twelve times as long as
-// it is thick, and read in the middle, where its ends are not felt.
+// A layer on bone: its static deflection and first shear frequency are those of theory (methods.md section 4). Twelve
+// times as long as it is thick, and read in the middle, where its ends are not felt.
 static void test_layer(void **state) {
     (void)state;
     FaError err = {0};
@@ -223,7 +240,8 @@ static void test_layer(void **state) {
     for (int i = 0; i < b.n; i++) b.fixed[i] = b.x[3 * i + 2] == 0;
     int middle = NZ * 2 * (NX + 1) + NX / 2;
     FaRebalance *r = start(&b, &(FaRebalanceOptions){.scheme = FA_SCHEME_BDF2, .alpha = 1, .tolerance = 1e-6}, NULL);
-    FaRebalanceInput in = {.h = 1.0 / RATE, .X = b.x, .mu = b.mu, .lambda = b.lambda, .pose = fai_pose_identity(), .accel = {accel, 0, 0}};
+    FaRebalanceInput in = {
+        .h = 1.0 / RATE, .X = b.x, .mu = b.mu, .lambda = b.lambda, .pose = fai_pose_identity(), .accel = {accel, 0, 0}};
     CHECK_OK(fai_rebalance_settle(r, &in, NULL, &err), &err);
     double sag = fai_rebalance_d(r)[3 * middle], theory = fai_layer_deflection(mu, rho, L, accel);
     // released, it rings
@@ -238,7 +256,8 @@ static void test_layer(void **state) {
     }
     assert_int_equal(nzero, 3);
     double hz = RATE / (zero[2] - zero[0]), want = fai_layer_frequency(mu, rho, L);
-    print_message("layer of 15 mm: deflection %.4g mm (theory %.4g), %.4g Hz (theory %.4g)\n", 1e3 * sag, 1e3 * theory, hz, want);
+    print_message("layer of 15 mm: deflection %.4g mm (theory %.4g), %.4g Hz (theory %.4g)\n", 1e3 * sag, 1e3 * theory,
+                  hz, want);
     CHECK_NEAR(sag / theory, 1, 0.02);
     CHECK_NEAR(hz / want, 1, 0.02);
     fai_rebalance_free(r);
@@ -254,7 +273,11 @@ static void test_steps(void **state) {
     int at = 0;
     for (int run = 0; run < 3; run++) {
         int per = 1 << run;
-        FaRebalance *r = start(&b, &(FaRebalanceOptions){.scheme = FA_SCHEME_BDF2, .alpha = 1, .tolerance = 1e-7, .beta = fai_damping_beta(0.1, 20)}, NULL);
+        FaRebalance *r =
+            start(&b,
+                  &(FaRebalanceOptions){
+                      .scheme = FA_SCHEME_BDF2, .alpha = 1, .tolerance = 1e-7, .beta = fai_damping_beta(0.1, 20)},
+                  NULL);
         at = 0;
         for (int s = 1; s <= 64 * per; s++) {
             double t = s / (300.0 * per);
@@ -270,30 +293,37 @@ static void test_steps(void **state) {
         peak = fmax(peak, fabs(end[2][i]));
         for (int k = 0; k < 2; k++) gap[k] = fmax(gap[k], fabs(end[k][i] - end[k + 1][i]));
     }
-    print_message("steps of 1/300 and 1/600, 1/600 and 1/1200: %.3g %% and %.3g %% of the peak, %.3g mm\n", 100 * gap[0] / peak, 100 * gap[1] / peak, 1e3 * peak);
+    print_message("steps of 1/300 and 1/600, 1/600 and 1/1200: %.3g %% and %.3g %% of the peak, %.3g mm\n",
+                  100 * gap[0] / peak, 100 * gap[1] / peak, 1e3 * peak);
     assert_true(peak > 1e-3 && gap[1] < 0.02 * peak && gap[1] < 0.4 * gap[0]);
     free_box(&b);
 }
 
-// A state that is saved and loaded elsewhere goes on the same, also on factors that were made of flesh away from rest; the energy of a
-// damped swing falls.
+// A state that is saved and loaded elsewhere goes on the same, also on factors that were made of flesh away from rest;
+// the energy of a damped swing falls.
 static void state_of(FaNewtonKind kind) {
     FaError err = {0};
     Box b = bar();
-    FaRebalanceOptions o = {.scheme = FA_SCHEME_BDF2, .alpha = 1, .beta = fai_damping_beta(0.1, 10), .tolerance = 1e-8, .newton.kind = kind};
+    FaRebalanceOptions o = {.scheme = FA_SCHEME_BDF2,
+                            .alpha = 1,
+                            .beta = fai_damping_beta(0.1, 10),
+                            .tolerance = 1e-8,
+                            .newton.kind = kind};
     FaRebalance *r = start(&b, &o, NULL), *other = start(&b, &o, NULL);
-    FaRebalanceInput in = {.h = 1.0 / 300, .X = b.x, .mu = b.mu, .lambda = b.lambda, .pose = fai_pose_identity(), .accel = {0, 30, 0}};
+    FaRebalanceInput in = {
+        .h = 1.0 / 300, .X = b.x, .mu = b.mu, .lambda = b.lambda, .pose = fai_pose_identity(), .accel = {0, 30, 0}};
     FaRebalanceReport report;
     int made = 0;
     for (int s = 0; s < 20; s++) {
         CHECK_OK(fai_rebalance_step(r, &in, &report, &err), &err);
         made += report.prepared[FA_REBALANCE_DYNAMIC];
     }
-    if (kind != FA_NEWTON_CHOL) assert_in_range(made, 2, 10);  // not only at rest, not all the time
+    if (kind != FA_NEWTON_CHOL) assert_in_range(made, 2, 10); // not only at rest, not all the time
     void *saved = malloc(fai_rebalance_state_size(r));
     fai_rebalance_save(r, saved);
     CHECK_OK(fai_rebalance_load(other, saved, b.x, b.mu, b.lambda, &err), &err);
-    for (int i = 0; i < 2; i++) CHECK_OK(fai_rebalance_prepare(other, (FaRebalanceFactor)i, b.x, b.mu, b.lambda, &err), &err);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(fai_rebalance_prepare(other, (FaRebalanceFactor)i, b.x, b.mu, b.lambda, &err), &err);
     memset(in.accel, 0, sizeof in.accel);
     double before = INFINITY;
     for (int s = 0; s < 60; s++) {
@@ -324,8 +354,9 @@ static void test_state(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_untouched), cmocka_unit_test(test_growing_bar), cmocka_unit_test(test_softening_bar), cmocka_unit_test(test_world),
-        cmocka_unit_test(test_layer),     cmocka_unit_test(test_steps),       cmocka_unit_test(test_state),
+        cmocka_unit_test(test_untouched), cmocka_unit_test(test_growing_bar), cmocka_unit_test(test_softening_bar),
+        cmocka_unit_test(test_world),     cmocka_unit_test(test_layer),       cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_state),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-// A slab of flesh for the tests of energies and solvers: prisms of three tets, held at its bottom, loaded in every way there is.
+// A slab of flesh for the tests of energies and solvers: prisms of three tets, held at its bottom, loaded in every way
+// there is.
 #ifndef FASCIA_TEST_SOLVE_SLAB_H
 #define FASCIA_TEST_SOLVE_SLAB_H
 
@@ -10,12 +11,12 @@
 typedef struct Slab {
     FaElastic e;
     int nx, ny, nz;
-    double step;    // m between nodes
-    float *y;       // inertial prediction          (nnode x 4)
-    float *target;  // of the anchors               (nanchor x 4)
+    double step;   // m between nodes
+    float *y;      // inertial prediction          (nnode x 4)
+    float *target; // of the anchors               (nanchor x 4)
     double *y_d, *target_d;
     int nzone;
-    int *zone;  // the nodes of the top's middle
+    int *zone; // the nodes of the top's middle
     int nrow;
     FaRow *row;
 } Slab;
@@ -124,7 +125,8 @@ static inline void slab_rows(Slab *s, int most, bool pulls) {
     (void)e;
 }
 
-// volume: weight of the volume term against strain; load: how strongly y and the anchors pull it out of shape, in steps.
+// volume: weight of the volume term against strain; load: how strongly y and the anchors pull it out of shape, in
+// steps.
 static inline Slab *slab_new(int nx, int ny, int nz, double volume, bool surface, double load, int rows, bool pulls) {
     Slab *s = FA_NEW(1, Slab);
     FaElastic *e = &s->e;

@@ -15,7 +15,8 @@ static void build(Walls *w) {
     int t = 0;
     for (int wall = 0; wall < 3; wall++)
         for (int i = 0; i < WALL; i++) {
-            float along = 0.002f * (float)(i % SIDE), across = 0.002f * (float)(i / SIDE), *x = w->x + 3 * (wall * WALL + i);
+            float along = 0.002f * (float)(i % SIDE), across = 0.002f * (float)(i / SIDE),
+                  *x = w->x + 3 * (wall * WALL + i);
             x[0] = along;
             x[1] = wall == 0 ? 0 : wall == 1 ? 0.001f + 0.5f * along : -0.002f;
             x[2] = across;
@@ -24,7 +25,7 @@ static void build(Walls *w) {
     for (int wall = 0; wall < 3; wall++)
         for (int c = 0; c < CELLS; c++) {
             int a = wall * WALL + c / (SIDE - 1) * SIDE + c % (SIDE - 1), b = a + 1, d = a + SIDE, e = d + 1;
-            int up[6] = {a, d, b, b, d, e}, down[6] = {a, b, d, b, e, d};  // y: up for the first, down for the others
+            int up[6] = {a, d, b, b, d, e}, down[6] = {a, b, d, b, e, d}; // y: up for the first, down for the others
             memcpy(w->tri + 3 * t, wall == 0 ? up : down, sizeof up);
             t += 2;
         }
@@ -56,7 +57,7 @@ static void only_what_may_touch(void **state) {
     static Walls w;
     build(&w);
     FaContactSurface s = {3 * WALL, 3 * 2 * CELLS, w.tri, w.x, w.touch};
-    for (int i = 0; i < 3 * WALL; i++) w.touch[i] = i % 3 == 0 ? 3 : 2;  // bit 0 is contact
+    for (int i = 0; i < 3 * WALL; i++) w.touch[i] = i % 3 == 0 ? 3 : 2; // bit 0 is contact
     int zone[3 * WALL], n;
     FaError err = {0};
     CHECK_OK(fai_touch_zone(&s, 3 * WALL, zone, &n, &err), &err);
@@ -65,7 +66,7 @@ static void only_what_may_touch(void **state) {
     memset(w.touch, 0, sizeof w.touch);
     CHECK_OK(fai_touch_zone(&s, 3 * WALL, zone, &n, &err), &err);
     assert_int_equal(n, 0);
-    s.touch = NULL;  // all
+    s.touch = NULL; // all
     CHECK_OK(fai_touch_zone(&s, 7, zone, &n, &err), &err);
     assert_int_equal(n, 7);
 }

@@ -1,4 +1,5 @@
-// See src/method/peers.h. Plain on purpose: what a good engineer has after a day with Eigen's documentation, compiled with the same flags.
+// See src/method/peers.h. Plain on purpose: what a good engineer has after a day with Eigen's documentation, compiled
+// with the same flags.
 #include "method/peers.h"
 
 #include <Eigen/Dense>
@@ -14,13 +15,13 @@ using Sparse = Eigen::SparseMatrix<float>;
 struct PeerProjective {
     int nnode, ntet, nanchor, threads;
     Nodes x0;
-    Eigen::VectorXf inertia;                        // inertia * mass
+    Eigen::VectorXf inertia; // inertia * mass
     std::vector<int> tet, anchor;
     std::vector<Matrix3> dm_inv;
     std::vector<float> strain, volume, anchor_weight;
-    std::vector<Eigen::Matrix<float, 3, 4>> grad;   // of the four hat functions
-    std::vector<std::vector<std::pair<int, int>>> around;  // node -> (tet, corner): right-hand side without races
-    std::vector<Eigen::Matrix<float, 3, 4>> pull;   // per tet: w_s R + w_v P times the gradients
+    std::vector<Eigen::Matrix<float, 3, 4>> grad;         // of the four hat functions
+    std::vector<std::vector<std::pair<int, int>>> around; // node -> (tet, corner): right-hand side without races
+    std::vector<Eigen::Matrix<float, 3, 4>> pull;         // per tet: w_s R + w_v P times the gradients
     Eigen::SimplicialLLT<Sparse> llt;
     Nodes rhs;
 };
@@ -61,7 +62,7 @@ PeerProjective *peer_projective_new(const PeerBody *b) {
         for (int c = 0; c < 3; c++)
             for (int k = 0; k < 3; k++) dm(k, c) = b->x0[3 * n[c + 1] + k] - b->x0[3 * n[0] + k];
         Eigen::Matrix3d inv = dm.inverse();
-        Eigen::Matrix<double, 3, 4> g;  // column i: gradient of node i's hat function
+        Eigen::Matrix<double, 3, 4> g; // column i: gradient of node i's hat function
         g.block<3, 3>(0, 1) = inv.transpose();
         g.col(0) = -g.col(1) - g.col(2) - g.col(3);
         p->dm_inv.push_back(inv.cast<float>());
@@ -70,7 +71,9 @@ PeerProjective *peer_projective_new(const PeerBody *b) {
         p->volume.push_back((float)b->tet_volume[t]);
         for (int i = 0; i < 4; i++) {
             p->around[n[i]].emplace_back(t, i);
-            for (int j = 0; j < 4; j++) entries.emplace_back(n[i], n[j], (float)((b->tet_strain[t] + b->tet_volume[t]) * g.col(i).dot(g.col(j))));
+            for (int j = 0; j < 4; j++)
+                entries.emplace_back(n[i], n[j],
+                                     (float)((b->tet_strain[t] + b->tet_volume[t]) * g.col(i).dot(g.col(j))));
         }
     }
     Sparse a(b->nnode, b->nnode);
@@ -113,8 +116,9 @@ static void local(PeerProjective *p, const Nodes &x, const float *tet_rest, int 
     }
 }
 
-int peer_projective_solve(PeerProjective *p, const float *y, const float *anchor, const float *tet_rest, int stride, float *u, int iterations,
-                          double stop, double (*energy)(void *ctx, const float *u), void *ctx, double *seconds) {
+int peer_projective_solve(PeerProjective *p, const float *y, const float *anchor, const float *tet_rest, int stride,
+                          float *u, int iterations, double stop, double (*energy)(void *ctx, const float *u), void *ctx,
+                          double *seconds) {
     Nodes x(p->nnode, 3), start(p->nnode, 3);
     for (int i = 0; i < p->nnode; i++)
         for (int k = 0; k < 3; k++) {
@@ -122,7 +126,8 @@ int peer_projective_solve(PeerProjective *p, const float *y, const float *anchor
             start(i, k) = p->inertia[i] * (p->x0(i, k) + y[4 * i + k]);
         }
     for (int a = 0; a < p->nanchor; a++)
-        for (int k = 0; k < 3; k++) start(p->anchor[a], k) += p->anchor_weight[a] * (p->x0(p->anchor[a], k) + (anchor ? anchor[4 * a + k] : 0));
+        for (int k = 0; k < 3; k++)
+            start(p->anchor[a], k) += p->anchor_weight[a] * (p->x0(p->anchor[a], k) + (anchor ? anchor[4 * a + k] : 0));
     *seconds = 0;
     int done = 0;
     while (done < iterations && energy(ctx, u) > stop) {

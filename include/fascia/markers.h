@@ -26,24 +26,24 @@ FA_API FaMotionKind fa_motion_kind(const char *path);
 typedef struct FaMarkerTake {
     int nframe;
     int nmarker;
-    double fps;            // nominal rate: the file's, else the median step's inverse, snapped to a common rate
-    double *time;          // s from the first frame                                      (nframe)
-    const char **name;     //                                                             (nmarker)
-    float *x;              // m; NAN where it was not seen                                (nframe x nmarker x 3)
-    unsigned char *ok;     // 1: seen, and x is finite; 0: missing                        (nframe x nmarker)
-    FaPose *head;          // world from head, x being in the head's frame; NULL: not known, x is in whatever frame
-                           // the file has                                                (nframe)
-    double start;          // s: time of frame 0 in the file
-    double unit;           // metres per unit of the file
-    const char *unit_how;  // "given", "declared by the file", "by size", "metres by convention"
-    FaNotes notes;         // what was odd in the file
-    char *path;            // the file it came from, or NULL
+    double fps;           // nominal rate: the file's, else the median step's inverse, snapped to a common rate
+    double *time;         // s from the first frame                                      (nframe)
+    const char **name;    //                                                             (nmarker)
+    float *x;             // m; NAN where it was not seen                                (nframe x nmarker x 3)
+    unsigned char *ok;    // 1: seen, and x is finite; 0: missing                        (nframe x nmarker)
+    FaPose *head;         // world from head, x being in the head's frame; NULL: not known, x is in whatever frame
+                          // the file has                                                (nframe)
+    double start;         // s: time of frame 0 in the file
+    double unit;          // metres per unit of the file
+    const char *unit_how; // "given", "declared by the file", "by size", "metres by convention"
+    FaNotes notes;        // what was odd in the file
+    char *path;           // the file it came from, or NULL
 } FaMarkerTake;
 
 typedef struct FaMarkerOptions {
-    FaUnit unit;    // AUTO: as the file declares, else by the size of a face; an error where that is impossible
-    double fps;     // override the file's rate (needed where it is no rate); 0: keep
-    bool any_size;  // accept what is not the size of a face (metres where nothing is declared)
+    FaUnit unit;   // AUTO: as the file declares, else by the size of a face; an error where that is impossible
+    double fps;    // override the file's rate (needed where it is no rate); 0: keep
+    bool any_size; // accept what is not the size of a face (metres where nothing is declared)
 } FaMarkerOptions;
 
 /// Load .csv (`time,NAME.x,NAME.y,NAME.z,...`), .trc or .c3d; known by content where the name does not tell.
@@ -55,40 +55,40 @@ FA_API FaCode fa_markers_save(const FaMarkerTake *take, const char *path, FaErro
 /// A take in which nothing is seen yet: times at 1/fps, x NAN, ok 0, no head motion. Names are copied.
 FA_API FaCode fa_markers_new(int nframe, int nmarker, const char *const *names, double fps, FaMarkerTake **take,
                              FaError *err);
-FA_API FaCode fa_markers_check(const FaMarkerTake *take, FaError *err);  // the invariants above
-FA_API void fa_markers_free(FaMarkerTake *take);                         // NULL is fine
-FA_API int fa_markers_find(const FaMarkerTake *take, const char *name);  // -1: there is none
+FA_API FaCode fa_markers_check(const FaMarkerTake *take, FaError *err); // the invariants above
+FA_API void fa_markers_free(FaMarkerTake *take);                        // NULL is fine
+FA_API int fa_markers_find(const FaMarkerTake *take, const char *name); // -1: there is none
 
 // --- where markers sit --------------------------------------------------------------------------------------------
 
 /// A point on, or a little off, a rig's surface: sum of bary[k] x[vert[k]], plus offset in the triangle's own frame
 /// (along vert[0] -> vert[1]; across it in the plane; along the normal), so that it turns with the skin.
 typedef struct FaMarkerPoint {
-    int tri;          // triangle of the rig's mesh; -1: a vertex without faces (then offset is in the mesh's frame)
-    int vert[3];      // its corners; for a marker on a vertex that vertex comes first; vert[0] < 0: not mapped
-    float bary[3];    // sums to 1; {1, 0, 0} on a vertex
-    float offset[3];  // m
+    int tri;         // triangle of the rig's mesh; -1: a vertex without faces (then offset is in the mesh's frame)
+    int vert[3];     // its corners; for a marker on a vertex that vertex comes first; vert[0] < 0: not mapped
+    float bary[3];   // sums to 1; {1, 0, 0} on a vertex
+    float offset[3]; // m
 } FaMarkerPoint;
 
 typedef struct FaMarkerMap {
     int count;
-    const char **name;     //                                                             (count)
-    FaMarkerPoint *point;  //                                                             (count)
-    float *distance;       // m from the marker to the surface where it was found by nearness; 0 else  (count)
-    int mapped;            // points with vert[0] >= 0
-    FaPose rig_from_take;  // how the take at `frame` was brought to the rig's neutral; identity if it was not
-    int frame;             // the take's neutral frame; -1: not used
-    double rms;            // m, of the distances at that pose; 0 if it was not used
-    FaNotes notes;         // "marker-far", "marker-ambiguous", "alignment-ambiguous", ... with names
+    const char **name;    //                                                             (count)
+    FaMarkerPoint *point; //                                                             (count)
+    float *distance;      // m from the marker to the surface where it was found by nearness; 0 else  (count)
+    int mapped;           // points with vert[0] >= 0
+    FaPose rig_from_take; // how the take at `frame` was brought to the rig's neutral; identity if it was not
+    int frame;            // the take's neutral frame; -1: not used
+    double rms;           // m, of the distances at that pose; 0 if it was not used
+    FaNotes notes;        // "marker-far", "marker-ambiguous", "alignment-ambiguous", ... with names
 } FaMarkerMap;
 
 typedef struct FaMapOptions {
-    const char *file;  // JSON {"name": 123 | {"tri": t, "bary": [a, b, c], "offset": [..]} | null}; NULL: none
-    int frame;         // the take's neutral frame; -1: the first one that shows (nearly) all markers
-    double reach;      // m: markers further than this from the aligned surface are not mapped; 0: 10 mm
-    bool aligned;      // the take is in the rig's own frame already: no alignment
-    bool no_offset;    // put the markers on the surface: leave out how far off they were
-    bool names_only;   // do not map by nearness what neither the file nor a name v123 maps
+    const char *file; // JSON {"name": 123 | {"tri": t, "bary": [a, b, c], "offset": [..]} | null}; NULL: none
+    int frame;        // the take's neutral frame; -1: the first one that shows (nearly) all markers
+    double reach;     // m: markers further than this from the aligned surface are not mapped; 0: 10 mm
+    bool aligned;     // the take is in the rig's own frame already: no alignment
+    bool no_offset;   // put the markers on the surface: leave out how far off they were
+    bool names_only;  // do not map by nearness what neither the file nor a name v123 maps
 } FaMapOptions;
 
 /// Find the surface point of each marker of a take, in the take's order: those in the file as it says (null: left
@@ -101,7 +101,7 @@ FA_API FaMapOptions fa_map_options_default(void);
 /// Every point that a JSON file names, in its order; and the file. Atomic; bary and offset are kept to the bit.
 FA_API FaCode fa_marker_map_load(const char *path, const FaRig *rig, FaMarkerMap **map, FaError *err);
 FA_API FaCode fa_marker_map_save(const FaMarkerMap *map, const char *path, FaError *err);
-FA_API void fa_marker_map_free(FaMarkerMap *map);  // NULL is fine
+FA_API void fa_marker_map_free(FaMarkerMap *map); // NULL is fine
 /// Where a mapped marker is for vertex positions x (nvert x 3): out in the same frame. offset false: its surface point.
 FA_API void fa_marker_point_at(const FaMarkerPoint *point, const float *x, bool offset, double out[3]);
 
@@ -121,34 +121,34 @@ FA_API FaCode fa_markers_sample(FaSequence *seq, const FaMarkerMap *map, double 
 // --- landmarks ----------------------------------------------------------------------------------------------------
 
 typedef enum FaLandmarkLayout {
-    FA_LANDMARKS_68,   // the iBUG 68 points: jaw line, brows, nose, eyes, lips
-    FA_LANDMARKS_468,  // MediaPipe face mesh
-    FA_LANDMARKS_478,  // the same with ten points of the irises
+    FA_LANDMARKS_68,  // the iBUG 68 points: jaw line, brows, nose, eyes, lips
+    FA_LANDMARKS_468, // MediaPipe face mesh
+    FA_LANDMARKS_478, // the same with ten points of the irises
 } FaLandmarkLayout;
 
 /// Landmarks over time. Image coordinates: x to the right and y down in pixels, z (dims 3) in pixels too, smaller is
 /// nearer, its origin arbitrary. Metric ones (`metric`): metres in the camera's frame as the file has it.
 typedef struct FaLandmarkTake {
     FaLandmarkLayout layout;
-    int count;          // 68, 468 or 478
-    int dims;           // 2 or 3
+    int count; // 68, 468 or 478
+    int dims;  // 2 or 3
     bool metric;
     int nframe;
     double fps;
-    double width;       // of the image, pixels; 1 x 1 where the file does not say (see the notes)
+    double width; // of the image, pixels; 1 x 1 where the file does not say (see the notes)
     double height;
-    double *time;       // s from the first frame                                         (nframe)
-    float *x;           // NAN where it was not found                                     (nframe x count x dims)
-    float *visibility;  // 0 (missing) .. 1                                               (nframe x count)
-    double start;       // s: time of frame 0 in the file
+    double *time;      // s from the first frame                                         (nframe)
+    float *x;          // NAN where it was not found                                     (nframe x count x dims)
+    float *visibility; // 0 (missing) .. 1                                               (nframe x count)
+    double start;      // s: time of frame 0 in the file
     FaNotes notes;
     char *path;
 } FaLandmarkTake;
 
 typedef struct FaLandmarkOptions {
-    double width, height;  // of the image, pixels; 0: as the file says
-    double fps;            // 0: as the file says
-    bool metric;           // of a file that has both (OpenFace), take the metric points
+    double width, height; // of the image, pixels; 0: as the file says
+    double fps;           // 0: as the file says
+    bool metric;          // of a file that has both (OpenFace), take the metric points
 } FaLandmarkOptions;
 
 /// Load JSON or CSV, known by content. JSON: {"layout", "width", "height", "fps", "frames": [{"time", "points": [[x, y,
@@ -160,9 +160,9 @@ FA_API FaCode fa_landmarks_load(const char *path, const FaLandmarkOptions *optio
 /// Save as .json or .csv; what is read back has the same bits (.csv: but for width, height, metric). Atomic.
 FA_API FaCode fa_landmarks_save(const FaLandmarkTake *take, const char *path, FaError *err);
 FA_API FaCode fa_landmarks_new(FaLandmarkLayout layout, int dims, int nframe, double fps, FaLandmarkTake **take,
-                               FaError *err);  // nothing seen yet, 1 x 1 image
+                               FaError *err); // nothing seen yet, 1 x 1 image
 FA_API FaCode fa_landmarks_check(const FaLandmarkTake *take, FaError *err);
-FA_API void fa_landmarks_free(FaLandmarkTake *take);  // NULL is fine
+FA_API void fa_landmarks_free(FaLandmarkTake *take); // NULL is fine
 
 #ifdef __cplusplus
 }

@@ -22,19 +22,19 @@ extern "C" {
 typedef enum FaParamType {
     FA_PARAM_NUMBER,
     FA_PARAM_INT,
-    FA_PARAM_FLAG,    // 0 or 1; "on", "off" in text
-    FA_PARAM_CHOICE,  // one of `choices`; the value is its index
-    FA_PARAM_TEXT,    // free text, e.g. a file's path
+    FA_PARAM_FLAG,   // 0 or 1; "on", "off" in text
+    FA_PARAM_CHOICE, // one of `choices`; the value is its index
+    FA_PARAM_TEXT,   // free text, e.g. a file's path
 } FaParamType;
 
 /// One row of a method's table: it yields the default, the check, --help, the JSON and the documentation.
 typedef struct FaParamInfo {
     const char *name;
     FaParamType type;
-    double value;         // default; NAN: not given, the help says what happens then
-    double min, max;      // of numbers; inclusive
-    const char *unit;     // "kg", "1/s", "" if none
-    const char *choices;  // "soft|heavy|..."; NULL but for choices
+    double value;        // default; NAN: not given, the help says what happens then
+    double min, max;     // of numbers; inclusive
+    const char *unit;    // "kg", "1/s", "" if none
+    const char *choices; // "soft|heavy|..."; NULL but for choices
     const char *help;
 } FaParamInfo;
 
@@ -42,16 +42,16 @@ typedef struct FaParamInfo {
 FA_API const FaParamInfo *fa_method_params(const char *method);
 
 typedef struct FaParams FaParams;
-FA_API FaCode fa_params_new(const char *method, FaParams **params, FaError *err);  // all at their defaults
+FA_API FaCode fa_params_new(const char *method, FaParams **params, FaError *err); // all at their defaults
 FA_API void fa_params_free(FaParams *params);                                     // NULL is fine
 /// Set by text, as from the command line. Fails on an unknown name (the nearest is named) and on a value out of range.
 FA_API FaCode fa_params_set(FaParams *params, const char *name, const char *text, FaError *err);
 FA_API FaCode fa_params_set_number(FaParams *params, const char *name, double value, FaError *err);
 /// The value of a number, flag or choice; NAN for an unknown name and for what was not given.
 FA_API double fa_params_get(const FaParams *params, const char *name);
-FA_API const char *fa_params_text(const FaParams *params, const char *name);  // of a text; "" if not given
+FA_API const char *fa_params_text(const FaParams *params, const char *name); // of a text; "" if not given
 /// All values as one JSON object, and back: members that the method does not know fail with their name.
-FA_API FaCode fa_params_json(const FaParams *params, char **json, FaError *err);  // free with fa_free
+FA_API FaCode fa_params_json(const FaParams *params, char **json, FaError *err); // free with fa_free
 FA_API FaCode fa_params_read(FaParams *params, const char *json, FaError *err);
 
 // --- methods ------------------------------------------------------------------------------------------------------
@@ -59,43 +59,44 @@ FA_API FaCode fa_params_read(FaParams *params, const char *json, FaError *err);
 /// 3D points seen by a tracker. Plain data.
 typedef struct FaMarkers {
     int count;
-    const char *const *name;  // (count)
-    const float *x;           // m, head frame                                              (count x 3)
-    const unsigned char *ok;  // 0: not seen in this frame; NULL: all seen                  (count)
+    const char *const *name; // (count)
+    const float *x;          // m, head frame                                              (count x 3)
+    const unsigned char *ok; // 0: not seen in this frame; NULL: all seen                  (count)
 } FaMarkers;
 
 /// What drives one frame, from a file or from a tracker alike.
 typedef struct FaInput {
-    double time;               // s, increasing
-    const float *weights;      // per shape of the rig                                      (nshape)
-    FaPose head;               // world from head; all 0: the head is still
-    const FaMarkers *markers;  // nullable
-    const struct FaPoseCurve *motion;  // the head's motion as a whole where it is known (fa_run sets it); nullable: then
-                                       // accelerations are differences of the poses given so far
-    const float *target;       // the surface wanted in place of the rig's at these weights, m, head frame (nvert x 3): of
-                               // "projective"; weights still move the jaw; nullable
+    double time;                      // s, increasing
+    const float *weights;             // per shape of the rig                                      (nshape)
+    FaPose head;                      // world from head; all 0: the head is still
+    const FaMarkers *markers;         // nullable
+    const struct FaPoseCurve *motion; // the head's motion as a whole where it is known (fa_run sets it); nullable: then
+                                      // accelerations are differences of the poses given so far
+    const float *target; // the surface wanted in place of the rig's at these weights, m, head frame (nvert x 3): of
+                         // "projective"; weights still move the jaw; nullable
 } FaInput;
 
 /// What a step did.
 typedef struct FaStats {
-    double seconds;     // of this step
-    int iterations;     // of a solver; 0 for closed forms
+    double seconds; // of this step
+    int iterations; // of a solver; 0 for closed forms
     double residual;
-    int clamped;        // things limited on the way
+    int clamped; // things limited on the way
 } FaStats;
 
 typedef struct FaMethod FaMethod;
 
-FA_API const char *const *fa_method_names(void);  // NULL-terminated: "linear", "analytic", ...
-FA_API const char *fa_method_help(const char *name);  // one line; NULL if there is no such method
+FA_API const char *const *fa_method_names(void);     // NULL-terminated: "linear", "analytic", ...
+FA_API const char *fa_method_help(const char *name); // one line; NULL if there is no such method
 
 /// Prepare a method for a rig, which must outlive it. params NULL: defaults (else made for this method; copied).
 /// *method is NULL on failure. Close with fa_method_close.
-FA_API FaCode fa_method_open(const char *name, const FaRig *rig, const FaParams *params, FaMethod **method, FaError *err);
-FA_API void fa_method_close(FaMethod *method);  // NULL is fine
+FA_API FaCode fa_method_open(const char *name, const FaRig *rig, const FaParams *params, FaMethod **method,
+                             FaError *err);
+FA_API void fa_method_close(FaMethod *method); // NULL is fine
 FA_API const char *fa_method_name(const FaMethod *method);
 FA_API const FaRig *fa_method_rig(const FaMethod *method);
-FA_API const FaNotes *fa_method_notes(const FaMethod *method);  // what was odd in its set-up
+FA_API const FaNotes *fa_method_notes(const FaMethod *method); // what was odd in its set-up
 
 /// Come to rest under this input: the state and the surface (nvert x 3, m, head frame) if it had lasted for ever.
 FA_API FaCode fa_method_reset(FaMethod *method, const FaInput *in, float *surface, FaError *err);
@@ -103,8 +104,8 @@ FA_API FaCode fa_method_reset(FaMethod *method, const FaInput *in, float *surfac
 /// later than the last fails with FA_E_ARG and changes nothing.
 FA_API FaCode fa_method_step(FaMethod *method, const FaInput *in, float *surface, FaStats *stats, FaError *err);
 
-/// The state between two steps: its size (constant once open), a copy out, a copy in, and its fingerprint. What was saved
-/// by a method may be loaded into any that was opened with the same rig and parameters.
+/// The state between two steps: its size (constant once open), a copy out, a copy in, and its fingerprint. What was
+/// saved by a method may be loaded into any that was opened with the same rig and parameters.
 FA_API size_t fa_method_state_size(const FaMethod *method);
 FA_API void fa_method_save(const FaMethod *method, void *state);
 FA_API FaCode fa_method_load(FaMethod *method, const void *state, size_t size, FaError *err);
@@ -115,25 +116,26 @@ FA_API uint64_t fa_method_hash(const FaMethod *method);
 typedef struct FaRun FaRun;
 
 typedef struct FaRunStats {
-    int frames;       // steps made, those made again after going back included
-    double seconds;   // spent in them
-    double slowest;   // s, of one step
-    int clamped;      // sum over the steps
+    int frames;     // steps made, those made again after going back included
+    double seconds; // spent in them
+    double slowest; // s, of one step
+    int clamped;    // sum over the steps
     int worst_iterations;
 } FaRunStats;
 
 /// Play a clip (NULL: the rig's own, or its rest as one frame) through a method. Method and clip must outlive the run.
 FA_API FaCode fa_run_new(FaMethod *method, const FaClip *clip, FaRun **run, FaError *err);
-/// The same with a surface for each frame (FaInput.target): as many frames as the clip has, of the rig's vertices. It is
-/// borrowed and must outlive the run, and is read forwards but after going back.
+/// The same with a surface for each frame (FaInput.target): as many frames as the clip has, of the rig's vertices. It
+/// is borrowed and must outlive the run, and is read forwards but after going back.
 FA_API FaCode fa_run_new_target(FaMethod *method, const FaClip *clip, FaSequence *target, FaRun **run, FaError *err);
-/// At another rate than the clip's: weights are sampled between its frames, the head's motion is still the clip's own. fps 0: its own.
+/// At another rate than the clip's: weights are sampled between its frames, the head's motion is still the clip's own.
+/// fps 0: its own.
 FA_API FaCode fa_run_new_fps(FaMethod *method, const FaClip *clip, double fps, FaRun **run, FaError *err);
-FA_API void fa_run_free(FaRun *run);  // and its sequence; NULL is fine
-/// The frames, made when read, in any order: going back restores a stored state and repeats from there, to the same bits.
-/// Borrowed from the run.
+FA_API void fa_run_free(FaRun *run); // and its sequence; NULL is fine
+/// The frames, made when read, in any order: going back restores a stored state and repeats from there, to the same
+/// bits. Borrowed from the run.
 FA_API FaSequence *fa_run_sequence(FaRun *run);
-FA_API const FaClip *fa_run_clip(const FaRun *run);  // NULL if the rig is at rest
+FA_API const FaClip *fa_run_clip(const FaRun *run); // NULL if the rig is at rest
 FA_API FaRunStats fa_run_stats(const FaRun *run);
 
 #ifdef __cplusplus

@@ -11,16 +11,16 @@ extern "C" {
 
 /// Numbers per frame, drawn as a chart; tracks that share a name share a chart.
 typedef struct FaPageNumbers {
-    const char *name;     // "distance max, mm"
-    const double *value;  // one per frame of the track
+    const char *name;    // "distance max, mm"
+    const double *value; // one per frame of the track
 } FaPageNumbers;
 
 /// One animation of the rig. Everything is borrowed.
 typedef struct FaPageTrack {
     const char *name;
-    const char *note;            // a few words beside the name; nullable
-    FaSequence *seq;             // exact frames, of the rig's vertices
-    const FaClip *clip;          // the weights and head motion that go with them; nullable
+    const char *note;   // a few words beside the name; nullable
+    FaSequence *seq;    // exact frames, of the rig's vertices
+    const FaClip *clip; // the weights and head motion that go with them; nullable
     const FaPageNumbers *numbers;
     int nnumbers;
     const FaMarkerTake *markers; // dots that go with the frames, in the rig's own frame; nullable. In step where there
@@ -31,24 +31,25 @@ typedef struct FaPageTrack {
 /// A mesh that comes along, moved by its own shapes under each track's clip: eyes, teeth, tongue.
 typedef struct FaPagePart {
     const FaRig *rig;
-    const char *material;        // "eye", "teeth", "mouth", "bone" or "other"
-    const unsigned char *color;  // sRGB per vertex instead (e.g. an iris); nullable       (nvert x 3)
+    const char *material;       // "eye", "teeth", "mouth", "bone" or "other"
+    const unsigned char *color; // sRGB per vertex instead (e.g. an iris); nullable       (nvert x 3)
 } FaPagePart;
 
 typedef struct FaPageOptions {
-    const FaPagePart *parts;  // what comes along; NULL: the other meshes of the rig's own file
+    const FaPagePart *parts; // what comes along; NULL: the other meshes of the rig's own file
     int nparts;
-    const unsigned char *color;  // sRGB per vertex of the rig itself; nullable            (nvert x 3)
-    const char *title;        // nullable
-    const char *facts;        // lines at the bottom: command, parameters, figures; nullable
-    double bake_error_mm;     // how exactly frames are stored; 0: 0.02
-    FaProgressFn *progress;   // nullable
+    const unsigned char *color; // sRGB per vertex of the rig itself; nullable            (nvert x 3)
+    const char *title;          // nullable
+    const char *facts;          // lines at the bottom: command, parameters, figures; nullable
+    double bake_error_mm;       // how exactly frames are stored; 0: 0.02
+    FaProgressFn *progress;     // nullable
     void *progress_user;
 } FaPageOptions;
 
 /// Write the page. The frames are stored as the rig's shapes plus as few extra targets as keep every vertex within the
 /// error asked for. Atomic.
-FA_API FaCode fa_page_save(const char *path, const FaRig *rig, const FaPageTrack *tracks, int ntrack, const FaPageOptions *options, FaError *err);
+FA_API FaCode fa_page_save(const char *path, const FaRig *rig, const FaPageTrack *tracks, int ntrack,
+                           const FaPageOptions *options, FaError *err);
 
 #ifdef __cplusplus
 }

@@ -9,35 +9,35 @@ extern "C" {
 #endif
 
 typedef struct FaShapeInfo {
-    const char *name;      // borrowed from the rig
-    const char *arkit;     // matched ARKit name or NULL
-    int half;              // as in FaShape
-    int nonzero;           // vertices it moves
-    double max_mm;         // largest displacement
-    double locality_mm;    // radius about its peak that holds 90 % of its area-weighted squared motion
-    double symmetry_mm;    // rms distance to the mirrored partner (or to itself when unpaired); -1 unknown
-    double used_min, used_max;  // range of its weight in the clip, 0 0 without one
+    const char *name;          // borrowed from the rig
+    const char *arkit;         // matched ARKit name or NULL
+    int half;                  // as in FaShape
+    int nonzero;               // vertices it moves
+    double max_mm;             // largest displacement
+    double locality_mm;        // radius about its peak that holds 90 % of its area-weighted squared motion
+    double symmetry_mm;        // rms distance to the mirrored partner (or to itself when unpaired); -1 unknown
+    double used_min, used_max; // range of its weight in the clip, 0 0 without one
 } FaShapeInfo;
 
 /// What is in a rig file, and what is wrong with it.
 typedef struct FaInfo {
-    const char *kind;       // "rig", "clip", "cache"
+    const char *kind; // "rig", "clip", "cache"
     int vertices, triangles, polygons, quads;
     int components, boundary_edges, nonmanifold_edges, coincident_vertices;
     double height_m, width_m, depth_m;
-    double unit;            // metres per file unit
-    char unit_name[16];     // "m", "cm", "mm", or the factor
-    char up[4], front[4];   // "+y", "+z" in the file's axes
+    double unit;          // metres per file unit
+    char unit_name[16];   // "m", "cm", "mm", or the factor
+    char up[4], front[4]; // "+y", "+z" in the file's axes
     int frames;
     double fps, seconds;
     bool head_motion;
     int nshape;
-    FaShapeInfo *shape;     // (nshape)
-    int matched;            // shapes matched to ARKit
-    int arkit_covered;      // of the 52, how many have a shape
-    int intersections;      // self-intersecting triangle pairs at neutral; -1 not tested
-    int channels;           // of a clip file
-    FaNotes notes;          // every defect, with its remedy
+    FaShapeInfo *shape; // (nshape)
+    int matched;        // shapes matched to ARKit
+    int arkit_covered;  // of the 52, how many have a shape
+    int intersections;  // self-intersecting triangle pairs at neutral; -1 not tested
+    int channels;       // of a clip file
+    FaNotes notes;      // every defect, with its remedy
 } FaInfo;
 
 /// Examine a rig (with its clip, if any). `deep` adds the self-intersection test. Free with fa_info_free.
@@ -45,21 +45,23 @@ FA_API FaCode fa_info_of_rig(const FaRig *rig, bool deep, FaInfo *info, FaError 
 FA_API FaCode fa_info_of_clip(const FaClip *clip, FaInfo *info, FaError *err);
 FA_API FaCode fa_info_of_sequence(FaSequence *seq, FaInfo *info, FaError *err);
 FA_API void fa_info_free(FaInfo *info);
-FA_API FaCode fa_info_json(const FaInfo *info, char **json, FaError *err);  // free with fa_free
+FA_API FaCode fa_info_json(const FaInfo *info, char **json, FaError *err); // free with fa_free
 FA_API FaCode fa_info_text(const FaInfo *info, bool all_shapes, char **text, FaError *err);
 
 typedef struct FaCompare {
     int frames, vertices;
     double max_mm, mean_mm, p99_mm;
     int worst_frame, worst_vertex;
-    double *frame_max_mm, *frame_mean_mm, *frame_p99_mm;  // (frames)
-    int intersections_a, intersections_b;    // worst count of self-intersecting triangle pairs over the frames; -1: no faces known
-    double volume_change_a, volume_change_b; // largest relative change of a closed part's volume against frame 0; 0 if none is closed
+    double *frame_max_mm, *frame_mean_mm, *frame_p99_mm; // (frames)
+    int intersections_a,
+        intersections_b; // worst count of self-intersecting triangle pairs over the frames; -1: no faces known
+    double volume_change_a,
+        volume_change_b; // largest relative change of a closed part's volume against frame 0; 0 if none is closed
 } FaCompare;
 
 typedef struct FaCompareOptions {
-    const FaRig *rig;        // faces for intersections and volumes when both are caches; nullable
-    bool intersections;      // count them (slower)
+    const FaRig *rig;   // faces for intersections and volumes when both are caches; nullable
+    bool intersections; // count them (slower)
     FaProgressFn *progress;
     void *progress_user;
 } FaCompareOptions;
@@ -72,7 +74,7 @@ FA_API FaCode fa_compare_json(const FaCompare *c, char **json, FaError *err);
 
 /// Run a benchmark by name; *json is one object as documented in docs/cli.md. rig and clip are nullable.
 FA_API FaCode fa_bench(const char *name, const FaRig *rig, const FaClip *clip, char **json, FaError *err);
-FA_API const char *const *fa_bench_names(void);  // NULL-terminated
+FA_API const char *const *fa_bench_names(void); // NULL-terminated
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 // fascia/rig.h: a neutral mesh with sparse blendshapes, and linear blending.
 //
-// Typical order: fa_rig_load, fa_rig_blend per frame, fa_rig_free. A rig is const once loaded and may be shared by threads.
+// Typical order: fa_rig_load, fa_rig_blend per frame, fa_rig_free. A rig is const once loaded and may be shared by
+// threads.
 #ifndef FASCIA_RIG_H
 #define FASCIA_RIG_H
 
@@ -15,9 +16,9 @@ enum { FA_ARKIT_COUNT = 52 };
 
 /// One blendshape: the entries [first, first + count) of the rig's `row` and `delta`.
 typedef struct FaShape {
-    const char *name;  // as in the file
-    int arkit;         // index into the ARKit names, -1 = not matched
-    int half;          // -1 / +1: only the right / left half of that ARKit shape (e.g. browInnerUp_L); 0: all of it
+    const char *name; // as in the file
+    int arkit;        // index into the ARKit names, -1 = not matched
+    int half;         // -1 / +1: only the right / left half of that ARKit shape (e.g. browInnerUp_L); 0: all of it
     int first;
     int count;
 } FaShape;
@@ -26,40 +27,40 @@ typedef enum FaUnit { FA_UNIT_AUTO, FA_UNIT_M, FA_UNIT_CM, FA_UNIT_MM } FaUnit;
 typedef enum FaUp { FA_UP_AUTO, FA_UP_Y, FA_UP_Z } FaUp;
 
 typedef struct FaRig {
-    FaMesh mesh;           // the neutral
-    int nshape;            //
-    int nentry;            // non-zero vertex deltas over all shapes
-    FaShape *shape;        //                                                          (nshape)
-    int *row;              // vertex of each entry, increasing within a shape          (nentry)
-    float *delta;          // displacement at weight 1, m                              (nentry x 3)
-    float *weight;         // weights at rest as the file has them, usually 0          (nshape)
-    const char *name;      // name of the mesh in the file, or ""
-    const char *path;      // the file or folder, or ""
-    double local[9];       // rig = local * file coordinates (row-major): unit and node scale
-    double axes[9];        // canonical (x subject's left, y up, z front) = axes * rig: a rotation (row-major)
-    double unit;           // metres per file unit (0.01 for cm), node scale not included
-    const char *unit_how;  // "given", "by height 0.24 m", "declared by the file"
-    const char *axes_how;  // likewise
-    FaClip *clip;          // animation found in the same file, channels = shapes; NULL if none
-    FaNotes notes;         // what was odd in the file
-    void *source;          // the document it came from, kept so that it can be written back whole
+    FaMesh mesh;          // the neutral
+    int nshape;           //
+    int nentry;           // non-zero vertex deltas over all shapes
+    FaShape *shape;       //                                                          (nshape)
+    int *row;             // vertex of each entry, increasing within a shape          (nentry)
+    float *delta;         // displacement at weight 1, m                              (nentry x 3)
+    float *weight;        // weights at rest as the file has them, usually 0          (nshape)
+    const char *name;     // name of the mesh in the file, or ""
+    const char *path;     // the file or folder, or ""
+    double local[9];      // rig = local * file coordinates (row-major): unit and node scale
+    double axes[9];       // canonical (x subject's left, y up, z front) = axes * rig: a rotation (row-major)
+    double unit;          // metres per file unit (0.01 for cm), node scale not included
+    const char *unit_how; // "given", "by height 0.24 m", "declared by the file"
+    const char *axes_how; // likewise
+    FaClip *clip;         // animation found in the same file, channels = shapes; NULL if none
+    FaNotes notes;        // what was odd in the file
+    void *source;         // the document it came from, kept so that it can be written back whole
     void (*source_free)(void *source);
     struct FaArena *arena; // owns all of the above but clip and source
 } FaRig;
 
 typedef struct FaRigOptions {
-    FaUnit unit;       // AUTO: found from the head's height; an error where that is impossible
-    FaUp up;           // AUTO: by the format, then by the shapes
-    const char *mesh;  // name or number of the mesh to take; NULL: the one with most blendshapes
-    const char *map;   // names.json: {"theirName": "jawOpen", ...}; NULL: none
-    bool any_size;     // accept what is not the size of a head (metres assumed when the unit cannot be found)
+    FaUnit unit;      // AUTO: found from the head's height; an error where that is impossible
+    FaUp up;          // AUTO: by the format, then by the shapes
+    const char *mesh; // name or number of the mesh to take; NULL: the one with most blendshapes
+    const char *map;  // names.json: {"theirName": "jawOpen", ...}; NULL: none
+    bool any_size;    // accept what is not the size of a head (metres assumed when the unit cannot be found)
 } FaRigOptions;
 
 /// Load .glb/.gltf/.vrm, a folder of OBJ files (neutral + shapes) or one .obj, .fbx and others (through assimp).
 /// options NULL: defaults. *rig is NULL on failure. Free with fa_rig_free.
 FA_API FaCode fa_rig_load(const char *path, const FaRigOptions *options, FaRig **rig, FaError *err);
 FA_API void fa_rig_free(FaRig *rig);
-FA_API FaCode fa_rig_check(const FaRig *rig, FaError *err);  // indices in range, numbers finite, entries sorted
+FA_API FaCode fa_rig_check(const FaRig *rig, FaError *err); // indices in range, numbers finite, entries sorted
 
 /// The 52 names in ARKit's own order (eyeBlinkLeft first, tongueOut last).
 FA_API const char *fa_arkit_name(int i);
@@ -67,23 +68,26 @@ FA_API const char *fa_arkit_name(int i);
 /// its index, or -1. *half (nullable) as in FaShape.
 FA_API int fa_arkit_match(const char *name, int *half);
 
-/// x = neutral + sum of weights[i] * shape i. weights: nshape; x: nvert x 3, m. Any thread; same bits for any thread count.
+/// x = neutral + sum of weights[i] * shape i. weights: nshape; x: nvert x 3, m. Any thread; same bits for any thread
+/// count.
 FA_API void fa_rig_blend(const FaRig *rig, const float *weights, float *x);
 
 /// The same, prepared: deltas laid out for streaming. Build once, use per frame; about 10x faster on large rigs.
 typedef struct FaBlender FaBlender;
 FA_API FaCode fa_blender_new(const FaRig *rig, FaBlender **blender, FaError *err);
 FA_API void fa_blender_eval(const FaBlender *blender, const float *weights, float *x);
-FA_API size_t fa_blender_bytes(const FaBlender *blender, const float *weights);  // bytes eval must touch for these weights
+FA_API size_t fa_blender_bytes(const FaBlender *blender,
+                               const float *weights); // bytes eval must touch for these weights
 FA_API void fa_blender_free(FaBlender *blender);
 
-/// Which clip channels drive which shapes: by exact name, then by ARKit name; one channel may drive both halves of a shape.
+/// Which clip channels drive which shapes: by exact name, then by ARKit name; one channel may drive both halves of a
+/// shape.
 typedef struct FaBinding {
     int nshape;
-    int *chan;        // first channel per shape, -1 = none                           (nshape)
-    int *chan2;       // second one, averaged with the first, -1 = none               (nshape)
-    int matched;      // shapes driven
-    int unused;       // channels that drive nothing
+    int *chan;   // first channel per shape, -1 = none                           (nshape)
+    int *chan2;  // second one, averaged with the first, -1 = none               (nshape)
+    int matched; // shapes driven
+    int unused;  // channels that drive nothing
 } FaBinding;
 FA_API FaCode fa_clip_bind(const FaClip *clip, const FaRig *rig, FaBinding *binding, FaError *err);
 FA_API void fa_binding_free(FaBinding *binding);

@@ -27,39 +27,41 @@ FA_API FaCode fa_sequence_open(const char *path, const FaRigOptions *options, Fa
 FA_API FaCode fa_sequence_of_clip(const FaRig *rig, const FaClip *clip, FaSequence **seq, FaError *err);
 /// Frames made by the caller: read(user, frame, x) fills nvert x 3.
 typedef FaCode FaSequenceReadFn(void *user, int frame, float *x, FaError *err);
-FA_API FaCode fa_sequence_custom(int nvert, int nframe, double fps, FaSequenceReadFn *read, void *user, FaSequence **seq, FaError *err);
+FA_API FaCode fa_sequence_custom(int nvert, int nframe, double fps, FaSequenceReadFn *read, void *user,
+                                 FaSequence **seq, FaError *err);
 
 /// Frames first..last of another sequence, which must outlive it.
 FA_API FaCode fa_sequence_slice(FaSequence *inner, int first, int last, FaSequence **seq, FaError *err);
-/// The same frames with the clip's head motion applied: world positions. Both must outlive it; frames are matched by time.
+/// The same frames with the clip's head motion applied: world positions. Both must outlive it; frames are matched by
+/// time.
 FA_API FaCode fa_sequence_world(FaSequence *inner, const FaClip *clip, FaSequence **seq, FaError *err);
 
 FA_API int fa_sequence_nvert(const FaSequence *seq);
 FA_API int fa_sequence_nframe(const FaSequence *seq);
 FA_API double fa_sequence_fps(const FaSequence *seq);             // 0: the format does not say (PC2, OBJ files)
-FA_API double fa_sequence_time(const FaSequence *seq, int frame);  // s from the first frame
-FA_API const FaRig *fa_sequence_rig(const FaSequence *seq);        // the rig behind it, NULL for caches
-FA_API const FaClip *fa_sequence_clip(const FaSequence *seq);      // the clip behind it, NULL for caches
+FA_API double fa_sequence_time(const FaSequence *seq, int frame); // s from the first frame
+FA_API const FaRig *fa_sequence_rig(const FaSequence *seq);       // the rig behind it, NULL for caches
+FA_API const FaClip *fa_sequence_clip(const FaSequence *seq);     // the clip behind it, NULL for caches
 FA_API FaCode fa_sequence_read(FaSequence *seq, int frame, float *x, FaError *err);
-FA_API void fa_sequence_close(FaSequence *seq);  // NULL is fine
+FA_API void fa_sequence_close(FaSequence *seq); // NULL is fine
 
 /// How a baked GLB came out.
 typedef struct FaBakeReport {
-    int targets;       // morph targets added
-    double max_mm;     // largest distance between baked and exact positions over all vertices and frames
+    int targets;   // morph targets added
+    double max_mm; // largest distance between baked and exact positions over all vertices and frames
     double mean_mm;
-    size_t bytes;      // added to the file
+    size_t bytes; // added to the file
 } FaBakeReport;
 
 typedef struct FaSinkOptions {
-    const FaRig *rig;        // needed by .glb (materials, shapes) and by .obj/.usda/.html (faces); may be NULL for .pc2 .mdd
-    const FaClip *clip;      // weights and head motion that go with the frames; nullable
-    double fps;              // > 0
-    double start;            // s of the first frame
-    double bake_error_mm;    // .glb: largest error allowed; 0: 0.05
-    int max_targets;         // .glb: at most this many added targets; 0: 512
-    const char *generator;   // recorded in the output: program, parameters, seed; nullable
-    FaProgressFn *progress;  // nullable
+    const FaRig *rig;   // needed by .glb (materials, shapes) and by .obj/.usda/.html (faces); may be NULL for .pc2 .mdd
+    const FaClip *clip; // weights and head motion that go with the frames; nullable
+    double fps;         // > 0
+    double start;       // s of the first frame
+    double bake_error_mm;   // .glb: largest error allowed; 0: 0.05
+    int max_targets;        // .glb: at most this many added targets; 0: 512
+    const char *generator;  // recorded in the output: program, parameters, seed; nullable
+    FaProgressFn *progress; // nullable
     void *progress_user;
 } FaSinkOptions;
 
@@ -70,7 +72,8 @@ FA_API FaCode fa_sink_push(FaSink *sink, const float *x, FaError *err);
 /// Complete and rename into place; frees the sink also on failure. report is nullable (filled for .glb).
 FA_API FaCode fa_sink_finish(FaSink *sink, FaBakeReport *report, FaError *err);
 FA_API void fa_sink_abandon(FaSink *sink);
-FA_API FaCode fa_sequence_save(FaSequence *seq, const char *path, const FaSinkOptions *options, FaBakeReport *report, FaError *err);
+FA_API FaCode fa_sequence_save(FaSequence *seq, const char *path, const FaSinkOptions *options, FaBakeReport *report,
+                               FaError *err);
 
 /// Write a rig (and a clip; NULL: the rig's own, as it stands in the file) as .glb/.gltf, a folder of OBJ, or .usda.
 /// A rig that came from glTF is written with every byte it did not have to change.

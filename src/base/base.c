@@ -97,8 +97,10 @@ static void add_note(FaNotes *notes, const char *code, const char *text, const c
     notes->note = grown;
     FaNote n = {fai_strdup(code), fai_strdup(text), fai_strdup(where ? where : ""), fai_strdup(remedy ? remedy : ""),
                 count};
-    if (n.code && n.text && n.where && n.remedy) notes->note[notes->count++] = n;
-    else free_note(&n);
+    if (n.code && n.text && n.where && n.remedy)
+        notes->note[notes->count++] = n;
+    else
+        free_note(&n);
 }
 
 static void note_args(FaNotes *notes, int count, const char *code, const char *where, const char *remedy,
@@ -121,8 +123,8 @@ void fai_note(FaNotes *notes, const char *code, const char *where, const char *r
     va_end(args);
 }
 
-void fai_note_count(FaNotes *notes, int count, const char *code, const char *where, const char *remedy,
-                    const char *fmt, ...) {
+void fai_note_count(FaNotes *notes, int count, const char *code, const char *where, const char *remedy, const char *fmt,
+                    ...) {
     va_list args;
     va_start(args, fmt);
     note_args(notes, count, code, where, remedy, fmt, args);

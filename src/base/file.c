@@ -9,11 +9,11 @@
 
 static FaCode fail_errno(FaError *err, const char *path, const char *verb) {
     int e = errno;
-    const char *remedy = e == ENOENT    ? "check the name and the folder"
-                         : e == EACCES  ? "check the permissions"
-                         : e == ENOSPC  ? "free some disk space; the old file is untouched"
-                         : e == EISDIR  ? "name a file, not a folder"
-                                        : NULL;
+    const char *remedy = e == ENOENT   ? "check the name and the folder"
+                         : e == EACCES ? "check the permissions"
+                         : e == ENOSPC ? "free some disk space; the old file is untouched"
+                         : e == EISDIR ? "name a file, not a folder"
+                                       : NULL;
     return fai_fail_in(err, FA_FAIL(err, FA_E_FILE, NULL, remedy, "cannot %s: %s", verb, strerror(e)), path);
 }
 
@@ -34,7 +34,8 @@ FaCode fai_file_read(const char *path, size_t max, FaBytes *bytes, FaError *err)
     }
     size_t size = (size_t)st.st_size;
     if (max && size > max) {
-        rc = fai_fail_in(err, FA_FAIL(err, FA_E_LIMIT, NULL, NULL, "the file has %zu bytes, at most %zu are read", size, max), path);
+        rc = fai_fail_in(
+            err, FA_FAIL(err, FA_E_LIMIT, NULL, NULL, "the file has %zu bytes, at most %zu are read", size, max), path);
         goto done;
     }
     unsigned char *data = fai_resize(NULL, size + 1);
@@ -51,7 +52,7 @@ FaCode fai_file_read(const char *path, size_t max, FaBytes *bytes, FaError *err)
             fa_free(data);
             goto done;
         }
-        if (n == 0) break;  // shorter than it said: take what is there, the parser will judge
+        if (n == 0) break; // shorter than it said: take what is there, the parser will judge
         got += (size_t)n;
     }
     data[got] = 0;
@@ -82,9 +83,9 @@ enum { BUFFER = 256 * 1024 };
 
 struct FaOutput {
     int fd;
-    char *path;   // final name
-    char *temp;   // name until finished
-    size_t used;  // bytes waiting in the buffer
+    char *path;  // final name
+    char *temp;  // name until finished
+    size_t used; // bytes waiting in the buffer
     unsigned char buffer[BUFFER];
 };
 

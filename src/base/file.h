@@ -5,7 +5,7 @@
 #include "base/base.h"
 
 typedef struct FaBytes {
-    unsigned char *data;  // followed by one zero byte that does not count
+    unsigned char *data; // followed by one zero byte that does not count
     size_t size;
 } FaBytes;
 
@@ -21,16 +21,16 @@ typedef struct FaOutput FaOutput;
 FaCode fai_output_open(const char *path, FaOutput **out, FaError *err);
 FaCode fai_output_write(FaOutput *out, const void *data, size_t size, FaError *err);
 FaCode fai_output_seek(FaOutput *out, uint64_t offset, FaError *err);
-FaCode fai_output_finish(FaOutput *out, FaError *err);  // frees out, also on failure
-void fai_output_abandon(FaOutput *out);                 // frees out; NULL is fine
-FaCode fai_file_write(const char *path, const void *data, size_t size, FaError *err);  // all of the above at once
+FaCode fai_output_finish(FaOutput *out, FaError *err);                                // frees out, also on failure
+void fai_output_abandon(FaOutput *out);                                               // frees out; NULL is fine
+FaCode fai_file_write(const char *path, const void *data, size_t size, FaError *err); // all of the above at once
 
 // Paths.
-const char *fai_path_base(const char *path);        // after the last slash
-const char *fai_path_ext(const char *path);         // after the last dot of the base name, "" if none
-bool fai_path_has_ext(const char *path, const char *ext);  // ASCII case is ignored
-char *fai_path_join(const char *dir, const char *name);    // NULL on no memory
-char *fai_path_dir(const char *path);               // "." where there is none
-char *fai_path_stem(const char *path);              // base name without extension
+const char *fai_path_base(const char *path);              // after the last slash
+const char *fai_path_ext(const char *path);               // after the last dot of the base name, "" if none
+bool fai_path_has_ext(const char *path, const char *ext); // ASCII case is ignored
+char *fai_path_join(const char *dir, const char *name);   // NULL on no memory
+char *fai_path_dir(const char *path);                     // "." where there is none
+char *fai_path_stem(const char *path);                    // base name without extension
 
 #endif

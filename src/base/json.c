@@ -6,14 +6,14 @@
 
 enum {
     MAX_DEPTH = 256,       // far beyond any real document; bounds the recursion
-    MAX_VALUES = 20000000,  // two gigabytes of values; real clips hold half a million
+    MAX_VALUES = 20000000, // two gigabytes of values; real clips hold half a million
     SLAB = 64,             // values are allocated this many at a time
 };
 
 typedef struct Parser {
     const char *text, *p, *end;
     FaJsonDoc *doc;
-    char *strings;  // room for decoded strings: never longer than their source
+    char *strings; // room for decoded strings: never longer than their source
     FaError *err;
     int depth, values;
 } Parser;
@@ -24,10 +24,11 @@ static FaCode fail(Parser *ps, const char *at, const char *what) {
         if (*c == '\n') {
             line++;
             column = 1;
-        } else column += ((unsigned char)*c & 0xC0) != 0x80;
+        } else
+            column += ((unsigned char)*c & 0xC0) != 0x80;
     }
-    return FA_FAIL(ps->err, FA_E_FORMAT, FA_PLACE("line %d, column %d", line, column), "check that it is complete, strict JSON",
-                   "%s", what);
+    return FA_FAIL(ps->err, FA_E_FORMAT, FA_PLACE("line %d, column %d", line, column),
+                   "check that it is complete, strict JSON", "%s", what);
 }
 
 static void skip_space(Parser *ps) {
@@ -38,10 +39,12 @@ static void skip_space(Parser *ps) {
 
 // Length of the well-formed UTF-8 sequence at s (RFC 3629: no overlong forms, no surrogates), 0 if ill-formed.
 static int utf8_length(const unsigned char *s, const unsigned char *end) {
-    static const struct { unsigned char lo, hi, lo2, hi2; int n; } form[] = {
-        {0x00, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
-        {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
-        {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4}};
+    static const struct {
+        unsigned char lo, hi, lo2, hi2;
+        int n;
+    } form[] = {{0x00, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
+                {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
+                {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4}};
     for (int i = 0; i < FA_COUNT(form); i++) {
         if (*s < form[i].lo || *s > form[i].hi) continue;
         if (end - s < form[i].n) return 0;
@@ -68,7 +71,10 @@ static bool hex4(const char *s, const char *end, uint32_t *out) {
     uint32_t v = 0;
     for (int i = 0; i < 4; i++) {
         char c = s[i];
-        int d = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        int d = c >= '0' && c <= '9'   ? c - '0'
+                : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                       : -1;
         if (d < 0) return false;
         v = v << 4 | (uint32_t)d;
     }
@@ -90,12 +96,13 @@ static FaCode parse_escape(Parser *ps, char **to) {
     if (*ps->p != 'u' || !hex4(ps->p + 1, ps->end, &c)) return fail(ps, ps->p, "unknown escape in a string");
     ps->p += 5;
     if (c >= 0xD800 && c < 0xDC00) {
-        if (ps->end - ps->p < 6 || ps->p[0] != '\\' || ps->p[1] != 'u' || !hex4(ps->p + 2, ps->end, &low) || low < 0xDC00 ||
-            low > 0xDFFF)
+        if (ps->end - ps->p < 6 || ps->p[0] != '\\' || ps->p[1] != 'u' || !hex4(ps->p + 2, ps->end, &low) ||
+            low < 0xDC00 || low > 0xDFFF)
             return fail(ps, ps->p, "half a surrogate pair in a string");
         c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
         ps->p += 6;
-    } else if (c >= 0xDC00 && c < 0xE000) return fail(ps, ps->p, "half a surrogate pair in a string");
+    } else if (c >= 0xDC00 && c < 0xE000)
+        return fail(ps, ps->p, "half a surrogate pair in a string");
     *to += put_utf8(*to, c);
     return FA_OK;
 }
@@ -106,7 +113,7 @@ static FaCode parse_string(Parser *ps, const char **out, int *size) {
     const char *q = start;
     while (q < ps->end && *q != '"') q += *q == '\\' && q + 1 < ps->end ? 2 : 1;
     if (q >= ps->end) return fail(ps, start - 1, "a string is not closed");
-    char *text = ps->strings, *to = text;  // with its quotes the source is two longer: there is room for the zero
+    char *text = ps->strings, *to = text; // with its quotes the source is two longer: there is room for the zero
     while (ps->p < q) {
         unsigned char c = (unsigned char)*ps->p;
         if (c == '\\') {
@@ -153,8 +160,10 @@ static FaCode parse_number(Parser *ps, FaJson *v) {
 }
 
 static FaCode parse_word(Parser *ps, FaJson *v) {
-    static const struct { const char *word; FaJsonType type; } words[] = {
-        {"null", FA_JSON_NULL}, {"false", FA_JSON_FALSE}, {"true", FA_JSON_TRUE}};
+    static const struct {
+        const char *word;
+        FaJsonType type;
+    } words[] = {{"null", FA_JSON_NULL}, {"false", FA_JSON_FALSE}, {"true", FA_JSON_TRUE}};
     for (int i = 0; i < FA_COUNT(words); i++) {
         size_t n = strlen(words[i].word);
         if ((size_t)(ps->end - ps->p) < n || memcmp(ps->p, words[i].word, n)) continue;
@@ -168,8 +177,10 @@ static FaCode parse_word(Parser *ps, FaJson *v) {
 static void attach(FaJson *parent, FaJson *child) {
     child->parent = parent;
     child->next = NULL;
-    if (parent->last) parent->last->next = child;
-    else parent->first = child;
+    if (parent->last)
+        parent->last->next = child;
+    else
+        parent->first = child;
     parent->last = child;
     parent->count++;
 }
@@ -236,7 +247,8 @@ static FaCode parse_children(Parser *ps, FaJson *v, char closer) {
         if (closer == ']' && !index_child(ps->doc, v, child)) return FA_FAIL_MEMORY(ps->err);
         attach(v, child);
         skip_space(ps);
-        if (ps->p >= ps->end) return fail(ps, ps->p, closer == '}' ? "an object is not closed" : "an array is not closed");
+        if (ps->p >= ps->end)
+            return fail(ps, ps->p, closer == '}' ? "an object is not closed" : "an array is not closed");
         char c = *ps->p++;
         if (c == closer) break;
         if (c != ',') return fail(ps, ps->p - 1, "a comma or a closing bracket is missing");
@@ -251,9 +263,18 @@ static FaCode parse_value(Parser *ps, FaJson *v) {
     if (ps->p >= ps->end) return fail(ps, ps->p, "the text ends where a value should be");
     v->src = ps->p;
     switch (*ps->p) {
-    case '{': v->type = FA_JSON_OBJECT; FA_TRY(parse_children(ps, v, '}')); break;
-    case '[': v->type = FA_JSON_ARRAY; FA_TRY(parse_children(ps, v, ']')); break;
-    case '"': v->type = FA_JSON_STRING; FA_TRY(parse_string(ps, &v->string, &v->string_size)); break;
+    case '{':
+        v->type = FA_JSON_OBJECT;
+        FA_TRY(parse_children(ps, v, '}'));
+        break;
+    case '[':
+        v->type = FA_JSON_ARRAY;
+        FA_TRY(parse_children(ps, v, ']'));
+        break;
+    case '"':
+        v->type = FA_JSON_STRING;
+        FA_TRY(parse_string(ps, &v->string, &v->string_size));
+        break;
     default: FA_TRY(parse_word(ps, v));
     }
     v->src_size = (int)(ps->p - v->src);
@@ -337,8 +358,8 @@ FaPlace fai_json_path(const FaJson *v) {
 }
 
 static FaCode wrong(const FaJson *v, FaError *err, const char *expected) {
-    return FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, NULL, "expected %s, found %.*s", expected, FA_MIN(v->src_size, 40),
-                   v->src ? v->src : "");
+    return FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, NULL, "expected %s, found %.*s", expected,
+                   FA_MIN(v->src_size, 40), v->src ? v->src : "");
 }
 
 static FaCode missing(const FaJson *object, const char *key, FaError *err) {
@@ -350,10 +371,11 @@ FaCode fai_json_int_or(const FaJson *object, const char *key, int64_t min, int64
     *value = absent;
     const FaJson *v = fai_json_get(object, key);
     if (!v) return FA_OK;
-    if (v->type != FA_JSON_NUMBER || v->number != floor(v->number) || fabs(v->number) > 0x1p53) return wrong(v, err, "an integer");
+    if (v->type != FA_JSON_NUMBER || v->number != floor(v->number) || fabs(v->number) > 0x1p53)
+        return wrong(v, err, "an integer");
     if (v->number < (double)min || v->number > (double)max)
-        return FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, NULL, "%.*s is out of range (%lld to %lld)", FA_MIN(v->src_size, 40),
-                       v->src ? v->src : "it", (long long)min, (long long)max);
+        return FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, NULL, "%.*s is out of range (%lld to %lld)",
+                       FA_MIN(v->src_size, 40), v->src ? v->src : "it", (long long)min, (long long)max);
     *value = (int64_t)v->number;
     return FA_OK;
 }
@@ -381,8 +403,8 @@ FaCode fai_json_str_or(const FaJson *object, const char *key, const char *absent
     return FA_OK;
 }
 
-static FaCode typed_or_null(const FaJson *object, const char *key, FaJsonType type, const char *expected, FaJson **value,
-                            FaError *err) {
+static FaCode typed_or_null(const FaJson *object, const char *key, FaJsonType type, const char *expected,
+                            FaJson **value, FaError *err) {
     *value = fai_json_get(object, key);
     if (*value && (*value)->type != type) return wrong(*value, err, expected);
     return FA_OK;
@@ -567,16 +589,18 @@ void fai_json_write(const FaJson *v, FaText *out) {
     const char *end = v->src ? v->src + v->src_size - 1 : open;
     while (space < end && is_space(space, space + 1)) space++;
     size_t n = (size_t)(space - open);
-    if (space == end) n = 0;  // it was empty
+    if (space == end) n = 0; // it was empty
 
     fai_text_bytes(out, object ? "{" : "[", 1);
     for (const FaJson *c = v->first, *before = NULL; c; before = c, c = c->next) {
-        if (!before) fai_text_bytes(out, open, n);
+        if (!before)
+            fai_text_bytes(out, open, n);
         else if (!write_between(before, c, out)) {
             fai_text_bytes(out, ",", 1);
             fai_text_bytes(out, open, n);
         }
-        if (object && c->src_key) fai_text_bytes(out, c->src_key, (size_t)(c->src_key_size + c->gap));
+        if (object && c->src_key)
+            fai_text_bytes(out, c->src_key, (size_t)(c->src_key_size + c->gap));
         else if (object) {
             fai_text_json_string(out, c->key, strlen(c->key));
             fai_text_str(out, n ? ": " : ":");

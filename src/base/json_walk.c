@@ -84,7 +84,8 @@ FaCode fai_json_next(FaJsonWalk *w, bool first, char close, bool *more) {
     char c = fai_json_peek(w);
     *more = c != close;
     if (!*more || first) return FA_OK;
-    if (c != ',') return fai_json_syntax(w, c || w->p < w->end ? "a comma is missing" : "the text ends inside of a value");
+    if (c != ',')
+        return fai_json_syntax(w, c || w->p < w->end ? "a comma is missing" : "the text ends inside of a value");
     w->p++;
     return FA_OK;
 }

@@ -53,7 +53,7 @@ enum { ALIGN = 64, DEFAULT_BLOCK = 64 * 1024 };
 
 typedef struct Block {
     struct Block *older;
-    char *data;  // aligned start
+    char *data; // aligned start
     size_t room, used;
 } Block;
 
@@ -127,7 +127,7 @@ void fai_arena_release(FaArena *a, FaMark mark) {
     if (!a->block) return;
     a->total -= a->block->used - mark.used;
 #ifndef NDEBUG
-    memset(a->block->data + mark.used, 0xDB, a->block->used - mark.used);  // poison: stale reads show
+    memset(a->block->data + mark.used, 0xDB, a->block->used - mark.used); // poison: stale reads show
 #endif
     a->block->used = mark.used;
 }

@@ -25,12 +25,13 @@ static double parse_slow(const char *s, const char *end) {
     size_t n = (size_t)(end - s);
     if (n >= sizeof stack) {
         copy = fai_strndup(s, n);
-        if (!copy) {  // digits past the 120th cannot matter to more than the last place
+        if (!copy) { // digits past the 120th cannot matter to more than the last place
             n = sizeof stack - 1;
             copy = stack;
             memcpy(copy, s, n);
         }
-    } else memcpy(copy, s, n);
+    } else
+        memcpy(copy, s, n);
     copy[n] = 0;
     locale_t l = c_locale();
     double v = l ? strtod_l(copy, NULL, l) : strtod(copy, NULL);
@@ -39,8 +40,11 @@ static double parse_slow(const char *s, const char *end) {
 }
 
 static const char *parse_special(const char *s, const char *end, bool negative, double *value) {
-    static const struct { const char *word; int n; double v; } special[] = {
-        {"infinity", 8, INFINITY}, {"inf", 3, INFINITY}, {"nan", 3, NAN}};
+    static const struct {
+        const char *word;
+        int n;
+        double v;
+    } special[] = {{"infinity", 8, INFINITY}, {"inf", 3, INFINITY}, {"nan", 3, NAN}};
     for (int i = 0; i < FA_COUNT(special); i++) {
         if (end - s < special[i].n || strncasecmp(s, special[i].word, (size_t)special[i].n)) continue;
         *value = negative ? -special[i].v : special[i].v;
@@ -95,7 +99,8 @@ const char *fai_parse_double(const char *s, const char *end, double *value) {
     if (exact && m < (1ull << 53) && scale >= -22 && scale <= 22) {
         double v = scale < 0 ? (double)m / pow10[-scale] : (double)m * pow10[scale];
         *value = negative ? -v : v;
-    } else *value = parse_slow(start, s);
+    } else
+        *value = parse_slow(start, s);
     return s;
 }
 

@@ -9,7 +9,7 @@
 // Parse a decimal number at s (before end), correctly rounded. Accepts [+-]digits[.digits][e[+-]digits] and, as
 // files hold them, nan, inf, infinity in any case (check with isfinite). Returns the byte after it, or NULL.
 const char *fai_parse_double(const char *s, const char *end, double *value);
-const char *fai_parse_int(const char *s, const char *end, int64_t *value);  // NULL also on overflow
+const char *fai_parse_int(const char *s, const char *end, int64_t *value); // NULL also on overflow
 
 enum { FA_NUMBER_SIZE = 32 };
 // Shortest text that reads back to the same value; "null" never, NaN and Inf as nan, inf. Returns its length.

@@ -60,18 +60,24 @@ void fai_text_json_string(FaText *t, const char *s, size_t n) {
         if (c >= 0x20 && c != '"' && c != '\\') continue;
         fai_text_bytes(t, s + from, i - from);
         from = i + 1;
-        if (c == '"' || c == '\\') fai_text_printf(t, "\\%c", c);
-        else if (c == '\n') fai_text_str(t, "\\n");
-        else if (c == '\t') fai_text_str(t, "\\t");
-        else fai_text_printf(t, "\\u%04x", c);
+        if (c == '"' || c == '\\')
+            fai_text_printf(t, "\\%c", c);
+        else if (c == '\n')
+            fai_text_str(t, "\\n");
+        else if (c == '\t')
+            fai_text_str(t, "\\t");
+        else
+            fai_text_printf(t, "\\u%04x", c);
     }
     fai_text_bytes(t, s + from, n - from);
     fai_text_bytes(t, "\"", 1);
 }
 
 void fai_text_json_number(FaText *t, double v) {
-    if (isfinite(v)) fai_text_double(t, v);
-    else fai_text_str(t, "null");
+    if (isfinite(v))
+        fai_text_double(t, v);
+    else
+        fai_text_str(t, "null");
 }
 
 void fai_text_free(FaText *t) {
@@ -115,8 +121,10 @@ void fai_jw_close(FaJsonWriter *w) {
 
 void fai_jw_str(FaJsonWriter *w, const char *key, const char *value) {
     begin_value(w, key);
-    if (value) fai_text_json_string(w->text, value, strlen(value));
-    else fai_text_str(w->text, "null");
+    if (value)
+        fai_text_json_string(w->text, value, strlen(value));
+    else
+        fai_text_str(w->text, "null");
 }
 
 void fai_jw_num(FaJsonWriter *w, const char *key, double value) {
@@ -126,8 +134,10 @@ void fai_jw_num(FaJsonWriter *w, const char *key, double value) {
 
 void fai_jw_float(FaJsonWriter *w, const char *key, float value) {
     begin_value(w, key);
-    if (isfinite(value)) fai_text_float(w->text, value);
-    else fai_text_str(w->text, "null");
+    if (isfinite(value))
+        fai_text_float(w->text, value);
+    else
+        fai_text_str(w->text, "null");
 }
 
 void fai_jw_int(FaJsonWriter *w, const char *key, int64_t value) {

@@ -6,7 +6,7 @@
 #include "base/base.h"
 
 typedef struct FaText {
-    char *data;  // always terminated once something was added (size + 1)
+    char *data; // always terminated once something was added (size + 1)
     size_t size;
     size_t room;
     bool failed;
@@ -14,11 +14,11 @@ typedef struct FaText {
 
 void fai_text_bytes(FaText *t, const void *data, size_t size);
 void fai_text_str(FaText *t, const char *s);
-void fai_text_printf(FaText *t, const char *fmt, ...) FA_PRINTF(2, 3);  // no %f/%g: use the two below
-void fai_text_double(FaText *t, double v);       // shortest round trip
+void fai_text_printf(FaText *t, const char *fmt, ...) FA_PRINTF(2, 3); // no %f/%g: use the two below
+void fai_text_double(FaText *t, double v);                             // shortest round trip
 void fai_text_float(FaText *t, float v);
-void fai_text_json_string(FaText *t, const char *s, size_t n);  // quoted and escaped
-void fai_text_json_number(FaText *t, double v);  // NaN and Inf become null
+void fai_text_json_string(FaText *t, const char *s, size_t n); // quoted and escaped
+void fai_text_json_number(FaText *t, double v);                // NaN and Inf become null
 void fai_text_free(FaText *t);
 
 // --- writing JSON: commas and nesting are kept for you ---
@@ -31,14 +31,14 @@ typedef struct FaJsonWriter {
     bool pretty;
 } FaJsonWriter;
 
-void fai_jw_open(FaJsonWriter *w, const char *key, char bracket);  // key NULL inside arrays and at the top
+void fai_jw_open(FaJsonWriter *w, const char *key, char bracket); // key NULL inside arrays and at the top
 void fai_jw_close(FaJsonWriter *w);
-void fai_jw_str(FaJsonWriter *w, const char *key, const char *value);  // NULL value: null
+void fai_jw_str(FaJsonWriter *w, const char *key, const char *value); // NULL value: null
 void fai_jw_num(FaJsonWriter *w, const char *key, double value);
 void fai_jw_float(FaJsonWriter *w, const char *key, float value);
 void fai_jw_int(FaJsonWriter *w, const char *key, int64_t value);
 void fai_jw_bool(FaJsonWriter *w, const char *key, bool value);
 void fai_jw_raw(FaJsonWriter *w, const char *key, const char *json, size_t n);
-void fai_jw_notes(FaJsonWriter *w, const char *key, const FaNotes *notes);  // an array of them
+void fai_jw_notes(FaJsonWriter *w, const char *key, const FaNotes *notes); // an array of them
 
 #endif

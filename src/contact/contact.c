@@ -34,7 +34,8 @@ static FaCode check_options(FaContactOptions *o, FaError *err) {
         return FA_FAIL(err, FA_E_ARG, "sticky lips", "use a length of some 0.002 m and a share of 0.02 to 0.99",
                        "%g of the bonds cannot break at %g m", o->sticky_break, o->sticky_length);
     if (!(o->nearby >= 0 && o->nearby <= 1e-2 && o->soft >= 0 && o->soft <= 1e-2))
-        return FA_FAIL(err, FA_E_ARG, "contact reach", "use some 1e-3 m, or 0", "%g and %g m are no reach", o->nearby, o->soft);
+        return FA_FAIL(err, FA_E_ARG, "contact reach", "use some 1e-3 m, or 0", "%g and %g m are no reach", o->nearby,
+                       o->soft);
     if (o->max_rows < 2 || o->max_rows > 1 << 22)
         return FA_FAIL(err, FA_E_ARG, "max_rows", "use some thousands", "%d rows", o->max_rows);
     return FA_OK;
@@ -48,7 +49,8 @@ static bool allocate(FaContact *c) {
            (c->sticky = FA_NEW(surface, unsigned char)) && (c->collider_start = FA_NEW(c->ncollider + 1, int)) &&
            (c->pose = FA_NEW(c->ncollider, FaPose)) && (c->bond = FA_NEW(c->max_bond, FaBond)) &&
            (c->row = FA_NEW(rows, FaRow)) && (c->push = FA_NEW(rows, FaPairHit)) &&
-           (c->held = FA_NEW(c->pairs.npoint, unsigned char)) && (c->fresh = FA_NEW((size_t)c->pairs.nchunk * FA_PAIRS_HITS, int)) &&
+           (c->held = FA_NEW(c->pairs.npoint, unsigned char)) &&
+           (c->fresh = FA_NEW((size_t)c->pairs.nchunk * FA_PAIRS_HITS, int)) &&
            (c->shove = FA_NEW(c->max_shove, FaPairHit)) && (c->island = FA_NEW(surface, int)) &&
            (c->scale = FA_NEW(surface, double)) && (c->mark = FA_NEW(surface, unsigned char)) &&
            (c->options.nearby == 0 || ((c->normal = fai_alloc_array((size_t)c->pairs.npoint, sizeof *c->normal)) &&
@@ -94,9 +96,9 @@ FaCode fai_contact_new(const FaContactSurface *surface, int ncollider, const FaC
 void fai_contact_free(FaContact *c) {
     if (!c) return;
     fai_pairs_free(&c->pairs);
-    void *all[] = {c->held,  c->rest,   c->sticky, c->collider_start, c->pose,  c->bond, c->row,  c->push,
-                   c->fresh, c->shove,  c->island,         c->scale, c->mark, c->slip, c->touching,
-                   c->normal, c->shares, c->joined_start, c->joined};
+    void *all[] = {c->held,     c->rest,   c->sticky, c->collider_start, c->pose,  c->bond, c->row,
+                   c->push,     c->fresh,  c->shove,  c->island,         c->scale, c->mark, c->slip,
+                   c->touching, c->normal, c->shares, c->joined_start,   c->joined};
     for (int i = 0; i < FA_COUNT(all); i++) fa_free(all[i]);
     fai_keys_free(&c->row_of);
     fai_keys_free(&c->broken);

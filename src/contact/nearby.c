@@ -1,29 +1,31 @@
 // Rows of surfaces that lie on each other, from where they are alone: see fai_contact_nearby.
 //
-//   points -> their normals -> pairs of vertex and triangle within reach that face each other -> rows, of each vertex shares of one
+//   points -> their normals -> pairs of vertex and triangle within reach that face each other -> rows, of each vertex
+//   shares of one
 //
-// A row's direction is the surface's own normal at the closest point, blended between the corners', so that it does not flip where the
-// vertex is through. A vertex has rows with all triangles around it, whose shares fade with the distance along the surface, with the
-// depth, and where the surfaces turn away from each other. So rows come, go and turn without a jump, and runs that differ a little stay
-// close; what fai_contact_collect finds depends on which pair meets first.
+// A row's direction is the surface's own normal at the closest point, blended between the corners', so that it does not
+// flip where the vertex is through. A vertex has rows with all triangles around it, whose shares fade with the distance
+// along the surface, with the depth, and where the surfaces turn away from each other. So rows come, go and turn
+// without a jump, and runs that differ a little stay close; what fai_contact_collect finds depends on which pair meets
+// first.
 #include "contact/contact_work.h"
 
 #include "base/task.h"
 
 #include <math.h>
 
-static const double FACING[2] = {0.1, 0.5};     // cosine of facing normals: from where a row fades in, and is whole
-static const double ALONG = 0.7, ACROSS = 0.6;  // of the reach: where shares end, along the surface and across it
-static const double JOINED = 4;                 // reaches: what is closer than this along the surface has no rows
-static const double FAINT = 1e-3;               // not worth a row
+static const double FACING[2] = {0.1, 0.5};    // cosine of facing normals: from where a row fades in, and is whole
+static const double ALONG = 0.7, ACROSS = 0.6; // of the reach: where shares end, along the surface and across it
+static const double JOINED = 4;                // reaches: what is closer than this along the surface has no rows
+static const double FAINT = 1e-3;              // not worth a row
 
 // --- what is joined -----------------------------------------------------------------------------------------------
 
-enum { MOST_JOINED = 512 };  // of a point
+enum { MOST_JOINED = 512 }; // of a point
 
 typedef struct Reached {
     int n, point[MOST_JOINED];
-    double path[MOST_JOINED];  // m, along edges at rest
+    double path[MOST_JOINED]; // m, along edges at rest
 } Reached;
 
 static void reach(Reached *r, int point, double path) {
@@ -52,7 +54,8 @@ static void reach_all(const FaContact *c, int from, double most, Reached *r) {
         r->point[done] = point, r->path[done] = path;
         for (int k = p->around_start[point]; k < p->around_start[point + 1]; k++) {
             const double *a = c->rest[point], *b = c->rest[p->around[k]];
-            double d[3] = {b[0] - a[0], b[1] - a[1], b[2] - a[2]}, longer = path + sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+            double d[3] = {b[0] - a[0], b[1] - a[1], b[2] - a[2]},
+                   longer = path + sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
             if (longer < most || point == from) reach(r, p->around[k], longer);
         }
     }
@@ -116,8 +119,10 @@ static bool is_joined(const FaContact *c, const int point[4]) {
         while (lo < hi) {
             const int *mid = lo + (hi - lo) / 2;
             if (*mid == point[j]) return true;
-            if (*mid < point[j]) lo = mid + 1;
-            else hi = mid;
+            if (*mid < point[j])
+                lo = mid + 1;
+            else
+                hi = mid;
         }
     }
     return false;
@@ -150,7 +155,6 @@ typedef struct Nearby {
     FaContact *c;
     int chunk;
 } Nearby;
-
 
 static double smooth(double t) { return t <= 0 ? 0 : t >= 1 ? 1 : t * t * (3 - 2 * t); }
 static double fade(double square) { return square < 1 ? (1 - square) * (1 - square) : 0; }
@@ -205,7 +209,9 @@ static void search_chunk(void *ctx, int begin, int end, int chunk) {
 // --- rows ---------------------------------------------------------------------------------------------------------
 
 // Of a vertex, with the surface or with colliders: the sum.
-static double *share_at(const FaContact *c, const FaPairHit *h) { return &c->shares[2 * h->a + (h->point[1] >= c->pairs.nsurface)]; }
+static double *share_at(const FaContact *c, const FaPairHit *h) {
+    return &c->shares[2 * h->a + (h->point[1] >= c->pairs.nsurface)];
+}
 
 static void add_row(FaContact *c, const FaPairHit *h, double sum) {
     if (c->nrow == c->options.max_rows) {

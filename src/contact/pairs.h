@@ -6,13 +6,13 @@
 //   of leaves -> those whose swept boxes meet -> obvious directions, some pairs at once -> continuous test -> hits
 //
 // The list holds as long as no point leaves its wide box, be it for many frames. Triangles that share a corner always
-// meet: the pairs across them are a list of their own, made once. The order of the pairs is that of the walk, which does
-// not depend on the boxes: what is found does not depend on when the list was made.
+// meet: the pairs across them are a list of their own, made once. The order of the pairs is that of the walk, which
+// does not depend on the boxes: what is found does not depend on when the list was made.
 //
-// Points are numbered apart from the surface's nodes: those that take part first, then the colliders' vertices. Left out
-// are pairs that share a vertex (or a place at rest), and pairs that cross or touch at rest. A chunk keeps its hits in
-// memory of its own and of a fixed size: full chunks keep the most urgent and say so. Nothing depends on the number of
-// threads.
+// Points are numbered apart from the surface's nodes: those that take part first, then the colliders' vertices. Left
+// out are pairs that share a vertex (or a place at rest), and pairs that cross or touch at rest. A chunk keeps its hits
+// in memory of its own and of a fixed size: full chunks keep the most urgent and say so. Nothing depends on the number
+// of threads.
 #ifndef FAI_PAIRS_H
 #define FAI_PAIRS_H
 
@@ -26,16 +26,16 @@ enum { FA_PAIRS_LEAVES = 16, FA_PAIRS_HITS = 512, FA_PAIRS_LISTED = 4096, FA_PAI
 
 typedef struct FaPairHit {
     FaPairKind kind;
-    int a, b;           // vertex-triangle: point, triangle; edge-edge: edges, a < b
-    int point[4];       // vertex, corners; or ends of a, ends of b
-    bool near;          // does not meet on the way, but ends within reach
-    double t;           // of impact; near: 1
-    double weight[4];   // of the points in s: signed, the first side +, the other -
-    double normal[3];   // unit; n . s > 0 where they have not crossed
-    double depth;       // m: n . s at the end: the smaller, the more urgent
+    int a, b;         // vertex-triangle: point, triangle; edge-edge: edges, a < b
+    int point[4];     // vertex, corners; or ends of a, ends of b
+    bool near;        // does not meet on the way, but ends within reach
+    double t;         // of impact; near: 1
+    double weight[4]; // of the points in s: signed, the first side +, the other -
+    double normal[3]; // unit; n . s > 0 where they have not crossed
+    double depth;     // m: n . s at the end: the smaller, the more urgent
 } FaPairHit;
 
-typedef struct FaOwned {  // what a triangle tests: each corner and each edge belongs to the first triangle that has it
+typedef struct FaOwned { // what a triangle tests: each corner and each edge belongs to the first triangle that has it
     int npoint, point[3];
     int nedge, edge[3];
 } FaOwned;
@@ -44,58 +44,58 @@ typedef struct FaPairId {
     int a, b;
 } FaPairId;
 
-typedef struct FaSpan {   // a box; the fourth numbers are 0
+typedef struct FaSpan { // a box; the fourth numbers are 0
     float lo[4], hi[4];
 } FaSpan;
 
 typedef struct FaPairs {
-    int npoint, nsurface;     // all, the surface's
-    int *node;                // the surface's node of each point                     (nsurface)
-    int *weld;                // first point with the same place at rest              (npoint)
-    double (*from)[3];        // m, at the start and the end of the way               (npoint)
+    int npoint, nsurface; // all, the surface's
+    int *node;            // the surface's node of each point                     (nsurface)
+    int *weld;            // first point with the same place at rest              (npoint)
+    double (*from)[3];    // m, at the start and the end of the way               (npoint)
     double (*to)[3];
     int ntri, nsurface_tri;
-    int (*tri)[3];            //                                                      (ntri)
-    int (*tri_edge)[3];       // edge of corners 0 1, 1 2, 2 0                        (ntri)
-    FaOwned *owned;           //                                                      (ntri)
-    int (*corner)[3];         // weld of the corners                                  (ntri)
+    int (*tri)[3];      //                                                      (ntri)
+    int (*tri_edge)[3]; // edge of corners 0 1, 1 2, 2 0                        (ntri)
+    FaOwned *owned;     //                                                      (ntri)
+    int (*corner)[3];   // weld of the corners                                  (ntri)
     int nedge, nsurface_edge;
-    int (*edge)[2];           //                                                      (nedge)
-    int *around_start;        // neighbours of the surface's points                   (nsurface + 1)
+    int (*edge)[2];    //                                                      (nedge)
+    int *around_start; // neighbours of the surface's points                   (nsurface + 1)
     int *around;
-    FaSpan *point_box;        // swept                                                (npoint)
-    double size;              // m: no coordinate is larger
-    bool simd;                // of fai_ccd_apart_many
-    FaBoxTree tree[2];        // of the surface, of all colliders
-    int *node_end;            // of tree 0: places in its order up to which a node reaches  (tree[0].nnode)
-    unsigned char *moved;     // points since the last search                         (npoint)
+    FaSpan *point_box;    // swept                                                (npoint)
+    double size;          // m: no coordinate is larger
+    bool simd;            // of fai_ccd_apart_many
+    FaBoxTree tree[2];    // of the surface, of all colliders
+    int *node_end;        // of tree 0: places in its order up to which a node reaches  (tree[0].nnode)
+    unsigned char *moved; // points since the last search                         (npoint)
     // the list
-    bool listed;              // it holds for the present boxes
-    double most_pad;          // m: of all refits so far
-    FaSpan *wide_box;         // of the points: as long as they stay inside           (npoint)
-    FaSpan *edge_box, *tri_box;  // around those                                      (nedge, ntri)
-    FaSpan *place_box;        // tri_box in tree 0's order                            (nsurface_tri)
-    FaPairId *list;           // of each chunk: vertices and triangles from the front, edges from the back
-                              //                                                      (nchunk x FA_PAIRS_LISTED)
-    int *nlist;               // of each chunk and kind; -1: too many, walk instead   (nchunk x 2)
-    int *close_start;         // of each chunk and kind in close, then the total      (nchunk x 2 + 1)
-    FaPairId *close;          // pairs across triangles that share a corner
-    bool *fit_inside;         // of chunks of points                                  (npoint / FA_PAIRS_POINTS + 1)
+    bool listed;                // it holds for the present boxes
+    double most_pad;            // m: of all refits so far
+    FaSpan *wide_box;           // of the points: as long as they stay inside           (npoint)
+    FaSpan *edge_box, *tri_box; // around those                                      (nedge, ntri)
+    FaSpan *place_box;          // tri_box in tree 0's order                            (nsurface_tri)
+    FaPairId *list;             // of each chunk: vertices and triangles from the front, edges from the back
+                                //                                                      (nchunk x FA_PAIRS_LISTED)
+    int *nlist;                 // of each chunk and kind; -1: too many, walk instead   (nchunk x 2)
+    int *close_start;           // of each chunk and kind in close, then the total      (nchunk x 2 + 1)
+    FaPairId *close;            // pairs across triangles that share a corner
+    bool *fit_inside;           // of chunks of points                                  (npoint / FA_PAIRS_POINTS + 1)
     float *fit_size;
     int nleaf;
-    int *leaf;                // of tree 0                                            (nleaf)
-    FaKeys left_out;          // pairs that cross or touch at rest
-    int crossed, touching;    // pairs of triangles, pairs of primitives
-    double edge_length;       // m, mean at rest
+    int *leaf;             // of tree 0                                            (nleaf)
+    FaKeys left_out;       // pairs that cross or touch at rest
+    int crossed, touching; // pairs of triangles, pairs of primitives
+    double edge_length;    // m, mean at rest
     int nchunk;
-    FaPairHit *hit;           // of each chunk                                        (nchunk x FA_PAIRS_HITS)
-    int *nhit, *nover, *ntest;  // kept, lost, tested                                 (nchunk)
+    FaPairHit *hit;            // of each chunk                                        (nchunk x FA_PAIRS_HITS)
+    int *nhit, *nover, *ntest; // kept, lost, tested                                 (nchunk)
 } FaPairs;
 
 typedef struct FaPairSearch {
-    double gap, keep;  // of fai_ccd_pair
-    double reach[2];   // m, of each kind; > 0: also pairs that end closer than this
-    bool only_moved;   // pairs with a point in `moved`
+    double gap, keep; // of fai_ccd_pair
+    double reach[2];  // m, of each kind; > 0: also pairs that end closer than this
+    bool only_moved;  // pairs with a point in `moved`
 } FaPairSearch;
 
 // surface and colliders are copied. Colliders stand at rest as they are given. Free with fai_pairs_free, also after
@@ -104,7 +104,8 @@ FaCode fai_pairs_new(const FaContactSurface *surface, int ncollider, const FaCol
                      FaError *err);
 void fai_pairs_free(FaPairs *p);
 
-// Boxes for the present from and to, and, where a point left its wide box, trees for a new list. pad: m, around each box.
+// Boxes for the present from and to, and, where a point left its wide box, trees for a new list. pad: m, around each
+// box.
 void fai_pairs_refit(FaPairs *p, double pad);
 // How many hits were kept; *over (nullable): how many were lost.
 int fai_pairs_search(FaPairs *p, const FaPairSearch *search, int *over);

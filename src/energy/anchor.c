@@ -4,16 +4,16 @@
 #include "energy/incidence.h"
 #include "energy/kernel.h"
 
-enum { CHUNK = 1024 };  // anchored nodes per task
+enum { CHUNK = 1024 }; // anchored nodes per task
 
 struct FaAnchors {
     FaArena *arena;
-    int n;          // nodes with anchors
-    int *node;      //                                         (n)
-    int *start;     // anchors of each node                    (n + 1)
-    int *index;     // which anchor: row of the targets
-    float *weight;  // of each anchor, in the order of index
-    double *part;   // energy of each chunk
+    int n;         // nodes with anchors
+    int *node;     //                                         (n)
+    int *start;    // anchors of each node                    (n + 1)
+    int *index;    // which anchor: row of the targets
+    float *weight; // of each anchor, in the order of index
+    double *part;  // energy of each chunk
 };
 
 FaCode fai_anchors_new(const FaElastic *e, FaAnchors **anchors, FaError *err) {

@@ -7,8 +7,8 @@
 
 typedef struct FaIncidence {
     int nnode;
-    int *start;  // (nnode + 1)
-    int *entry;  // indices into the array of nodes, increasing within a node    (start[nnode])
+    int *start; // (nnode + 1)
+    int *entry; // indices into the array of nodes, increasing within a node    (start[nnode])
 } FaIncidence;
 
 // node: n entries, each 0..nnode-1. Memory from the arena.

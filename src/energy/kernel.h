@@ -1,6 +1,6 @@
-// Kernels that exist twice: one body, compiled for any machine and again for AVX2. The body adds in a fixed order and fuses
-// nothing (-ffp-contract=off), so both give the same bits; only the width of the registers differs. FA_SIMD=ref in the
-// environment picks the plain one.
+// Kernels that exist twice: one body, compiled for any machine and again for AVX2. The body adds in a fixed order and
+// fuses nothing (-ffp-contract=off), so both give the same bits; only the width of the registers differs. FA_SIMD=ref
+// in the environment picks the plain one.
 #ifndef FAI_KERNEL_H
 #define FAI_KERNEL_H
 

@@ -11,7 +11,8 @@ enum { NODES = 2048 }; // of a task
 static FaCode check_nodes(const FaSolid *s, FaError *err) {
     for (int k = 0; k < 4 * s->ntet; k++)
         if (s->tet[k] < 0 || s->tet[k] >= s->nnode)
-            return FA_FAIL(err, FA_E_MESH, FA_PLACE("tet %d", k / 4), "rebuild the face", "node %d of %d", s->tet[k], s->nnode);
+            return FA_FAIL(err, FA_E_MESH, FA_PLACE("tet %d", k / 4), "rebuild the face", "node %d of %d", s->tet[k],
+                           s->nnode);
     return FA_OK;
 }
 
@@ -22,11 +23,13 @@ static FaCode fill_inverses(FaSolid *s, const double *x0, FaError *err) {
         double dm[9], inverse[9];
         for (int k = 0; k < 3; k++)
             for (int i = 0; i < 3; i++)
-                dm[3 * i + k] = x0[3 * (size_t)p->node[k + 1][l] + (size_t)i] - x0[3 * (size_t)p->node[0][l] + (size_t)i];
+                dm[3 * i + k] =
+                    x0[3 * (size_t)p->node[k + 1][l] + (size_t)i] - x0[3 * (size_t)p->node[0][l] + (size_t)i];
         bool good = fai_m3_inverse(dm, inverse) && fai_m3_det(dm) > 0;
         for (int i = 0; good && i < 9; i++) good = fabs(inverse[i]) < 1e15;
         if (!good)
-            return FA_FAIL(err, FA_E_MESH, FA_PLACE("tet %d", s->order[e]), "rebuild the face with a finite thickness everywhere",
+            return FA_FAIL(err, FA_E_MESH, FA_PLACE("tet %d", s->order[e]),
+                           "rebuild the face with a finite thickness everywhere",
                            "a tet has no positive volume at rest");
         for (int i = 0; i < 9; i++) p->inverse0[i][l] = inverse[i];
     }
@@ -54,14 +57,17 @@ static FaCode build(FaSolid *s, const int *tet, const double *x0, FaError *err) 
     return fill_inverses(s, x0, err);
 }
 
-FaCode fai_solid_new(int nnode, int ntet, const int *tet, const double *x0, FaSolidLaw law, FaSolid **solid, FaError *err) {
+FaCode fai_solid_new(int nnode, int ntet, const int *tet, const double *x0, FaSolidLaw law, FaSolid **solid,
+                     FaError *err) {
     *solid = NULL;
-    if (nnode < 1 || ntet < 1) return FA_FAIL(err, FA_E_MESH, NULL, "give it a body", "%d nodes and %d tets", nnode, ntet);
+    if (nnode < 1 || ntet < 1)
+        return FA_FAIL(err, FA_E_MESH, NULL, "give it a body", "%d nodes and %d tets", nnode, ntet);
     if (ntet > INT32_MAX / 128 || nnode > INT32_MAX / 16)
         return FA_FAIL(err, FA_E_LIMIT, NULL, "use a coarser mesh", "%d tets are too many", ntet);
     for (int i = 0; i < 3 * nnode; i++)
         if (!isfinite(x0[i]))
-            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("node %d", i / 3), "rebuild the face", "a position is not a number");
+            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("node %d", i / 3), "rebuild the face",
+                           "a position is not a number");
     FaSolid *s = FA_NEW(1, FaSolid);
     if (!s) return FA_FAIL_MEMORY(err);
     s->nnode = nnode;
@@ -104,12 +110,13 @@ FaCode fai_solid_rest_new(const FaSolid *solid, FaSolidRest **rest, FaError *err
     r->solid = solid;
     r->arena = fai_arena_new(0);
     size_t n = (size_t)solid->nnode, tiles = (size_t)solid->ntile, places = (size_t)solid->tile[tiles] + 1;
-    bool ok = r->arena && (r->X = FA_PUSH(r->arena, 3 * n, double)) && (r->volume = FA_PUSH(r->arena, solid->ntet, double)) &&
-              (r->patch = FA_PUSH(r->arena, solid->npatch, FaSolidRestPatch)) && (r->u = FA_PUSH(r->arena, 4 * n, double)) &&
-              (r->from = FA_PUSH(r->arena, 4 * n, double)) && (r->step = FA_PUSH(r->arena, 4 * n, double)) &&
-              (r->u_f = FA_PUSH(r->arena, 4 * n, float)) && (r->from_f = FA_PUSH(r->arena, 4 * n, float)) &&
-              (r->sum = FA_PUSH(r->arena, 4 * places, double)) && (r->part = FA_PUSH(r->arena, tiles, double)) &&
-              (r->count = FA_PUSH(r->arena, tiles, int));
+    bool ok = r->arena && (r->X = FA_PUSH(r->arena, 3 * n, double)) &&
+              (r->volume = FA_PUSH(r->arena, solid->ntet, double)) &&
+              (r->patch = FA_PUSH(r->arena, solid->npatch, FaSolidRestPatch)) &&
+              (r->u = FA_PUSH(r->arena, 4 * n, double)) && (r->from = FA_PUSH(r->arena, 4 * n, double)) &&
+              (r->step = FA_PUSH(r->arena, 4 * n, double)) && (r->u_f = FA_PUSH(r->arena, 4 * n, float)) &&
+              (r->from_f = FA_PUSH(r->arena, 4 * n, float)) && (r->sum = FA_PUSH(r->arena, 4 * places, double)) &&
+              (r->part = FA_PUSH(r->arena, tiles, double)) && (r->count = FA_PUSH(r->arena, tiles, int));
     if (!ok) {
         fai_solid_rest_free(r);
         return FA_FAIL_MEMORY(err);
@@ -136,7 +143,8 @@ typedef struct SetJob {
 static bool raise_element(const FaSolidPatch *p, const double *X, FaSolidRestPatch *out, int l) {
     double dm[9], inverse0[9], F[9], U[9], s[3], V[9], m[9], inverse[9];
     for (int k = 0; k < 3; k++)
-        for (int i = 0; i < 3; i++) dm[3 * i + k] = X[3 * (size_t)p->node[k + 1][l] + (size_t)i] - X[3 * (size_t)p->node[0][l] + (size_t)i];
+        for (int i = 0; i < 3; i++)
+            dm[3 * i + k] = X[3 * (size_t)p->node[k + 1][l] + (size_t)i] - X[3 * (size_t)p->node[0][l] + (size_t)i];
     for (int i = 0; i < 9; i++) inverse0[i] = p->inverse0[i][l];
     fai_m3_mul(dm, inverse0, F);
     fai_m3_svd(F, U, s, V);
@@ -146,7 +154,8 @@ static bool raise_element(const FaSolidPatch *p, const double *X, FaSolidRestPat
     for (int k = 0; k < 3; k++) s[k] = fmax(s[k], FA_SOLID_FLOOR), volume *= s[k];
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
-            m[3 * i + j] = V[3 * i] * U[3 * j] / s[0] + V[3 * i + 1] * U[3 * j + 1] / s[1] + V[3 * i + 2] * U[3 * j + 2] / s[2];
+            m[3 * i + j] =
+                V[3 * i] * U[3 * j] / s[0] + V[3 * i + 1] * U[3 * j + 1] / s[1] + V[3 * i + 2] * U[3 * j + 2] / s[2];
     fai_m3_mul(inverse0, m, inverse);
     for (int i = 0; i < 9; i++) out->inverse[i][l] = inverse[i];
     out->volume[l] = volume / (6 * fai_m3_det(inverse0));
@@ -177,22 +186,25 @@ static void set_chunk(void *ctx, int begin, int end, int chunk) {
         }
         for (int i = 0; i < 9; i++)
             for (int l = 0; l < FA_SOLID_PATCH; l++) out->inverse_f[i][l] = (float)out->inverse[i][l];
-        for (int l = 0; l < FA_SOLID_PATCH; l++) out->mu_f[l] = (float)out->mu[l], out->lambda_f[l] = (float)out->lambda[l];
+        for (int l = 0; l < FA_SOLID_PATCH; l++)
+            out->mu_f[l] = (float)out->mu[l], out->lambda_f[l] = (float)out->lambda[l];
     }
     r->count[chunk] = raised;
 }
 
-FaCode fai_solid_rest_set(FaSolidRest *r, const double *X, const double *mu, const double *lambda, int *clamped, FaError *err) {
+FaCode fai_solid_rest_set(FaSolidRest *r, const double *X, const double *mu, const double *lambda, int *clamped,
+                          FaError *err) {
     const FaSolid *s = r->solid;
     for (int i = 0; i < 3 * s->nnode; i++)
         if (!(fabs(X[i]) < 1e6)) {
-            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("node %d", i / 3), "check the shapes and the weights of this frame",
+            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("node %d", i / 3),
+                           "check the shapes and the weights of this frame",
                            "a rest position is not a number, or farther than 1000 km");
         }
     for (int e = 0; e < s->ntet; e++)
         if (!(mu[e] >= 0 && mu[e] < 1e15 && lambda[e] >= 0 && lambda[e] < 1e15))
-            return FA_FAIL(err, FA_E_ARG, FA_PLACE("tet %d", e), "materials are Pa, 0 or more", "mu %g and lambda %g make no material",
-                           mu[e], lambda[e]);
+            return FA_FAIL(err, FA_E_ARG, FA_PLACE("tet %d", e), "materials are Pa, 0 or more",
+                           "mu %g and lambda %g make no material", mu[e], lambda[e]);
     memcpy(r->X, X, 3 * (size_t)s->nnode * sizeof *X);
     SetJob job = {r, mu, lambda};
     fai_parallel(s->npatch, FA_SOLID_CHUNK, set_chunk, &job);

@@ -4,5 +4,5 @@
 #define NAME fai_solid_kernels_avx2
 #include "energy/solid_kernels.inc"
 #else
-typedef int FaNoSolidAvx2;  // a file must not be empty
+typedef int FaNoSolidAvx2; // a file must not be empty
 #endif

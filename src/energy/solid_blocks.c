@@ -8,7 +8,8 @@
 #include "math/svd.h"
 
 enum { ROWS = 256, UNIQUE = 2048, TILE = FA_SOLID_CHUNK * FA_SOLID_PATCH };
-static const int pair_corner[FA_SOLID_PAIRS][2] = {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
+static const int pair_corner[FA_SOLID_PAIRS][2] = {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {0, 1},
+                                                   {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
 
 // --- pattern ------------------------------------------------------------------------------------------------------
 
@@ -20,7 +21,7 @@ typedef struct Partial {
 } Partial;
 
 typedef struct Scratch {
-    FaKeys keys;      // of a tile: partial -> its number within the tile
+    FaKeys keys; // of a tile: partial -> its number within the tile
     int npartial;
     Partial *partial; // of all tiles
     int *first;       // of each row in order[], then their number                        (nfree + 1)
@@ -59,16 +60,20 @@ static void fill_tile(FaBlocks *b, const FaSolid *s, int tile, Scratch *w) {
         if (b->slot[k] < 0) b->slot[k] = w->npartial - first;
 }
 
-static bool precedes(const Partial *a, const Partial *b) { return a->col != b->col ? a->col < b->col : a->turned < b->turned; }
+static bool precedes(const Partial *a, const Partial *b) {
+    return a->col != b->col ? a->col < b->col : a->turned < b->turned;
+}
 
-// By rows, then within each; stable, so that tiles stay in order. Then unique blocks are counted: the diagonal even of a node without tets.
+// By rows, then within each; stable, so that tiles stay in order. Then unique blocks are counted: the diagonal even of
+// a node without tets.
 static void sort_partials(const FaBlocks *b, Scratch *w) {
     for (int i = 0; i < w->npartial; i++) w->first[w->partial[i].row + 1]++;
     for (int r = 0; r < b->nfree; r++) w->next[r] = w->first[r], w->first[r + 1] += w->first[r];
     for (int i = 0; i < w->npartial; i++) {
         const Partial *q = &w->partial[i];
         int at = w->next[q->row]++;
-        for (; at > w->first[q->row] && precedes(q, &w->partial[w->order[at - 1]]); at--) w->order[at] = w->order[at - 1];
+        for (; at > w->first[q->row] && precedes(q, &w->partial[w->order[at - 1]]); at--)
+            w->order[at] = w->order[at - 1];
         w->order[at] = i;
     }
     for (int r = 0; r < b->nfree; r++) {
@@ -95,7 +100,8 @@ static void fill_pattern(FaBlocks *b, Scratch *w) {
         for (int n = w->upper[r]; n < w->upper[r + 1]; n++) {
             int c = n == w->upper[r] ? r : w->partial[w->order[k]].col;
             b->from_start[n] = k;
-            for (; k < end && w->partial[w->order[k]].col == c && !w->partial[w->order[k]].turned; k++) b->from[k] = w->partial[w->order[k]].slot;
+            for (; k < end && w->partial[w->order[k]].col == c && !w->partial[w->order[k]].turned; k++)
+                b->from[k] = w->partial[w->order[k]].slot;
             b->from_turn[n] = k;
             for (; k < end && w->partial[w->order[k]].col == c; k++) b->from[k] = w->partial[w->order[k]].slot;
             b->unique[n] = b->mirror[n] = w->next[r];
@@ -149,8 +155,8 @@ static FaCode build(FaBlocks *b, const FaSolid *s, const unsigned char *fixed, S
     b->from_turn = FA_PUSH(b->arena, b->nunique, int);
     b->from = FA_PUSH(b->arena, w->npartial, int);
     b->slots = FA_PUSH(b->arena, 9 * (size_t)b->tile[s->ntile], float);
-    if (!b->node || !b->start || !b->col || !b->diagonal || !b->val || !b->unique || !b->mirror || !b->from_start || !b->from_turn || !b->from ||
-        !b->slots)
+    if (!b->node || !b->start || !b->col || !b->diagonal || !b->val || !b->unique || !b->mirror || !b->from_start ||
+        !b->from_turn || !b->from || !b->slots)
         return FA_FAIL_MEMORY(err);
     for (int v = 0; v < s->nnode; v++)
         if (b->row[v] >= 0) b->node[b->row[v]] = v;
@@ -232,7 +238,8 @@ void fai_blocks_mul(const FaBlocks *b, const float *x, float *y) {
 FaCode fai_blocks_pattern(const FaBlocks *b, FaCsr *out, FaError *err) {
     size_t n = 3 * (size_t)b->nfree, nnz = 9 * (size_t)b->start[b->nfree];
     *out = (FaCsr){.nrow = (int)n, .ncol = (int)n};
-    if (nnz > INT32_MAX) return FA_FAIL(err, FA_E_LIMIT, NULL, "use a coarser mesh", "%d free nodes are too many", b->nfree);
+    if (nnz > INT32_MAX)
+        return FA_FAIL(err, FA_E_LIMIT, NULL, "use a coarser mesh", "%d free nodes are too many", b->nfree);
     out->start = FA_NEW(n + 1, int);
     out->col = FA_NEW(nnz, int);
     out->val = FA_NEW(nnz, double);
@@ -269,25 +276,28 @@ typedef struct SecondJob {
 } SecondJob;
 
 // Block (a, b) from the element's frame: gradients in V's frame, then turned by U.
-static void frame_block(const FaSolidFrame *f, const float u[9], const float ga[3], const float gb[3], float (*o)[FA_SOLID_PATCH], int l) {
+static void frame_block(const FaSolidFrame *f, const float u[9], const float ga[3], const float gb[3],
+                        float (*o)[FA_SOLID_PATCH], int l) {
     float m[9], t[9], k[3][3] = {{0}}, cross[3][3] = {{0}}; // weights of D_rk on itself, and on D_kr
     for (int p = 0; p < 3; p++) {
         int i = (p + 1) % 3, j = (p + 2) % 3;
-        k[i][j] = (float)f->pair[p][0], k[j][i] = (float)f->pair[p][2], cross[i][j] = cross[j][i] = (float)f->pair[p][1];
+        k[i][j] = (float)f->pair[p][0], k[j][i] = (float)f->pair[p][2],
+        cross[i][j] = cross[j][i] = (float)f->pair[p][1];
     }
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 3; c++) {
             m[3 * r + c] = (float)f->scale[3 * r + c] * ga[r] * gb[c];
             if (r == c)
-                m[3 * r + c] +=
-                    k[r][(r + 1) % 3] * ga[(r + 1) % 3] * gb[(r + 1) % 3] + k[r][(r + 2) % 3] * ga[(r + 2) % 3] * gb[(r + 2) % 3];
+                m[3 * r + c] += k[r][(r + 1) % 3] * ga[(r + 1) % 3] * gb[(r + 1) % 3] +
+                                k[r][(r + 2) % 3] * ga[(r + 2) % 3] * gb[(r + 2) % 3];
             else
                 m[3 * r + c] += cross[r][c] * ga[c] * gb[r];
         }
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 3; c++) t[3 * r + c] = u[3 * r] * m[c] + u[3 * r + 1] * m[3 + c] + u[3 * r + 2] * m[6 + c];
     for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) o[3 * c + r][l] = t[3 * r] * u[3 * c] + t[3 * r + 1] * u[3 * c + 1] + t[3 * r + 2] * u[3 * c + 2];
+        for (int c = 0; c < 3; c++)
+            o[3 * c + r][l] = t[3 * r] * u[3 * c] + t[3 * r + 1] * u[3 * c + 1] + t[3 * r + 2] * u[3 * c + 2];
 }
 
 // Elements of a patch made definite. Returns how many were not.
@@ -331,12 +341,12 @@ static int make_definite(const SecondJob *job, int q, FaSolidSecond *out) {
 #define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 
 // Four numbers of each of four elements, transposed.
-#define TURN4(r, q)                                                                                                                        \
-    do {                                                                                                                                   \
-        Quad a_ = MIX(r[0], r[1], 0, 4, 1, 5), b_ = MIX(r[0], r[1], 2, 6, 3, 7), c_ = MIX(r[2], r[3], 0, 4, 1, 5);                         \
-        Quad d_ = MIX(r[2], r[3], 2, 6, 3, 7);                                                                                             \
-        q[0] = MIX(a_, c_, 0, 1, 4, 5), q[1] = MIX(a_, c_, 2, 3, 6, 7);                                                                    \
-        q[2] = MIX(b_, d_, 0, 1, 4, 5), q[3] = MIX(b_, d_, 2, 3, 6, 7);                                                                    \
+#define TURN4(r, q)                                                                                                    \
+    do {                                                                                                               \
+        Quad a_ = MIX(r[0], r[1], 0, 4, 1, 5), b_ = MIX(r[0], r[1], 2, 6, 3, 7), c_ = MIX(r[2], r[3], 0, 4, 1, 5);     \
+        Quad d_ = MIX(r[2], r[3], 2, 6, 3, 7);                                                                         \
+        q[0] = MIX(a_, c_, 0, 1, 4, 5), q[1] = MIX(a_, c_, 2, 3, 6, 7);                                                \
+        q[2] = MIX(b_, d_, 0, 1, 4, 5), q[3] = MIX(b_, d_, 2, 3, 6, 7);                                                \
     } while (0)
 
 // Blocks of elements l .. l + 3 added to their slots.
@@ -417,7 +427,8 @@ static void gather_unique(void *ctx, int begin, int end, int chunk) {
     }
 }
 
-int fai_solid_hessian(FaSolidRest *r, const double *x, const FaSolidDamping *damping, FaSolidHessian kind, FaBlocks *blocks) {
+int fai_solid_hessian(FaSolidRest *r, const double *x, const FaSolidDamping *damping, FaSolidHessian kind,
+                      FaBlocks *blocks) {
     FA_ASSERT(blocks->nnode == r->solid->nnode);
     fai_solid_prepare(r, x, damping, true);
     SecondJob job = {r, blocks, kind, damping ? (float)damping->share : 0};

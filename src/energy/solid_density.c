@@ -1,8 +1,9 @@
-// One element in double: energy density, stress and second derivatives by F, and their definite variants. The reference of the
-// kernels; and PROJECTED and SAFE in production, where only they need singular values.
+// One element in double: energy density, stress and second derivatives by F, and their definite variants. The reference
+// of the kernels; and PROJECTED and SAFE in production, where only they need singular values.
 //
-// Projection. For an isotropic W(F) with F = U diag(s) V', d2W/dF2 has a closed eigensystem (Smith, de Goes, Kim 2019): in the frame
-// of U and V, a 3x3 matrix W_ij on the diagonal entries, and per pair (i, j) a twist and a flip with eigenvalues
+// Projection. For an isotropic W(F) with F = U diag(s) V', d2W/dF2 has a closed eigensystem (Smith, de Goes, Kim 2019):
+// in the frame of U and V, a 3x3 matrix W_ij on the diagonal entries, and per pair (i, j) a twist and a flip with
+// eigenvalues
 //     (W_i + W_j) / (s_i + s_j)   and   (W_i - W_j) / (s_i - s_j)
 // which for polynomial laws divide out.
 #include "energy/solid_second.h"
@@ -40,7 +41,8 @@ double fai_solid_density(FaSolidLaw law, double mu, double lambda, const double 
     double more = c[0] + c[4] + c[8] + (G[0] * c[0] + G[1] * c[1] + G[2] * c[2]), j = trace + more, energy;
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < 3; k++)
-            E[3 * i + k] = 0.5 * (G[3 * i + k] + G[3 * k + i] + (G[i] * G[k] + G[3 + i] * G[3 + k] + G[6 + i] * G[6 + k]));
+            E[3 * i + k] =
+                0.5 * (G[3 * i + k] + G[3 * k + i] + (G[i] * G[k] + G[3 + i] * G[3 + k] + G[6 + i] * G[6 + k]));
     double bulk = law == FA_SOLID_STVK ? lambda : lambda + mu, q = bulk * j;
     if (law == FA_SOLID_STVK) {
         double square = 0, FE[9];
@@ -88,7 +90,8 @@ static bool positive_part(double m[9]) {
                 double apq = m[3 * p + q];
                 if (apq == 0) continue;
                 double theta = (m[4 * q] - m[4 * p]) / (2 * apq);
-                double t = (theta >= 0 ? 1 : -1) / (fabs(theta) + sqrt(theta * theta + 1)), c = 1 / sqrt(t * t + 1), s = t * c;
+                double t = (theta >= 0 ? 1 : -1) / (fabs(theta) + sqrt(theta * theta + 1)), c = 1 / sqrt(t * t + 1),
+                       s = t * c;
                 for (int k = 0; k < 3; k++) {
                     double a = m[3 * k + p], b = m[3 * k + q];
                     m[3 * k + p] = c * a - s * b, m[3 * k + q] = s * a + c * b;
@@ -108,12 +111,14 @@ static bool positive_part(double m[9]) {
     for (int k = 0; k < 3; k++) negative |= d[k] < 0, d[k] = fmax(d[k], 0);
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
-            m[3 * i + j] = d[0] * v[3 * i] * v[3 * j] + d[1] * v[3 * i + 1] * v[3 * j + 1] + d[2] * v[3 * i + 2] * v[3 * j + 2];
+            m[3 * i + j] =
+                d[0] * v[3 * i] * v[3 * j] + d[1] * v[3 * i + 1] * v[3 * j + 1] + d[2] * v[3 * i + 2] * v[3 * j + 2];
     return negative;
 }
 
 bool fai_solid_project(FaSolidLaw law, double mu, double lambda, const double s[3], FaSolidFrame *out) {
-    double J = s[0] * s[1] * s[2], bulk = law == FA_SOLID_STVK ? lambda : lambda + mu, q = bulk * (J - 1) - (law == FA_SOLID_NEO ? mu : 0);
+    double J = s[0] * s[1] * s[2], bulk = law == FA_SOLID_STVK ? lambda : lambda + mu,
+           q = bulk * (J - 1) - (law == FA_SOLID_NEO ? mu : 0);
     bool changed = false;
     for (int p = 0; p < 3; p++) {
         int i = (p + 1) % 3, j = (p + 2) % 3;
@@ -139,7 +144,8 @@ void fai_solid_safe(FaSolidLaw law, double mu, double lambda, const double s[3],
     for (int p = 0; p < 3; p++) {
         int i = (p + 1) % 3, j = (p + 2) % 3;
         // entries ij and ji: [ g_j + m s_i^2, m s_i s_j; m s_i s_j, g_i + m s_j^2 ]
-        out->pair[p][0] = g[j] + m * s[i] * s[i], out->pair[p][1] = m * s[i] * s[j], out->pair[p][2] = g[i] + m * s[j] * s[j];
+        out->pair[p][0] = g[j] + m * s[i] * s[i], out->pair[p][1] = m * s[i] * s[j],
+        out->pair[p][2] = g[i] + m * s[j] * s[j];
         out->scale[4 * p] = g[p] + 2 * m * s[p] * s[p] + bulk * s[i] * s[j] * s[i] * s[j];
         out->scale[3 * i + j] = out->scale[3 * j + i] = bulk * s[p] * s[p] * s[i] * s[j];
     }
@@ -152,7 +158,8 @@ void fai_solid_pairs(FaSolidFrame *f) {
     }
 }
 
-bool fai_solid_density_hessian(FaSolidLaw law, double mu, double lambda, const double G[9], FaSolidHessian kind, double H[81]) {
+bool fai_solid_density_hessian(FaSolidLaw law, double mu, double lambda, const double G[9], FaSolidHessian kind,
+                               double H[81]) {
     double F[9], U[9], s[3], V[9];
     for (int i = 0; i < 9; i++) F[i] = G[i] + (i % 4 == 0);
     fai_m3_svd(F, U, s, V);

@@ -1,6 +1,7 @@
-// Where the elements of a solid are: near ones together, in tiles of FA_SOLID_CHUNK patches. A tile sums what its elements give to their
-// nodes in a few kilobytes of its own; then every node sums over its tiles. So forces go through memory once per node and tile, not once
-// per corner, and the order of the sums is that of the tiles, whatever thread makes them.
+// Where the elements of a solid are: near ones together, in tiles of FA_SOLID_CHUNK patches. A tile sums what its
+// elements give to their nodes in a few kilobytes of its own; then every node sums over its tiles. So forces go through
+// memory once per node and tile, not once per corner, and the order of the sums is that of the tiles, whatever thread
+// makes them.
 #include "energy/solid_work.h"
 
 #include <math.h>
@@ -49,7 +50,8 @@ static void split(Item *item, int n) {
     split(item + left, n - left);
 }
 
-// Corners by number, so that most blocks of a Hessian arrive the same way round; an even permutation, which keeps the volume's sign.
+// Corners by number, so that most blocks of a Hessian arrive the same way round; an even permutation, which keeps the
+// volume's sign.
 static void sort_corners(const int *tet, int corner[4]) {
     bool odd = false;
     for (int k = 0; k < 4; k++) {
@@ -82,7 +84,8 @@ static void fill_places(FaSolid *s, int *seen, int *number, int *node_of) {
     }
     s->tile[s->ntile] = n;
     for (int e = s->ntet; e < s->npatch * FA_SOLID_PATCH; e++) // a place that nobody gathers
-        for (int k = 0; k < 4; k++) s->patch[e / FA_SOLID_PATCH].local[k][e % FA_SOLID_PATCH] = n - s->tile[s->ntile - 1];
+        for (int k = 0; k < 4; k++)
+            s->patch[e / FA_SOLID_PATCH].local[k][e % FA_SOLID_PATCH] = n - s->tile[s->ntile - 1];
     for (int i = 0; i < n; i++) s->start[node_of[i] + 1]++;
     for (int v = 0; v < s->nnode; v++) number[v] = s->start[v], s->start[v + 1] += s->start[v];
     for (int i = 0; i < n; i++) s->place[number[node_of[i]]++] = i;

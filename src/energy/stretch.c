@@ -9,8 +9,8 @@
 
 enum {
     LANES = 8,
-    CHUNK = 2048,  // springs per task
-    NODES = 1024,  // nodes per task of the gathering
+    CHUNK = 2048, // springs per task
+    NODES = 1024, // nodes per task of the gathering
 };
 
 struct FaStretch {
@@ -18,17 +18,17 @@ struct FaStretch {
     int nnode, n, chunks;
     bool wide;
     float slack;
-    int *start;      // (n + 1)
-    int *node;       //
-    float *coef;     //
-    int *owner;      // spring of each entry
-    float *v0;       // three rows of `stride`
-    float *rest;     // |v0|                                             (stride)
-    float *weight;   //                                                  (stride)
-    float *weight2;  //                                                  (stride)
-    size_t stride;   // n rounded up to LANES
-    FaV4 *force;     // dE/dv of each spring                             (stride)
-    double *part;    // energy of each chunk                             (chunks)
+    int *start;     // (n + 1)
+    int *node;      //
+    float *coef;    //
+    int *owner;     // spring of each entry
+    float *v0;      // three rows of `stride`
+    float *rest;    // |v0|                                             (stride)
+    float *weight;  //                                                  (stride)
+    float *weight2; //                                                  (stride)
+    size_t stride;  // n rounded up to LANES
+    FaV4 *force;    // dE/dv of each spring                             (stride)
+    double *part;   // energy of each chunk                             (chunks)
     FaIncidence at;
 };
 

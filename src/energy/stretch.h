@@ -14,23 +14,24 @@
 
 typedef struct FaStretchInput {
     int nnode, n;
-    const int *start;       // entries of each spring                        (n + 1)
-    const int *node;        //
-    const double *coef;     //
-    const double *x0;       // rest positions, m                             (nnode x 3)
-    const double *weight;   //                                               (n)
-    const double *weight2;  // NULL: no second spring                        (n)
-    double slack;           // elongation where the second one starts
+    const int *start;      // entries of each spring                        (n + 1)
+    const int *node;       //
+    const double *coef;    //
+    const double *x0;      // rest positions, m                             (nnode x 3)
+    const double *weight;  //                                               (n)
+    const double *weight2; // NULL: no second spring                        (n)
+    double slack;          // elongation where the second one starts
 } FaStretchInput;
 
 typedef struct FaStretch FaStretch;
 
 FaCode fai_stretch_new(const FaStretchInput *in, FaStretch **stretch, FaError *err);
-void fai_stretch_free(FaStretch *s);  // NULL is fine
-// Energy at displacements u (nnode x 4); with `gradient` the forces stay inside for fai_stretch_gather. rest: NULL = |v0|.
+void fai_stretch_free(FaStretch *s); // NULL is fine
+// Energy at displacements u (nnode x 4); with `gradient` the forces stay inside for fai_stretch_gather. rest: NULL =
+// |v0|.
 double fai_stretch_eval(FaStretch *s, const float *rest, const float *u, bool gradient);
-void fai_stretch_gather(const FaStretch *s, float *g);  // adds to g (nnode x 4)
-const float *fai_stretch_rest(const FaStretch *s);      // |v0| as the kernel has it: given as rest it changes nothing
+void fai_stretch_gather(const FaStretch *s, float *g); // adds to g (nnode x 4)
+const float *fai_stretch_rest(const FaStretch *s);     // |v0| as the kernel has it: given as rest it changes nothing
 
 // The same for one spring in double, written as the formula stands. r (nullable): dE/dv.
 double fai_stretch_energy_ref(const double v[3], const double v0[3], double rest, double w, double w2, double slack,

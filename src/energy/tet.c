@@ -7,11 +7,11 @@
 
 #include <math.h>
 
-enum { GATHER = 4096 };  // nodes of a task
+enum { GATHER = 4096 }; // nodes of a task
 
 struct FaTets {
     int nnode, ntet;
-    bool volume;         // is any weight of volume not zero
+    bool volume; // is any weight of volume not zero
     FaTetFn *run;
     FaTetDeformFn *deform;
     FaTetBlock *block;   // 64-byte aligned                                        (ntet / 8 rounded up)
@@ -28,7 +28,8 @@ struct FaTets {
 bool fai_tet_inverse(const double *x0, const int node[4], double dm_inv[9]) {
     double dm[9];
     for (int k = 0; k < 3; k++)
-        for (int r = 0; r < 3; r++) dm[3 * r + k] = x0[3 * (size_t)node[1 + k] + (size_t)r] - x0[3 * (size_t)node[0] + (size_t)r];
+        for (int r = 0; r < 3; r++)
+            dm[3 * r + k] = x0[3 * (size_t)node[1 + k] + (size_t)r] - x0[3 * (size_t)node[0] + (size_t)r];
     return fai_m3_inverse(dm, dm_inv);
 }
 
@@ -106,8 +107,10 @@ FaCode fai_tets_new(const FaElastic *e, FaTets **tets, FaError *err) {
     FaTets *t = FA_NEW(1, FaTets);
     if (!t) return FA_FAIL_MEMORY(err);
     FaCode rc = build(t, e, err);
-    if (rc < 0) fai_tets_free(t);
-    else *tets = t;
+    if (rc < 0)
+        fai_tets_free(t);
+    else
+        *tets = t;
     return rc;
 }
 
@@ -131,10 +134,16 @@ static void eval_chunk(void *ctx, int begin, int end, int chunk) {
     ev->tets->shares[chunk] = shares;
 }
 
-double fai_tets_eval(FaTets *tets, const FaElasticFrame *frame, const float *u, bool gradient, FaSvdMemo *memo, float tau0,
-                     float tau1, FaSvdShares *shares) {
-    Eval ev = {tets, {.block = tets->block, .u = u, .slot = gradient ? tets->slot : NULL, .volume = tets->volume,
-                      .memo = memo, .tau0 = tau0, .tau1 = tau1}};
+double fai_tets_eval(FaTets *tets, const FaElasticFrame *frame, const float *u, bool gradient, FaSvdMemo *memo,
+                     float tau0, float tau1, FaSvdShares *shares) {
+    Eval ev = {tets,
+               {.block = tets->block,
+                .u = u,
+                .slot = gradient ? tets->slot : NULL,
+                .volume = tets->volume,
+                .memo = memo,
+                .tau0 = tau0,
+                .tau1 = tau1}};
     if (frame) ev.job.rest = frame->tet_rest, ev.job.rest_stride = frame->tet_stride;
     fai_parallel(tets->ntet, FA_TET_CHUNK, eval_chunk, &ev);
     double energy = 0;
@@ -189,7 +198,7 @@ static void pose_block(const Pose *p, int begin, int n, int *clamped) {
     size_t row = (size_t)p->stride;
     fai_svd3_many(n, rest, p->stride, &(FaSvd3){u[0], s[0], v[0], 8});
     for (int i = 0; i < n; i++) {
-        if (s[2][i] >= p->floor) continue;  // then all are
+        if (s[2][i] >= p->floor) continue; // then all are
         *clamped += 1;
         float m[3];
         for (int k = 0; k < 3; k++) m[k] = s[k][i] > p->floor ? s[k][i] : p->floor;
@@ -212,7 +221,7 @@ static void pose_chunk(void *ctx, int begin, int end, int chunk) {
 }
 
 void fai_tets_pose(FaTets *tets, const float *u_goal, float floor, float *rest, int *clamped) {
-    if (floor < 0) floor = -1e6f;  // far from everything that a tet can be
+    if (floor < 0) floor = -1e6f; // far from everything that a tet can be
     Pose p = {tets, {.block = tets->block, .u = u_goal}, floor, rest, (tets->ntet + 7) / 8 * 8};
     fai_parallel(tets->ntet, FA_TET_CHUNK, pose_chunk, &p);
     *clamped = 0;

@@ -30,8 +30,10 @@ static void root_between(const double s[3], double d, double low, double high, d
     double t = high, slope;
     for (int k = 0; k < 200; k++) {
         double f = product_at(s, t, x, &slope) - d;
-        if (f > 0) high = t;
-        else low = t;
+        if (f > 0)
+            high = t;
+        else
+            low = t;
         double next = t - f / slope;
         if (!(next > low && next < high)) next = (low + high) / 2;
         if (next == t || high - low <= 1e-16 * fabs(high)) break;
@@ -49,7 +51,8 @@ void fai_volume_closest(const double s[3], double d, double x[3]) {
         root_between(s, d, bend, high, x);
         best = distance2(s, x);
     }
-    // flat: x[2] < s[2] / 2, only where the volume has to be halved at least; the first place where the product is reached
+    // flat: x[2] < s[2] / 2, only where the volume has to be halved at least; the first place where the product is
+    // reached
     double least = d / (s[0] * s[1]), last = 0;
     for (int k = 1; s[0] * s[1] * s[2] > 2 * d && k <= 400; k++) {
         double t = least + (bend - least) * k / 400;

@@ -185,7 +185,8 @@ static double onto(const float *x, const int t[3], const double q[3], double bar
     fai_v3_sub(u, a, u);
     fai_v3_sub(v, a, v);
     fai_v3_sub(q, a, d);
-    double uu = fai_v3_dot(u, u), uv = fai_v3_dot(u, v), vv = fai_v3_dot(v, v), ud = fai_v3_dot(u, d), vd = fai_v3_dot(v, d);
+    double uu = fai_v3_dot(u, u), uv = fai_v3_dot(u, v), vv = fai_v3_dot(v, v), ud = fai_v3_dot(u, d),
+           vd = fai_v3_dot(v, d);
     double det = uu * vv - uv * uv;
     bary[1] = det > 0 ? (vv * ud - uv * vd) / det : 0;
     bary[2] = det > 0 ? (uu * vd - uv * ud) / det : 0;
@@ -197,7 +198,8 @@ static double onto(const float *x, const int t[3], const double q[3], double bar
 }
 
 // The nearest triangle among those of node i and of its neighbours.
-static void ride_near(const FaFace *f, const int *start, const int *list, int i, const float *at, int *ride, float *weight) {
+static void ride_near(const FaFace *f, const int *start, const int *list, int i, const float *at, int *ride,
+                      float *weight) {
     double q[3], best = INFINITY, bary[3];
     fai_v3_load(at, 0, q);
     for (int e = start[i]; e < start[i + 1]; e++)

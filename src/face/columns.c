@@ -82,15 +82,16 @@ FaCode fai_columns_check(const FaColumns *c, const char *what, int width, int n,
         return FA_FAIL(err, FA_E_FORMAT, what, remedy, "the columns of the shapes do not belong together");
     for (int s = 0; s < c->nshape; s++) {
         if (c->first[s + 1] < c->first[s])
-            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("%s, shape %d", what, s), remedy, "its entries end before they begin");
+            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("%s, shape %d", what, s), remedy,
+                           "its entries end before they begin");
         for (int e = c->first[s]; e < c->first[s + 1]; e++) {
             if (c->item[e] < 0 || c->item[e] >= n || (e > c->first[s] && c->item[e] <= c->item[e - 1]))
                 return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("%s, shape %d, entry %d", what, s, e - c->first[s]), remedy,
                                "index %d is out of range or out of order", c->item[e]);
             for (int k = 0; k < width; k++)
                 if (!(fabsf(c->value[(size_t)width * (size_t)e + (size_t)k]) <= most))
-                    return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("%s, shape %d, entry %d", what, s, e - c->first[s]), remedy,
-                                   "a value is not a number or out of range");
+                    return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("%s, shape %d, entry %d", what, s, e - c->first[s]),
+                                   remedy, "a value is not a number or out of range");
         }
     }
     return FA_OK;

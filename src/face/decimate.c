@@ -10,11 +10,11 @@
 
 #include "math/mat3.h"
 
-static const double EDGE_WEIGHT = 20;  // of planes that stand on an open edge
-static const double EVEN = 2e-3;       // of (length)^4 against squared error times area
-static const double TURN = 0.35;       // cosine: no triangle turns further in one step
-static const double SLENDER = 0.12;    // height over longest side: not under it, unless it was worse before
-enum { FAN = 64 };                     // triangles at a vertex, at most
+static const double EDGE_WEIGHT = 20; // of planes that stand on an open edge
+static const double EVEN = 2e-3;      // of (length)^4 against squared error times area
+static const double TURN = 0.35;      // cosine: no triangle turns further in one step
+static const double SLENDER = 0.12;   // height over longest side: not under it, unless it was worse before
+enum { FAN = 64 };                    // triangles at a vertex, at most
 
 typedef struct Quadric {
     double a[6], b[3], c; // p'Ap + 2 b'p + c, all numbers' (g.p + d)^2 included; A: xx xy xz yy yz zz
@@ -23,14 +23,14 @@ typedef struct Quadric {
 
 typedef struct Work {
     const FaDecimateInput *in;
-    int *tri;             // present corners                                              (ntri x 3)
-    unsigned char *dead;  // triangles                                                    (ntri)
-    int *head, *tail;     // corners of each vertex, a list through next; -1 = none       (nvert)
-    int *next;            //                                                              (ntri x 3)
-    Quadric *q;           //                                                              (nvert)
-    double *slope;        // per vertex and number: sum of area (g, d)                    (nvert x nattr x 4)
-    unsigned char *edge;  // 1: on an open edge                                           (nvert)
-    double *normal;       // of the surface as it was                                     (nvert x 3)
+    int *tri;            // present corners                                              (ntri x 3)
+    unsigned char *dead; // triangles                                                    (ntri)
+    int *head, *tail;    // corners of each vertex, a list through next; -1 = none       (nvert)
+    int *next;           //                                                              (ntri x 3)
+    Quadric *q;          //                                                              (nvert)
+    double *slope;       // per vertex and number: sum of area (g, d)                    (nvert x nattr x 4)
+    unsigned char *edge; // 1: on an open edge                                           (nvert)
+    double *normal;      // of the surface as it was                                     (nvert x 3)
     int *home;
     // collapses in waiting: the best of each vertex, by cost, then number
     double *cost;         // INFINITY: none                                               (nvert)

@@ -133,12 +133,15 @@ static FaCode check_maps(const FaFace *f, FaError *err) {
 
 static FaCode check_stiffness(const FaFace *f, FaError *err) {
     if (!f->stiff_anchor && !f->stiff_bend && !f->stiff_edge) return FA_OK;
-    if (!f->stiff_anchor || !f->stiff_bend || !f->stiff_edge || f->stiff_edges < 1 || f->stiff_edges > (int64_t)3 * f->ntri)
-        return FA_FAIL(err, FA_E_FORMAT, "stiffness", "build the face again", "it is not whole, or %d edges are not of this skin",
-                       f->stiff_edges);
-    FA_TRY(check_range("stiffness of an anchor", f->stiff_anchor, (size_t)f->nskin, FA_STIFF_LEAST, FA_STIFF_MOST, err));
+    if (!f->stiff_anchor || !f->stiff_bend || !f->stiff_edge || f->stiff_edges < 1 ||
+        f->stiff_edges > (int64_t)3 * f->ntri)
+        return FA_FAIL(err, FA_E_FORMAT, "stiffness", "build the face again",
+                       "it is not whole, or %d edges are not of this skin", f->stiff_edges);
+    FA_TRY(
+        check_range("stiffness of an anchor", f->stiff_anchor, (size_t)f->nskin, FA_STIFF_LEAST, FA_STIFF_MOST, err));
     FA_TRY(check_range("stiffness of bending", f->stiff_bend, (size_t)f->nskin, FA_STIFF_LEAST, FA_STIFF_MOST, err));
-    return check_range("stiffness of an edge", f->stiff_edge, (size_t)f->stiff_edges, FA_STIFF_LEAST, FA_STIFF_MOST, err);
+    return check_range("stiffness of an edge", f->stiff_edge, (size_t)f->stiff_edges, FA_STIFF_LEAST, FA_STIFF_MOST,
+                       err);
 }
 
 // What the shapes do to the flesh, where it is there.

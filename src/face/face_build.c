@@ -40,8 +40,8 @@ typedef struct Build {
     unsigned char *banned;   // triangles of the rig                            (ntri)
     float *kept[FA_REGIONS]; // regions per rig vertex, found in the first round (nvert)
     bool regions_known;
-    FaCoarse coarse; // of the rig's patch, if fewer vertices are asked for than it has
-    int part;        // of the rig that is skin
+    FaCoarse coarse;  // of the rig's patch, if fewer vertices are asked for than it has
+    int part;         // of the rig that is skin
     FaArena *scratch; // lives as long as the build
     // of the present round
     FaArena *round;
@@ -163,8 +163,9 @@ static FaCode coarsen(Build *b, FaError *err) {
     FA_TRY(find_regions(b, err));
     FA_TRY(fai_coarse_new(b->rig, &b->patch, (const float *const *)b->region, b->options.simulate_vertices, &b->coarse,
                           err));
-    fai_note(&b->face->notes, "skin-decimated", NULL, NULL, "%d of %d vertices of the skin are simulated, the others follow",
-             b->coarse.rig->mesh.nvert, b->patch.nskin);
+    fai_note(&b->face->notes, "skin-decimated", NULL, NULL,
+             "%d of %d vertices of the skin are simulated, the others follow", b->coarse.rig->mesh.nvert,
+             b->patch.nskin);
     return FA_OK;
 }
 
@@ -369,7 +370,8 @@ static FaCode build(Build *b, FaError *err) {
     FA_TRY(fai_bones_collect(rig, &b->topo, first.part, &b->options, f->arena, &f->nbone, &f->bone, &f->notes, err));
     f->rig_hash = fai_face_rig_hash(rig);
     f->nvert = rig->mesh.nvert;
-    if (rig->path && !(f->rig_path = fai_arena_strndup(f->arena, rig->path, strlen(rig->path)))) return FA_FAIL_MEMORY(err);
+    if (rig->path && !(f->rig_path = fai_arena_strndup(f->arena, rig->path, strlen(rig->path))))
+        return FA_FAIL_MEMORY(err);
     f->layers = b->options.layers;
     b->part = first.part;
     FA_TRY(coarsen(b, err));

@@ -10,7 +10,7 @@
 
 static const unsigned char SIGNATURE[8] = {0x89, 'F', 'A', 'C', 'E', 0x0d, 0x0a, 0x1a};
 enum { HEADER = 32, CHUNK = 16 };
-enum { STIFF_VERSION = 2 };  // what relative stiffness is relative to; another one is passed over
+enum { STIFF_VERSION = 2 }; // what relative stiffness is relative to; another one is passed over
 
 static uint32_t swap32(uint32_t v) {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -276,7 +276,8 @@ static FaCode rig_text(const FaFace *face, const char *path, char out[PATH_MAX],
     out[0] = 0;
     while (n > 1 && face->rig_path[n - 1] == '/') n--; // a folder of shapes
     if (n == 0 || n >= PATH_MAX) return FA_OK;
-    char *rig = fai_strndup(face->rig_path, n), *dir = rig ? fai_path_dir(rig) : NULL, *own = fai_path_dir(path), *whole = NULL;
+    char *rig = fai_strndup(face->rig_path, n), *dir = rig ? fai_path_dir(rig) : NULL, *own = fai_path_dir(path),
+         *whole = NULL;
     FaCode rc = rig && dir && own ? FA_OK : FA_FAIL_MEMORY(err);
     const char *name = rig ? fai_path_base(rig) : "";
     if (rc < 0) {

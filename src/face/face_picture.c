@@ -350,7 +350,8 @@ static FaCode picture_materials(Scene *s, FaSheet *sheet, int size, FaError *err
             const char *name = order[k] < 0 ? "base" : s->rig->shape[order[k]].name;
             FaRenderView view = view_of("three_quarter", 0);
             if (k == 0) {
-                FA_TRY(fai_sheet_new(sheet, n, FA_MIN(n, 4), size, size, "stiffness of the flesh, mu at weight 1", true, err));
+                FA_TRY(fai_sheet_new(sheet, n, FA_MIN(n, 4), size, size, "stiffness of the flesh, mu at weight 1", true,
+                                     err));
                 fai_sheet_legend(sheet, ceil(most / 5) * 5, "kPa");
             }
             FA_TRY(add_map(s, out, 1, err));
@@ -365,10 +366,12 @@ const char *fa_face_picture_name(FaFacePicture what) {
     return what >= 0 && what < FA_FACE_PICTURES ? name[what] : "";
 }
 
-FaCode fa_face_volume_picture(const FaFace *face, const FaRig *rig, int shape, int size, const char *path, FaError *err) {
+FaCode fa_face_volume_picture(const FaFace *face, const FaRig *rig, int shape, int size, const char *path,
+                              FaError *err) {
     FA_TRY(fa_face_fits(face, rig, err));
     if (shape < 0 || shape >= face->volumes.nshape)
-        return FA_FAIL(err, FA_E_ARG, NULL, "build the face with --volumes", "the face has no volume of shape %d", shape);
+        return FA_FAIL(err, FA_E_ARG, NULL, "build the face with --volumes", "the face has no volume of shape %d",
+                       shape);
     FaFace moved = *face;
     const FaColumns *c = &face->volumes;
     if (!(moved.x0 = FA_NEW(3 * (size_t)face->nnode, float))) return FA_FAIL_MEMORY(err);
@@ -391,25 +394,19 @@ FaCode fa_face_picture(const FaFace *face, const FaRig *rig, FaFacePicture what,
     if (!s.arena) return FA_FAIL_MEMORY(err);
     FaCode rc = FA_OK;
     switch (what) {
-    case FA_FACE_CUT:
-        rc = picture_cut(&s, &sheet, size, err);
-        break;
-    case FA_FACE_THICKNESS:
-        rc = picture_thickness(&s, &sheet, size, err);
-        break;
+    case FA_FACE_CUT: rc = picture_cut(&s, &sheet, size, err); break;
+    case FA_FACE_THICKNESS: rc = picture_thickness(&s, &sheet, size, err); break;
     case FA_FACE_REGIONS:
         rc = picture_maps(&s, &sheet, size, "regions", FA_REGIONS, (const float *const *)face->region, fai_region_name,
                           err);
         break;
-    case FA_FACE_ATTACHMENT:
-        rc = picture_attachment(&s, &sheet, size, err);
-        break;
+    case FA_FACE_ATTACHMENT: rc = picture_attachment(&s, &sheet, size, err); break;
     case FA_FACE_MATERIALS:
-        rc = face->mu0 ? picture_materials(&s, &sheet, size, err)
-                       : FA_FAIL(err, FA_E_ARG, NULL, "build the face with --materials auto", "the face has no materials");
+        rc = face->mu0
+                 ? picture_materials(&s, &sheet, size, err)
+                 : FA_FAIL(err, FA_E_ARG, NULL, "build the face with --materials auto", "the face has no materials");
         break;
-    default:
-        rc = FA_FAIL(err, FA_E_ARG, NULL, NULL, "there is no such picture");
+    default: rc = FA_FAIL(err, FA_E_ARG, NULL, NULL, "there is no such picture");
     }
     if (rc >= 0) rc = fa_image_save(&sheet.image, path, "fascia " FA_VERSION_TEXT " build", err);
     fai_sheet_free(&sheet);

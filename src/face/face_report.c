@@ -317,7 +317,8 @@ static void put_made(FaText *t, const FaFace *f) {
         put_line(t, "volumes");
         fai_text_printf(t, "of %d shapes", columns_filled(&f->volumes, &mean));
         if (m->version) {
-            fai_text_printf(t, "; %d tets inverted, %d triangles left out%s%s; most squeezed %s, to ", m->inverted, m->left_out, m->folded[0] ? ", most in " : "", m->folded, m->worst);
+            fai_text_printf(t, "; %d tets inverted, %d triangles left out%s%s; most squeezed %s, to ", m->inverted,
+                            m->left_out, m->folded[0] ? ", most in " : "", m->folded, m->worst);
             put_tenths(t, 100 * m->least);
             fai_text_printf(t, " %%; volume changes most in %s, by ", m->swollen);
             put_tenths(t, 100 * (m->volume - 1));
@@ -326,7 +327,8 @@ static void put_made(FaText *t, const FaFace *f) {
     }
     if (f->mu0) {
         put_line(t, "materials");
-        fai_text_printf(t, "mu %.0f to %.0f Pa, lambda %.0f to %.0f Pa; %d shapes change them", r.mu[0], r.mu[1], r.lambda[0], r.lambda[1], columns_filled(&f->materials, &mean));
+        fai_text_printf(t, "mu %.0f to %.0f Pa, lambda %.0f to %.0f Pa; %d shapes change them", r.mu[0], r.mu[1],
+                        r.lambda[0], r.lambda[1], columns_filled(&f->materials, &mean));
     }
 }
 
@@ -336,8 +338,8 @@ static void put_stiffness(FaText *t, const FaFace *f) {
     if (!f->stiff_anchor) return;
     put_line(t, "stiffness");
     if (m->nshape > 0 && m->after > 0) {
-        fai_text_printf(t, "full shapes (%d) rest %lld um away, with the usual one %lld; %d iterations; edges ", m->nshape,
-                        llround(1e3 * (double)m->after), llround(1e3 * (double)m->before), m->iterations);
+        fai_text_printf(t, "full shapes (%d) rest %lld um away, with the usual one %lld; %d iterations; edges ",
+                        m->nshape, llround(1e3 * (double)m->after), llround(1e3 * (double)m->before), m->iterations);
         put_tenths(t, (double)m->mean[1]);
         fai_text_str(t, ", bending ");
         put_tenths(t, (double)m->mean[2]);
@@ -406,6 +408,7 @@ void fa_face_region(const FaFace *f, int region, float *weight) {
         int node = f->node_of_vertex[v];
         const int *ride = f->ride_node + 3 * (size_t)v;
         weight[v] = node >= 0 ? f->region[region][node] : 0;
-        for (size_t k = 0; node < 0 && ride[0] >= 0 && k < 3; k++) weight[v] += f->ride_weight[3 * (size_t)v + k] * f->region[region][ride[k]];
+        for (size_t k = 0; node < 0 && ride[0] >= 0 && k < 3; k++)
+            weight[v] += f->ride_weight[3 * (size_t)v + k] * f->region[region][ride[k]];
     }
 }

@@ -19,8 +19,8 @@ static int corner(const FaFace *f, int t, int v) {
     return 3 * t;
 }
 
-// One look: corners that hang together around a node are a fan, triangles that hang together by edges a piece. Marks what is not of the
-// largest; whether there was any.
+// One look: corners that hang together around a node are a fan, triangles that hang together by edges a piece. Marks
+// what is not of the largest; whether there was any.
 static bool mark_more(const FaFace *f, const FaTopology *topo, unsigned char *out, int *up, int *size, int *best) {
     const int ncorner = 3 * f->ntri;
     bool any = false;
@@ -55,7 +55,8 @@ FaCode fai_leave_out_more(const FaFace *f, unsigned char *out, int *count, FaErr
     *count = 0;
     for (int t = 0; t < f->ntri; t++) *count += out[t];
     if (rc >= 0 && *count == f->ntri)
-        rc = FA_FAIL(err, FA_E_MESH, NULL, "check the shapes with fascia info", "no flesh is left: the shapes fold all of the skin");
+        rc = FA_FAIL(err, FA_E_MESH, NULL, "check the shapes with fascia info",
+                     "no flesh is left: the shapes fold all of the skin");
     fai_topology_free(&topo);
     fa_free(room);
     return rc;
@@ -76,7 +77,8 @@ static void pack_columns(FaColumns *c, const int *to) {
         for (const int end = c->first[s + 1]; e < end; e++) {
             if (to[c->item[e]] < 0) continue;
             c->item[n] = to[c->item[e]];
-            memmove(c->value + (size_t)n * (size_t)c->width, c->value + (size_t)e * (size_t)c->width, (size_t)c->width * sizeof(float));
+            memmove(c->value + (size_t)n * (size_t)c->width, c->value + (size_t)e * (size_t)c->width,
+                    (size_t)c->width * sizeof(float));
             n++;
         }
         c->first[s + 1] = n;
@@ -99,7 +101,8 @@ static FaCode pack_edges(FaFace *f, const unsigned char *out, FaError *err) {
     return FA_OK;
 }
 
-// Nodes of prisms that go weigh what is left at them: rho V / 4 of each tet, rho that of the whole. mark: of such nodes, scratch (nnode).
+// Nodes of prisms that go weigh what is left at them: rho V / 4 of each tet, rho that of the whole. mark: of such
+// nodes, scratch (nnode).
 static void weigh_again(FaFace *f, const int *tet_to, unsigned char *mark, double *mass) {
     double whole = 0, volume = 0;
     for (int i = 0; i < f->nnode; i++) whole += (double)f->mass[i];
@@ -108,8 +111,10 @@ static void weigh_again(FaFace *f, const int *tet_to, unsigned char *mark, doubl
         volume += V;
         for (int k = 0; k < 4; k++) {
             const int i = f->tet[4 * (size_t)t + (size_t)k];
-            if (tet_to[t] < 0) mark[i] = 1;
-            else mass[i] += V / 4;
+            if (tet_to[t] < 0)
+                mark[i] = 1;
+            else
+                mass[i] += V / 4;
         }
     }
     for (int i = 0; i < f->nnode; i++)
@@ -125,7 +130,8 @@ static void number(const FaFace *f, const unsigned char *out, int *tri_to, int *
         tri_to[t] = out[t] ? -1 : ntri++;
         for (int k = 0; k < below; k++) tet_to[below * t + k] = out[t] ? -1 : below * tri_to[t] + k;
         for (int k = 0; !out[t] && k < 3; k++) node[f->tri[3 * (size_t)t + (size_t)k]] = 0;
-        for (int k = 0; !out[t] && k < 4 * below; k++) node[f->tet[4 * (size_t)below * (size_t)t + (size_t)k] % f->nskin] = 0;
+        for (int k = 0; !out[t] && k < 4 * below; k++)
+            node[f->tet[4 * (size_t)below * (size_t)t + (size_t)k] % f->nskin] = 0;
     }
     for (int i = 0; i < f->nskin; i++)
         if (node[i] >= 0) node[i] = nskin++;

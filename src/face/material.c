@@ -10,8 +10,8 @@
 #include "math/chol.h"
 #include "math/mat3.h"
 
-static const double LOST_AREA = 0.4;  // of the skin, at which a shape is as stiff as can be
-static const float LEAST = 20;        // Pa: what differs less from the base is the base
+static const double LOST_AREA = 0.4; // of the skin, at which a shape is as stiff as can be
+static const float LEAST = 20;       // Pa: what differs less from the base is the base
 enum { SMOOTH = 6, FILE_MOST = 1 << 28 };
 
 // --- through the flesh ----------------------------------------------------------------------------------------------
@@ -110,7 +110,8 @@ FaCode fai_diffuse(const FaFace *f, int nfield, const float *skin, float *node, 
     Diffusion d = {0};
     FaCode rc = diffusion_new(f, &d, err);
     for (int i = 0; rc >= 0 && i < nfield; i += 4)
-        diffuse_some(f, &d, FA_MIN(4, nfield - i), skin + (size_t)i * (size_t)f->nskin, node + (size_t)i * (size_t)f->nnode);
+        diffuse_some(f, &d, FA_MIN(4, nfield - i), skin + (size_t)i * (size_t)f->nskin,
+                     node + (size_t)i * (size_t)f->nnode);
     diffusion_free(&d);
     return rc;
 }
@@ -159,28 +160,37 @@ static void smooth(const FaFace *f, double *value, double *sum, double *weight) 
     }
 }
 
-// Shear stiffness of the neutral against the cheek's, by what flesh is made of at places of the mean head (FaMeanValue):
-// 1 is fat and slack muscle on each other, the paper's 3,000 Pa. Fat is softer (E 1-3 kPa; slack muscle 6-30, fascia 30-100):
-// cheek pouch, below the jaw. Skin on frontalis and galea, the chin's pad, what ligaments tie to the cheekbone and the masseter's
-// fascia are firmer, cartilage (nose, ear) most; an ear's lobe has none. Estimates, kept well within the spread of the moduli.
+// Shear stiffness of the neutral against the cheek's, by what flesh is made of at places of the mean head
+// (FaMeanValue): 1 is fat and slack muscle on each other, the paper's 3,000 Pa. Fat is softer (E 1-3 kPa; slack muscle
+// 6-30, fascia 30-100): cheek pouch, below the jaw. Skin on frontalis and galea, the chin's pad, what ligaments tie to
+// the cheekbone and the masseter's fascia are firmer, cartilage (nose, ear) most; an ear's lobe has none. Estimates,
+// kept well within the spread of the moduli.
 static const FaMeanValue firm[] = {
-    {0, 137, -22, 1.6f}, {0, 44, -109, 1.6f}, {79, 52, -24, 1.6f},  {0, 110, 57, 1.8f},  {0, 90, 73, 1.8f},   // scalp, forehead
-    {40, 90, 58, 1.8f},  {30, 70, 76, 1.8f},  {0, 47, 85, 1.8f},    {31, 52, 80, 1.7f},  {58, 44, 57, 1.5f},  // brows
-    {70, 40, 20, 1.3f},  {0, 34, 84, 2},      {0, 20, 92, 2.2f},    {0, 8, 101, 2.6f},   {0, -7, 109, 3},     // temple, nose
-    {12, -12, 95, 3},    {19, -11, 85, 2},    {0, -19, 96, 2.2f},   {0, -21, 93, 1.6f},  {0, -28, 94, 1.1f},
-    {33, 9, 73, 0.9f},   {52, 10, 64, 1.2f},  {65, 5, 45, 1.2f},    {73, 7, 17, 1.3f},   {48, -6, 70, 1},     // cheekbone, cheek
-    {30, -22, 79, 1},    {40, -30, 76, 1},    {55, -25, 60, 0.95f}, {53, -48, 52, 0.9f}, {68, -25, 18, 1.2f},
-    {62, -47, 8, 1.3f},  {20, -33, 84, 1},    {0, -36, 95, 0.9f},   {0, -52, 93, 0.9f},  {20, -57, 82, 1},    // jaw, lips
-    {0, -61, 87, 1.1f},  {0, -70, 88, 1.4f},  {0, -83, 82, 1.4f},   {16, -81, 80, 1.3f}, {30, -77, 65, 1.1f}, // chin
-    {43, -70, 51, 1.1f}, {0, -93, 43, 0.8f},  {48, -75, 10, 0.8f},  {58, -70, -20, 0.9f}, {31, 28, 73, 1.4f}, // neck, lids
-    {86, 28, -21, 3},    {91, 8, -37, 3},     {74, 6, -12, 2.5f},   {78, -26, -16, 1.4f},                     // ear, lobe
+    {0, 137, -22, 1.6f}, {0, 44, -109, 1.6f}, {79, 52, -24, 1.6f},  {0, 110, 57, 1.8f},
+    {0, 90, 73, 1.8f}, // scalp, forehead
+    {40, 90, 58, 1.8f},  {30, 70, 76, 1.8f},  {0, 47, 85, 1.8f},    {31, 52, 80, 1.7f},
+    {58, 44, 57, 1.5f}, // brows
+    {70, 40, 20, 1.3f},  {0, 34, 84, 2},      {0, 20, 92, 2.2f},    {0, 8, 101, 2.6f},
+    {0, -7, 109, 3}, // temple, nose
+    {12, -12, 95, 3},    {19, -11, 85, 2},    {0, -19, 96, 2.2f},   {0, -21, 93, 1.6f},
+    {0, -28, 94, 1.1f},  {33, 9, 73, 0.9f},   {52, 10, 64, 1.2f},   {65, 5, 45, 1.2f},
+    {73, 7, 17, 1.3f},   {48, -6, 70, 1}, // cheekbone, cheek
+    {30, -22, 79, 1},    {40, -30, 76, 1},    {55, -25, 60, 0.95f}, {53, -48, 52, 0.9f},
+    {68, -25, 18, 1.2f}, {62, -47, 8, 1.3f},  {20, -33, 84, 1},     {0, -36, 95, 0.9f},
+    {0, -52, 93, 0.9f},  {20, -57, 82, 1}, // jaw, lips
+    {0, -61, 87, 1.1f},  {0, -70, 88, 1.4f},  {0, -83, 82, 1.4f},   {16, -81, 80, 1.3f},
+    {30, -77, 65, 1.1f}, // chin
+    {43, -70, 51, 1.1f}, {0, -93, 43, 0.8f},  {48, -75, 10, 0.8f},  {58, -70, -20, 0.9f},
+    {31, 28, 73, 1.4f},                                                                   // neck, lids
+    {86, 28, -21, 3},    {91, 8, -37, 3},     {74, 6, -12, 2.5f},   {78, -26, -16, 1.4f}, // ear, lobe
 };
-// By the rig's own regions, over that: lips hang on a ring of slack muscle whose skin is under a seventh of the cheek's tension;
-// the lining is mucosa on loose tissue; lids carry the tarsal plates.
+// By the rig's own regions, over that: lips hang on a ring of slack muscle whose skin is under a seventh of the cheek's
+// tension; the lining is mucosa on loose tissue; lids carry the tarsal plates.
 static const struct {
     int region;
     double firm;
-} firm_region[] = {{FA_REGION_MOUTH, 0.8}, {FA_REGION_LIP_UPPER, 0.8}, {FA_REGION_LIP_LOWER, 0.8}, {FA_REGION_EYELIDS, 1.4}};
+} firm_region[] = {
+    {FA_REGION_MOUTH, 0.8}, {FA_REGION_LIP_UPPER, 0.8}, {FA_REGION_LIP_LOWER, 0.8}, {FA_REGION_EYELIDS, 1.4}};
 
 // The neutral's mu by anatomy. Where eyes and mouth are not found, the same everywhere.
 static void automatic_base(Build *b) {
@@ -190,15 +200,16 @@ static void automatic_base(Build *b) {
     for (int i = 0; i < f->nskin; i++) {
         if (!fai_mean_head_mm(&head, f->x0 + 3 * (size_t)i, mm)) return;
         double u = fai_mean_head_mix(firm, FA_COUNT(firm), mm);
-        for (int r = 0; r < FA_COUNT(firm_region); r++) u += (double)f->region[firm_region[r].region][i] * (firm_region[r].firm - u);
+        for (int r = 0; r < FA_COUNT(firm_region); r++)
+            u += (double)f->region[firm_region[r].region][i] * (firm_region[r].firm - u);
         b->lost[i] = u;
     }
     smooth(f, b->lost, b->area, b->area + f->nskin);
     for (int i = 0; i < f->nskin; i++) b->base[i] = (float)(b->lost[i] * (double)FA_MU);
 }
 
-// mu of a shape by the area that the skin loses in it: that share of the way from the neutral's to the most, so that what is firm
-// already stiffens least.
+// mu of a shape by the area that the skin loses in it: that share of the way from the neutral's to the most, so that
+// what is firm already stiffens least.
 static void automatic(Build *b, int shape) {
     const FaFace *f = b->face;
     const FaShape *s = &b->rig->shape[shape];
@@ -221,7 +232,8 @@ static void automatic(Build *b, int shape) {
         b->lost[i] = b->area[i] > 0 ? fmin(fmax(b->lost[i] / b->area[i] / LOST_AREA, 0), 1) : 0;
     smooth(f, b->lost, b->area, b->area + n);
     for (size_t i = 0; i < n; i++)
-        b->field[i] = fmaxf(b->base[i], (float)((double)b->base[i] + b->lost[i] * ((double)FA_MU_MOST - (double)b->base[i])));
+        b->field[i] =
+            fmaxf(b->base[i], (float)((double)b->base[i] + b->lost[i] * ((double)FA_MU_MOST - (double)b->base[i])));
 }
 
 // --- painted --------------------------------------------------------------------------------------------------------
@@ -242,8 +254,8 @@ static FaCode paint(Build *b, const FaJson *object, const char *name, double lea
     const FaJson *v = fai_json_get(object, name);
     if (!v) return FA_OK;
     for (int i = 0; i < b->rig->mesh.nvert; i++) b->vertex[i] = NAN;
-    FA_TRY(fai_paint_field(v, b->rig, "Pa", "flesh has 3000 to 20000 Pa; 100 to 1000000 is allowed", least, 1e6, b->vertex,
-                           err));
+    FA_TRY(fai_paint_field(v, b->rig, "Pa", "flesh has 3000 to 20000 Pa; 100 to 1000000 is allowed", least, 1e6,
+                           b->vertex, err));
     for (int i = 0; i < b->face->nskin; i++) {
         float painted = b->vertex[b->face->skin_vertex[i]];
         if (isfinite(painted)) out[i] = painted;
@@ -275,7 +287,8 @@ static FaCode paint_both(Build *b, const FaJson *object, float *out, FaError *er
     FA_TRY(paint(b, object, "lambda", 0, out + n, err));
     const FaJson *regions = fai_json_get(object, "regions");
     if (!regions) return FA_OK;
-    FA_TRY(check_keys(regions, FA_REGIONS, fai_region_name, "regions are lip_upper, lip_lower, mouth, eyelids, cheeks, free", err));
+    FA_TRY(check_keys(regions, FA_REGIONS, fai_region_name,
+                      "regions are lip_upper, lip_lower, mouth, eyelids, cheeks, free", err));
     for (int r = 0; r < FA_REGIONS; r++) {
         const FaJson *one = fai_json_get(regions, fai_region_name[r]);
         if (!one) continue;
@@ -324,7 +337,8 @@ static FaCode push_shape(Build *b, FaColumnsMaker *maker, FaError *err) {
     for (int t = 0; t < f->ntet; t++)
         for (int k = 0; k < 2; k++) {
             const size_t at = (size_t)k * (size_t)f->nnode;
-            b->delta[2 * (size_t)t + (size_t)k] = (float)(mean_of(b, b->node + at, t) - mean_of(b, b->base_node + at, t));
+            b->delta[2 * (size_t)t + (size_t)k] =
+                (float)(mean_of(b, b->node + at, t) - mean_of(b, b->base_node + at, t));
         }
     return fai_columns_push(maker, f->ntet, b->delta, LEAST, err);
 }
@@ -342,7 +356,8 @@ static FaCode allocate(Build *b, FaError *err) {
     b->delta = FA_PUSH(b->arena, 2 * (size_t)f->ntet, float);
     b->lost = FA_PUSH(b->arena, n, double);
     b->area = FA_PUSH(b->arena, 2 * n, double);
-    if (!b->vertex || !b->base || !b->field || !b->moved || !b->node || !b->base_node || !b->delta || !b->lost || !b->area)
+    if (!b->vertex || !b->base || !b->field || !b->moved || !b->node || !b->base_node || !b->delta || !b->lost ||
+        !b->area)
         return FA_FAIL_MEMORY(err);
     return diffusion_new(f, &b->heat, err);
 }
@@ -413,7 +428,9 @@ static FaCode load_colors(const FaJson *root, const char *dir, const FaRig *rig,
     const char *name;
     FA_TRY(fai_json_str_or(root, "colors", "", &name, err));
     if (!name[0]) return FA_OK;
-    if (!dir) return FA_FAIL(err, FA_E_FORMAT, "/colors", "keep the materials in a file", "colours are read beside a file only");
+    if (!dir)
+        return FA_FAIL(err, FA_E_FORMAT, "/colors", "keep the materials in a file",
+                       "colours are read beside a file only");
     char *path = name[0] == '/' ? fai_strdup(name) : fai_path_join(dir, name);
     if (!path) return FA_FAIL_MEMORY(err);
     FaCode rc = fai_vertex_colors_load(path, rig, colors, err);
@@ -421,7 +438,8 @@ static FaCode load_colors(const FaJson *root, const char *dir, const FaRig *rig,
     return rc;
 }
 
-FaCode fai_materials_parse(FaFace *face, const FaRig *rig, const char *text, size_t size, const char *dir, FaError *err) {
+FaCode fai_materials_parse(FaFace *face, const FaRig *rig, const char *text, size_t size, const char *dir,
+                           FaError *err) {
     FaJsonDoc *doc;
     FaVertexColors colors = {0};
     FA_TRY(fai_json_parse(text, size, &doc, NULL, err));
@@ -444,7 +462,8 @@ FaCode fai_materials_build(FaFace *face, const FaRig *rig, const char *path, FaE
     FaBytes bytes;
     FA_TRY(fai_file_read(path, FILE_MOST, &bytes, err));
     char *dir = fai_path_dir(path);
-    FaCode rc = dir ? fai_materials_parse(face, rig, (const char *)bytes.data, bytes.size, dir, err) : FA_FAIL_MEMORY(err);
+    FaCode rc =
+        dir ? fai_materials_parse(face, rig, (const char *)bytes.data, bytes.size, dir, err) : FA_FAIL_MEMORY(err);
     fa_free(dir);
     fai_bytes_free(&bytes);
     return rc < 0 ? fai_fail_in(err, rc, path) : rc;
@@ -476,7 +495,8 @@ FaMaterialRange fai_materials_range(const FaFace *f) {
     return r;
 }
 
-void fai_materials_at(const FaFace *f, const FaMaterialRange *range, const float *weights, double *mu, double *lambda, double *work) {
+void fai_materials_at(const FaFace *f, const FaMaterialRange *range, const float *weights, double *mu, double *lambda,
+                      double *work) {
     for (int t = 0; t < f->ntet; t++) {
         work[2 * (size_t)t] = f->mu0 ? (double)f->mu0[t] : (double)FA_MU;
         work[2 * (size_t)t + 1] = f->lambda0 ? (double)f->lambda0[t] : (double)FA_LAMBDA;

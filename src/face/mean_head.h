@@ -11,7 +11,8 @@ typedef struct FaMeanHead {
     double size;                         // of the head against the mean adult's: by eyes and mouth, else its height
 } FaMeanHead;
 FaMeanHead fai_mean_head_find(const FaRig *rig);
-// mm on the mean head (x left, y up, z front, origin between the condyles) of a point of the rig, m. False if not found.
+// mm on the mean head (x left, y up, z front, origin between the condyles) of a point of the rig, m. False if not
+// found.
 bool fai_mean_head_mm(const FaMeanHead *head, const float x[3], double mm[3]);
 
 // What is known at places of the left side, mm, holds for both; smooth between them.

@@ -216,7 +216,8 @@ static void add(void *ctx, int begin, int end, int chunk) {
             memcpy(u, r->u + 4 * (size_t)r->unknown[v], sizeof u);
         else if (ride[0] >= 0)
             for (int j = 0; j < 3; j++)
-                for (int k = 0; k < 3; k++) u[k] += r->weight[3 * (size_t)v + (size_t)j] * r->d[3 * (size_t)ride[j] + (size_t)k];
+                for (int k = 0; k < 3; k++)
+                    u[k] += r->weight[3 * (size_t)v + (size_t)j] * r->d[3 * (size_t)ride[j] + (size_t)k];
         for (int k = 0; k < 3; k++)
             if (u[k] != 0) r->x[3 * (size_t)v + (size_t)k] += u[k];
     }

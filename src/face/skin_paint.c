@@ -13,10 +13,10 @@ enum { FILE_MOST = 1 << 28 }; // bytes
 
 typedef struct Field {
     const char *unit, *remedy; // for messages
-    double min, max;  // as in the file
-    double factor;    // to what is stored
-    bool has_default; // a missing "value" is 1, a missing "all" is 0
-    float *out;       // (nvert)
+    double min, max;           // as in the file
+    double factor;             // to what is stored
+    bool has_default;          // a missing "value" is 1, a missing "all" is 0
+    float *out;                // (nvert)
 } Field;
 
 typedef struct Reader {
@@ -40,7 +40,8 @@ static FaCode read_value(const Reader *r, const Field *f, const FaJson *v, doubl
     if (!fai_json_is(v, FA_JSON_NUMBER) || !isfinite(v->number))
         return wrong(r, v, "write a number", "expected a number");
     if (v->number < f->min || v->number > f->max)
-        return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(v).text, f->remedy, "%.*s is out of range (%s)", FA_MIN(v->src_size, 40), v->src ? v->src : "it", f->unit);
+        return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(v).text, f->remedy, "%.*s is out of range (%s)",
+                       FA_MIN(v->src_size, 40), v->src ? v->src : "it", f->unit);
     *out = v->number;
     return FA_OK;
 }
@@ -201,8 +202,8 @@ static FaCode paint_stroke(Reader *r, const Field *f, const FaJson *stroke) {
     if (m[ALL]) FA_TRY(read_value(r, f, m[ALL], &all));
     if (m[VALUE]) FA_TRY(read_value(r, f, m[VALUE], &value));
     if (by_value && !m[VALUE] && !f->has_default)
-        return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(stroke).text, f->factor == 1 ? "add \"value\"" : "add \"value\" in millimetres",
-                       "\"value\" is missing");
+        return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(stroke).text,
+                       f->factor == 1 ? "add \"value\"" : "add \"value\" in millimetres", "\"value\" is missing");
     if (m[SHAPE] && !m[ALL] && !f->has_default)
         return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(stroke).text,
                        f->factor == 1 ? "add \"all\", the value where the shape does not move"

@@ -255,24 +255,14 @@ static bool polish_node(Repair *r, int i, double longest) {
     for (int try = 0; try < 9; try++) {
         double p[3];
         switch (try) {
-        case 0:
-            fai_v3_scale(1.3, c, p);
-            break;
-        case 1:
-            fai_v3_scale(0.75, c, p);
-            break;
-        case 2:
-            fai_v3_mad(c, 0.5 * length, in, p);
-            break;
-        case 3:
-            fai_v3_mad(c, -0.3 * length, in, p);
-            break;
+        case 0: fai_v3_scale(1.3, c, p); break;
+        case 1: fai_v3_scale(0.75, c, p); break;
+        case 2: fai_v3_mad(c, 0.5 * length, in, p); break;
+        case 3: fai_v3_mad(c, -0.3 * length, in, p); break;
         case 4:
             for (int k = 0; k < 3; k++) p[k] = c[k] + 0.4 * (mean[k] - x[k] - c[k]);
             break;
-        default:
-            fai_v3_mad(c, (try % 2 ? 0.3 : -0.3) * length, try < 7 ? side : other, p);
-            break;
+        default: fai_v3_mad(c, (try % 2 ? 0.3 : -0.3) * length, try < 7 ? side : other, p); break;
         }
         if (fai_v3_norm(p) > longest) continue;
         for (int k = 0; k < 3; k++) deep[k] = (float)(x[k] + p[k]);

@@ -26,7 +26,8 @@ static FaCode copy_mesh(const FaMesh *from, FaArena *arena, FaMesh *to, FaError 
 
 FaCode fa_head_rig(const FaHead *head, int part, FaRig **rig, FaError *err) {
     *rig = NULL;
-    if (part < 0 || part >= head->npart) return FA_FAIL(err, FA_E_ARG, NULL, NULL, "the head has %d parts, not %d", head->npart, part + 1);
+    if (part < 0 || part >= head->npart)
+        return FA_FAIL(err, FA_E_ARG, NULL, NULL, "the head has %d parts, not %d", head->npart, part + 1);
     const FaHeadPart *p = &head->part[part];
     FaRigDraft *draft;
     FaMesh mesh;
@@ -37,7 +38,8 @@ FaCode fa_head_rig(const FaHead *head, int part, FaRig **rig, FaError *err) {
     for (int a = 0, s = 0; a < FA_ARKIT_COUNT && rc >= 0 && p->nshape; a++) {
         bool has = s < p->nshape && p->shape[s].arkit == a;
         const FaHeadShape none = {.name = fa_arkit_name(a)}, *shape = has ? &p->shape[s++] : &none;
-        if (has || part == 0) rc = fai_draft_shape_sparse(draft, shape->name, shape->count, shape->row, shape->delta, 0, err);
+        if (has || part == 0)
+            rc = fai_draft_shape_sparse(draft, shape->name, shape->count, shape->row, shape->delta, 0, err);
     }
     if (rc < 0) {
         fai_draft_free(draft);
@@ -50,9 +52,11 @@ FaCode fa_head_rig(const FaHead *head, int part, FaRig **rig, FaError *err) {
 
 static FaGlbMaterial material_of(const char *region) {
     static const FaGlbMaterial known[] = {
-        {"skin", {0.72f, 0.46f, 0.36f}, 0.55f},   {"lip", {0.56f, 0.24f, 0.21f}, 0.42f},   {"sclera", {0.86f, 0.84f, 0.80f}, 0.12f},
-        {"iris", {0.16f, 0.27f, 0.33f}, 0.10f},   {"pupil", {0.01f, 0.01f, 0.01f}, 0.08f}, {"teeth", {0.80f, 0.75f, 0.64f}, 0.25f},
-        {"gum", {0.50f, 0.18f, 0.17f}, 0.35f},    {"tongue", {0.48f, 0.17f, 0.16f}, 0.45f}, {"bone", {0.76f, 0.70f, 0.56f}, 0.70f}};
+        {"skin", {0.72f, 0.46f, 0.36f}, 0.55f},   {"lip", {0.56f, 0.24f, 0.21f}, 0.42f},
+        {"sclera", {0.86f, 0.84f, 0.80f}, 0.12f}, {"iris", {0.16f, 0.27f, 0.33f}, 0.10f},
+        {"pupil", {0.01f, 0.01f, 0.01f}, 0.08f},  {"teeth", {0.80f, 0.75f, 0.64f}, 0.25f},
+        {"gum", {0.50f, 0.18f, 0.17f}, 0.35f},    {"tongue", {0.48f, 0.17f, 0.16f}, 0.45f},
+        {"bone", {0.76f, 0.70f, 0.56f}, 0.70f}};
     for (int i = 0; i < FA_COUNT(known); i++)
         if (!strcmp(known[i].name, region)) return known[i];
     FaGlbMaterial other = known[0];
@@ -62,7 +66,8 @@ static FaGlbMaterial material_of(const char *region) {
 
 static bool is_bone(const FaHeadPart *p) { return p->nregion == 1 && !strcmp(p->region[0], "bone"); }
 
-FaCode fa_head_save(const FaHead *head, const FaClip *clip, bool bones, const char *generator, const char *path, FaError *err) {
+FaCode fa_head_save(const FaHead *head, const FaClip *clip, bool bones, const char *generator, const char *path,
+                    FaError *err) {
     enum { MOST = 32 };
     FaGlbPart part[MOST];
     FaGlbMaterial material[MOST][FA_COUNT(head->part->region)];

@@ -1,6 +1,6 @@
-// Where landmarks are on the mean head, left side: {left, right, chart, a, b, weight}, see head_landmarks.c. Read off our
-// own head by what each index is known to mark; some were then moved by 1 to 2 mm to where a tracker sees them on people
-// in photographs that the head was fitted to.
+// Where landmarks are on the mean head, left side: {left, right, chart, a, b, weight}, see head_landmarks.c. Read off
+// our own head by what each index is known to mark; some were then moved by 1 to 2 mm to where a tracker sees them on
+// people in photographs that the head was fitted to.
 #ifndef FAI_HEAD_LANDMARK_PLACES_H
 #define FAI_HEAD_LANDMARK_PLACES_H
 

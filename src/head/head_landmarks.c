@@ -59,12 +59,8 @@ static bool look(const FaiSpot *s, const Query *q, double f[3]) {
         f[2] = q->u * along + q->v * up;
         return s->eye > 0.5f && x > 0;
     }
-    case FRONT:
-        f[0] = x - a, f[1] = y - b, f[2] = z;
-        return s->mouth < 0.5f || s->mouth_v < 4.5f;
-    case SIDE:
-        f[0] = z - a, f[1] = y - b, f[2] = x;
-        return x > 20;
+    case FRONT: f[0] = x - a, f[1] = y - b, f[2] = z; return s->mouth < 0.5f || s->mouth_v < 4.5f;
+    case SIDE: f[0] = z - a, f[1] = y - b, f[2] = x; return x > 20;
     }
     return false;
 }

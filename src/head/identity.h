@@ -7,10 +7,10 @@
 
 typedef struct FaiWarp {
     double value[FA_HEAD_IDENTITY_COUNT];
-    double shift[3];      // brings the condyles back onto the x axis, mm
-    double eye[3];        // centre of the left eye after the warp, mm
-    double eye_scale;     // eyes and lids keep their form: a similarity about that centre
-    double eye_turn;      // radians about z, left eye
+    double shift[3];  // brings the condyles back onto the x axis, mm
+    double eye[3];    // centre of the left eye after the warp, mm
+    double eye_scale; // eyes and lids keep their form: a similarity about that centre
+    double eye_turn;  // radians about z, left eye
 } FaiWarp;
 
 void fai_warp_begin(FaiWarp *warp, const double value[FA_HEAD_IDENTITY_COUNT]);

@@ -11,11 +11,11 @@ typedef struct FaiPart {
     FaiFollow follow;
     int nvert, nface, ncorner;
     int room_vert, room_face, room_corner;
-    double *x;         // (nvert x 3)
-    int *face_start;   // (nface + 1)
-    int *face_vert;    // (ncorner)
-    int *face_region;  // index into region                                   (nface)
-    const char *region[4];  // names of materials
+    double *x;             // (nvert x 3)
+    int *face_start;       // (nface + 1)
+    int *face_vert;        // (ncorner)
+    int *face_region;      // index into region                                   (nface)
+    const char *region[4]; // names of materials
     int nregion;
 } FaiPart;
 

@@ -383,16 +383,11 @@ void fai_pose_part(const FaHeadModel *m, int part, const float *w, double *x) {
 
 bool fai_pose_moves(int s, FaiFollow follow) {
     switch (follow) {
-    case FOLLOW_SKULL:
-        return false;
-    case FOLLOW_JAW:
-        return s >= jawForward && s <= jawOpen;
-    case FOLLOW_TONGUE:
-        return (s >= jawForward && s <= jawOpen) || s == tongueOut;
-    case FOLLOW_EYE_L:
-        return s >= eyeLookDownLeft && s <= eyeLookUpLeft;
-    case FOLLOW_EYE_R:
-        return s >= eyeLookDownRight && s <= eyeLookUpRight;
+    case FOLLOW_SKULL: return false;
+    case FOLLOW_JAW: return s >= jawForward && s <= jawOpen;
+    case FOLLOW_TONGUE: return (s >= jawForward && s <= jawOpen) || s == tongueOut;
+    case FOLLOW_EYE_L: return s >= eyeLookDownLeft && s <= eyeLookUpLeft;
+    case FOLLOW_EYE_R: return s >= eyeLookDownRight && s <= eyeLookUpRight;
     }
     return false;
 }

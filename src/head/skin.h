@@ -10,10 +10,10 @@
 #define EYE_Y 28.0
 #define EYE_Z 61.5
 #define EYE_R 12.1
-#define LID_GAP 0.25  // between the inner lid and the eye
+#define LID_GAP 0.25 // between the inner lid and the eye
 
 typedef struct FaiSkin {
-    FaiQuads mesh;  // val: limit positions (mm) and channels, see CAGE_*
+    FaiQuads mesh; // val: limit positions (mm) and channels, see CAGE_*
 } FaiSkin;
 
 // level 0, 1, 2: one, two, three subdivisions of the cage.

@@ -6,9 +6,9 @@
 
 typedef struct FaiQuads {
     int nvert, nface, nchan;
-    double *val;       // (nvert x nchan)
-    int *mirror;       // (nvert)
-    int *face_start;   // polygons: (nface + 1); all quads after one step
+    double *val;     // (nvert x nchan)
+    int *mirror;     // (nvert)
+    int *face_start; // polygons: (nface + 1); all quads after one step
     int *face_vert;
 } FaiQuads;
 

@@ -5,8 +5,9 @@
 #include <strings.h>
 
 bool fai_assimp_reads(const char *ext) {
-    static const char *const known[] = {"fbx", "dae", "blend", "3ds", "ply", "stl", "lwo", "lws", "ase", "x", "off",
-                                        "ac", "x3d", "ms3d", "cob", "scn", "dxf", "md5mesh", "mdl", "b3d", "iqm"};
+    static const char *const known[] = {"fbx", "dae", "blend", "3ds",     "ply", "stl", "lwo",
+                                        "lws", "ase", "x",     "off",     "ac",  "x3d", "ms3d",
+                                        "cob", "scn", "dxf",   "md5mesh", "mdl", "b3d", "iqm"};
     for (int i = 0; i < FA_COUNT(known); i++)
         if (!strcasecmp(ext, known[i])) return true;
     return false;
@@ -42,15 +43,15 @@ typedef struct Import {
     const struct aiScene *scene;
     const struct aiNode *node;
     bool fbx;
-    int candidates;      // nodes with faces
+    int candidates; // nodes with faces
     int nshape;
-    const char **shape;  // full names, in order of appearance over the parts            (nshape)
-    size_t prefix;       // bytes that all of them have in common and that are no part of a name
-    int ncorner;         // vertices as assimp gives them, all parts
-    int *weld;           // control point of each                                         (ncorner)
-    int *first;          // a corner of each control point                                (nvert)
+    const char **shape; // full names, in order of appearance over the parts            (nshape)
+    size_t prefix;      // bytes that all of them have in common and that are no part of a name
+    int ncorner;        // vertices as assimp gives them, all parts
+    int *weld;          // control point of each                                         (ncorner)
+    int *first;         // a corner of each control point                                (nvert)
     int nvert;
-    double world[16];    // of the node, column-major
+    double world[16]; // of the node, column-major
     double stretch[9], turn[9];
     bool mirrored;
     FaArena *work;
@@ -103,7 +104,8 @@ static void choose_node(Import *im, const struct aiNode *node, const char *wante
         char number[16];
         snprintf(number, sizeof number, "%d", im->candidates++);
         bool better = !im->node;
-        if (wanted) better &= !strcmp(node->mName.data, wanted) || !strcmp(number, wanted);
+        if (wanted)
+            better &= !strcmp(node->mName.data, wanted) || !strcmp(number, wanted);
         else if (im->node) {
             unsigned a = shapes_of(im->scene, node), b = shapes_of(im->scene, im->node);
             better = a > b || (a == b && size_of(im->scene, node) > size_of(im->scene, im->node));
@@ -134,8 +136,9 @@ static FaCode find_node(Import *im, const char *wanted, FaError *err) {
     if (!fai_gltf_split(im->world, im->turn, im->stretch))
         return FA_FAIL(err, FA_E_MESH, im->node->mName.data, "reset its scale", "the node's scale is zero");
     const double *w = im->world;
-    im->mirrored = w[0] * (w[5] * w[10] - w[9] * w[6]) - w[4] * (w[1] * w[10] - w[9] * w[2]) +
-                   w[8] * (w[1] * w[6] - w[5] * w[2]) < 0;
+    im->mirrored =
+        w[0] * (w[5] * w[10] - w[9] * w[6]) - w[4] * (w[1] * w[10] - w[9] * w[2]) + w[8] * (w[1] * w[6] - w[5] * w[2]) <
+        0;
     return FA_OK;
 }
 
@@ -233,7 +236,7 @@ static FaCode weld_corners(Import *im, float **rows, FaError *err) {
                 if (a)
                     x = (struct aiVector3D){a->mVertices[v].x - x.x, a->mVertices[v].y - x.y, a->mVertices[v].z - x.z};
                 float *out = r + v * width + 3 * (size_t)(s + 1);
-                out[0] = x.x + 0.0f;  // makes -0 into 0
+                out[0] = x.x + 0.0f; // makes -0 into 0
                 out[1] = x.y + 0.0f;
                 out[2] = x.z + 0.0f;
             }
@@ -280,8 +283,10 @@ static FaCode add_mesh(Import *im, FaRigDraft *draft, const float *rows, FaError
     for (unsigned i = 0; i < im->node->mNumMeshes; i++)
         for (unsigned f = 0; f < part(im, i)->mNumFaces; f++) {
             unsigned n = part(im, i)->mFaces[f].mNumIndices;
-            if (n < 3) lines++;
-            else faces++, corners += n;
+            if (n < 3)
+                lines++;
+            else
+                faces++, corners += n;
         }
     if (corners > INT32_MAX / 4) return FA_FAIL(err, FA_E_LIMIT, NULL, "use a coarser mesh", "the mesh is too large");
     FaMesh mesh = {.nvert = im->nvert, .nface = (int)faces};
@@ -378,22 +383,26 @@ static void set_up(const Import *im, FaUp up, FaRigHints *h) {
     h->up = up;
     memcpy(h->rest, im->turn, sizeof h->rest);
     if (!up) return;
-    const double *local = im->turn + (up == FA_UP_Z ? 6 : 3);  // the world's up seen from the mesh: a row of the rotation
-    if (local[1] > 0.999) h->up = FA_UP_Y;
-    else if (local[2] > 0.999) h->up = FA_UP_Z;
-    else return;
+    const double *local =
+        im->turn + (up == FA_UP_Z ? 6 : 3); // the world's up seen from the mesh: a row of the rotation
+    if (local[1] > 0.999)
+        h->up = FA_UP_Y;
+    else if (local[2] > 0.999)
+        h->up = FA_UP_Z;
+    else
+        return;
     memset(h->rest, 0, sizeof h->rest);
 }
 
 static FaRigHints hints_of(const Import *im, const char *path) {
     FaRigHints h = {.name = im->node->mName.data, .path = path};
     if (im->fbx) {
-        double factor = metadata(im->scene, "UnitScaleFactor", 1);  // in centimetres
+        double factor = metadata(im->scene, "UnitScaleFactor", 1); // in centimetres
         h.unit = factor > 0 && isfinite(factor) ? 0.01 * factor : 0.01;
         h.unit_is_custom = true;
         set_up(im, world_up(im), &h);
     } else if (fai_path_has_ext(path, "dae") || fai_path_has_ext(path, "blend")) {
-        h.unit = 1;  // assimp puts what the file says into the root's transform
+        h.unit = 1; // assimp puts what the file says into the root's transform
         h.unit_is_custom = true;
         set_up(im, FA_UP_Y, &h);
     }
@@ -466,8 +475,10 @@ static unsigned find_key(const void *keys, unsigned n, size_t stride, double tim
         unsigned mid = lo + (hi - lo + 1) / 2;
         double t;
         memcpy(&t, (const char *)keys + mid * stride, sizeof t);
-        if (t <= time) lo = mid;
-        else hi = mid - 1;
+        if (t <= time)
+            lo = mid;
+        else
+            hi = mid - 1;
     }
     if (lo + 1 < n) {
         double a, b;
@@ -563,7 +574,7 @@ static FaCode fill_head(const Import *im, const struct aiAnimation *a, double un
                            "the node's scale is zero");
         double *p = clip->head[f].p;
         for (int k = 0; k < 3; k++) p[k] = unit * world[12 + k];
-        if (world_up(im) == FA_UP_Z) {  // the world of a clip has y up
+        if (world_up(im) == FA_UP_Z) { // the world of a clip has y up
             static const double upright[9] = {1, 0, 0, 0, 0, 1, 0, -1, 0};
             fai_mat3_mul(upright, r, r);
             double z = p[2];
@@ -631,7 +642,7 @@ static FaCode import_scene(const char *path, const struct aiScene **scene, FaErr
                        "files over 512 MB are not given to assimp");
     struct aiPropertyStore *props = aiCreatePropertyStore();
     if (!props) return FA_FAIL_MEMORY(err);
-    aiSetImportPropertyInteger(props, "IMPORT_FBX_PRESERVE_PIVOTS", 0);  // else a node becomes a chain of them
+    aiSetImportPropertyInteger(props, "IMPORT_FBX_PRESERVE_PIVOTS", 0); // else a node becomes a chain of them
     FaCode rc = FA_OK;
     pthread_mutex_lock(&import_lock);
     *scene = aiImportFileExWithProperties(path, 0, NULL, props);
@@ -659,7 +670,7 @@ static FaCode build(Import *im, const char *path, const FaRigOptions *options, F
     add_notes(im, draft);
     FaRigHints hints = hints_of(im, path);
     FaRigOptions rest = options ? *options : (FaRigOptions){0};
-    rest.mesh = NULL;  // has done its work
+    rest.mesh = NULL; // has done its work
     FA_TRY(fai_draft_finish(draft, &hints, &rest, rig, err));
     rc = add_clip(im, *rig, err);
     if (rc < 0) {
@@ -673,7 +684,7 @@ FaCode fai_assimp_rig(const char *path, const FaRigOptions *options, FaRig **rig
     *rig = NULL;
     Import im = {0};
     FA_TRY(import_scene(path, &im.scene, err));
-    im.fbx = metadata(im.scene, "UnitScaleFactor", 0) > 0;  // only FBX says it, whatever the file is called
+    im.fbx = metadata(im.scene, "UnitScaleFactor", 0) > 0; // only FBX says it, whatever the file is called
     im.work = fai_arena_new(0);
     FaCode rc = im.work && im.scene->mRootNode ? build(&im, path, options, rig, err) : FA_FAIL_MEMORY(err);
     fai_arena_free(im.work);

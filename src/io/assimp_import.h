@@ -14,7 +14,7 @@
 #include "base/base.h"
 #include "fascia/rig.h"
 
-bool fai_assimp_reads(const char *ext);  // extension without dot, any case; true also where assimp is not built in
+bool fai_assimp_reads(const char *ext); // extension without dot, any case; true also where assimp is not built in
 FaCode fai_assimp_rig(const char *path, const FaRigOptions *options, FaRig **rig, FaError *err);
 
 #endif

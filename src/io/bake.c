@@ -82,12 +82,12 @@ static int list_sample(const FaBakeWork *w, const char *mark, int *sample) {
 
 typedef struct Search {
     FaBakeWork *w;
-    char *mark;     // vertices of the sample, then also those that were missed               (nvert)
-    int *sample;    //                                                                        (nvert)
-    float *coef;    // the candidate                                                          (nbasis x nframe)
-    float *left;    // what a truncation leaves                                               (nbasis + 1)
-    int truncated;  // components that a truncation needs; nbasis where not even all do
-    int limit;      // components allowed: one target is the offset
+    char *mark;    // vertices of the sample, then also those that were missed               (nvert)
+    int *sample;   //                                                                        (nvert)
+    float *coef;   // the candidate                                                          (nbasis x nframe)
+    float *left;   // what a truncation leaves                                               (nbasis + 1)
+    int truncated; // components that a truncation needs; nbasis where not even all do
+    int limit;     // components allowed: one target is the offset
 } Search;
 
 static FaCode shrink(Search *s, int from, bool lower, int *rank, FaError *err) {

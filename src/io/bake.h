@@ -17,11 +17,11 @@ typedef struct FaBakeSource {
 } FaBakeSource;
 
 typedef struct FaBakeParams {
-    double max_error;        // m, > 0: largest distance allowed
-    int max_targets;         // > 0
-    const double *local;     // rig = local * file coordinates (row-major 3x3): targets are rounded to float in the
-                             // file's coordinates, where they will be stored; NULL: identity
-    FaProgressFn *progress;  // nullable
+    double max_error;       // m, > 0: largest distance allowed
+    int max_targets;        // > 0
+    const double *local;    // rig = local * file coordinates (row-major 3x3): targets are rounded to float in the
+                            // file's coordinates, where they will be stored; NULL: identity
+    FaProgressFn *progress; // nullable
     void *progress_user;
 } FaBakeParams;
 
@@ -30,18 +30,18 @@ typedef struct FaBakeParams {
 typedef struct FaBake {
     int nvert, nframe;
     int ntarget;
-    int *first;         // entries [first[i], first[i + 1]) of row and delta are target i      (ntarget + 1)
-    int *row;           // vertex, increasing within a target                                  (first[ntarget])
-    float *delta;       // displacement at weight 1, in the file's coordinates                 (first[ntarget] x 3)
-    float *weight;      //                                                                     (nframe x ntarget)
-    double max_error;   // m: largest distance over all vertices and frames, measured on the data above
-    double mean_error;  // m
+    int *first;        // entries [first[i], first[i + 1]) of row and delta are target i      (ntarget + 1)
+    int *row;          // vertex, increasing within a target                                  (first[ntarget])
+    float *delta;      // displacement at weight 1, in the file's coordinates                 (first[ntarget] x 3)
+    float *weight;     //                                                                     (nframe x ntarget)
+    double max_error;  // m: largest distance over all vertices and frames, measured on the data above
+    double mean_error; // m
     int worst_frame, worst_vertex;
 } FaBake;
 
 // FA_STALLED: max_targets was reached before max_error; the result is the best found and says how far off it is.
 // Same result for any number of threads. FA_E_NUMERIC names the frame and vertex that is not finite.
 FaCode fai_bake(const FaBakeSource *source, const FaBakeParams *params, FaBake **bake, FaError *err);
-void fai_bake_free(FaBake *bake);  // NULL is fine
+void fai_bake_free(FaBake *bake); // NULL is fine
 
 #endif

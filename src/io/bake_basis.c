@@ -10,8 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double KEEP = 0.5;   // share of the goal that the basis may miss a frame by
-static const double STILL = 0.9;  // share of the goal within which a frame need not move at all
+static const double KEEP = 0.5;  // share of the goal that the basis may miss a frame by
+static const double STILL = 0.9; // share of the goal within which a frame need not move at all
 
 FaCode fai_bake_progress(const FaBakeWork *w, const char *stage, double done, FaError *err) {
     if (!w->params->progress || w->params->progress(w->params->progress_user, stage, done)) return FA_OK;
@@ -94,9 +94,9 @@ static FaCode project(FaBakeWork *w, int first, int count, double *d, FaError *e
 
 // Scratch for a block.
 typedef struct Fresh {
-    double *g, *v, *lambda;  // (block x block), (block x block), (block)
-    double *d;               // coefficients              (limit x block)
-    float *c, *max2;         // (block x block), (block + 1)
+    double *g, *v, *lambda; // (block x block), (block x block), (block)
+    double *d;              // coefficients              (limit x block)
+    float *c, *max2;        // (block x block), (block + 1)
 } Fresh;
 
 // Principal directions of the frames' rest into w->spare: *found of them bring it within `reach`. The rest is used up.

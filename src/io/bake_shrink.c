@@ -22,30 +22,30 @@
 #include <stdlib.h>
 
 enum { ITERATIONS = 14, SLICE = 64 };
-static const double ENOUGH = 4e11;  // operations, a minute or two: what needs a thousand components is not worth more
-static const float BALL = 0.9f;     // aim well inside the goal: the last bit of the way is the slow one
-static const float ACCEPT = 0.97f;  // of the goal; what the sample does not see needs some of it
+static const double ENOUGH = 4e11; // operations, a minute or two: what needs a thousand components is not worth more
+static const float BALL = 0.9f;    // aim well inside the goal: the last bit of the way is the slow one
+static const float ACCEPT = 0.97f; // of the goal; what the sample does not see needs some of it
 
 typedef struct Shrink {
     FaBakeWork *w;
-    int nv, r, nframe;  // vertices of the sample, rank of the basis there
-    FaStack frames;     // the frames at the sample                                          (nframe)
-    FaStack dual;       // U                                                                 (nframe)
-    FaStack basis;      // orthonormal on the sample                                         (r)
-    FaStack parts;      // candidates for components                                         (r)
-    FaStack chosen;     // the k of them that reach furthest, then the mean                  (r + 1)
-    FaStack rest;       // F - L of a slice of frames                                        (SLICE)
-    double *to, *back;  // coefficients: from w->basis to the sample's, and back             (r x m, m x r)
-    float *x;           // M                                                                 (r x nframe)
-    float *y;           // coefficients of the candidates                                    (r x nframe)
-    float *low;         // L                                                                 (r x nframe)
-    float *best;        // L of the best rank so far                                         (r x nframe)
-    float *c;           // coefficients of a slice, frame by frame                           (SLICE x (r + 1))
-    double *d;          //                                                                   (r x SLICE)
-    double *v, *mean;   // principal axes of M, its mean                                     (r x r, r)
-    double *pick;       // the chosen rows of v                                              (r x r)
-    int *order;         //                                                                   (r)
-    double enough;      // operations
+    int nv, r, nframe; // vertices of the sample, rank of the basis there
+    FaStack frames;    // the frames at the sample                                          (nframe)
+    FaStack dual;      // U                                                                 (nframe)
+    FaStack basis;     // orthonormal on the sample                                         (r)
+    FaStack parts;     // candidates for components                                         (r)
+    FaStack chosen;    // the k of them that reach furthest, then the mean                  (r + 1)
+    FaStack rest;      // F - L of a slice of frames                                        (SLICE)
+    double *to, *back; // coefficients: from w->basis to the sample's, and back             (r x m, m x r)
+    float *x;          // M                                                                 (r x nframe)
+    float *y;          // coefficients of the candidates                                    (r x nframe)
+    float *low;        // L                                                                 (r x nframe)
+    float *best;       // L of the best rank so far                                         (r x nframe)
+    float *c;          // coefficients of a slice, frame by frame                           (SLICE x (r + 1))
+    double *d;         //                                                                   (r x SLICE)
+    double *v, *mean;  // principal axes of M, its mean                                     (r x r, r)
+    double *pick;      // the chosen rows of v                                              (r x r)
+    int *order;        //                                                                   (r)
+    double enough;     // operations
 } Shrink;
 
 static void shrink_free(Shrink *s) {
@@ -176,7 +176,7 @@ static FaCode choose(Shrink *s, int q, int k, FaError *err) {
 // low = mean + the chosen components of x; the components themselves, then the mean's field, in `chosen`.
 static FaCode truncate_to(Shrink *s, int k, FaError *err) {
     size_t r = (size_t)s->r, n = (size_t)s->nframe;
-    int q = FA_MIN(s->r, 2 * k + 32);  // further down, no component reaches far
+    int q = FA_MIN(s->r, 2 * k + 32); // further down, no component reaches far
     fai_bake_centre(s->r, s->nframe, s->x, s->mean, s->low);
     FA_TRY(fai_bake_axes(s->r, s->nframe, s->low, s->v, err));
     fai_mix_rows(q, s->r, n, s->v, s->low, s->y);
@@ -313,7 +313,7 @@ FaCode fai_bake_shrink(FaBakeWork *w, int nsample, const int *sample, int from, 
     if (rc >= 0) {
         bool found = false;
         fai_mix_rows(s.r, w->nbasis, (size_t)w->nframe, s.to, lower ? w->coef : coef, s.best);
-        s.enough = lower ? ENOUGH / 2 : ENOUGH;  // the other half is for what the sample did not see
+        s.enough = lower ? ENOUGH / 2 : ENOUGH; // the other half is for what the sample did not see
         if (lower) {
             rc = descend(&s, from, rank, &found, err);
         } else {

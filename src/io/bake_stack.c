@@ -39,7 +39,7 @@ INLINE float lane_max(const V8 *p) {
 #if defined(__x86_64__) || defined(__i386__)
 #define WIDE __attribute__((target("avx2")))
 static bool have_wide(void) {
-    static int known;  // 0 not asked yet, 1 no, 2 yes: a race writes the same value twice
+    static int known; // 0 not asked yet, 1 no, 2 yes: a race writes the same value twice
     int k = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (!k) {
         const char *force = getenv("FA_SIMD");
@@ -143,7 +143,7 @@ static void run(const FaStack *s, size_t work, FaTaskFn *fn, void *ctx) {
 typedef struct Dots {
     const FaStack *a, *b;
     int na, nb;
-    double *part;  // per task, na x nb
+    double *part; // per task, na x nb
 } Dots;
 
 // four by two dot products of one block
@@ -173,7 +173,7 @@ INLINE void dots_body(const Dots *d, int begin, int end, double *part) {
     for (int block = begin; block < end; block++) {
         for (int j = 0; j < d->nb; j += 2) {
             const float *b = block_of(d->b, j, block);
-            if (all_zero(b, 2 * BLOCK)) continue;  // what lies beyond a tolerance is zero nearly everywhere
+            if (all_zero(b, 2 * BLOCK)) continue; // what lies beyond a tolerance is zero nearly everywhere
             for (int i = 0; i < d->na; i += 4) {
                 float out[4][2];
                 dots_tile(block_of(d->a, i, block), b, out);
@@ -216,7 +216,7 @@ typedef struct Add {
     int ny, nx;
     const float *coef;
     size_t ld;
-    float *max2;  // watched: per task (nx + 1) x LANES
+    float *max2; // watched: per task (nx + 1) x LANES
 } Add;
 
 // `ny` (constant after inlining) vectors of one block += up to 16 others
@@ -335,7 +335,7 @@ typedef struct Mix {
     FaStack *s;
     int n, k;
     const float *coef;
-    float *copy;  // per task: n x BLOCK
+    float *copy; // per task: n x BLOCK
 } Mix;
 
 INLINE void mix_body(const Mix *d, int begin, int end, float *copy) {
@@ -373,12 +373,12 @@ FaCode fai_stack_mix(FaStack *s, int n, int k, const float *coef, FaError *err) 
 // --- lengths ------------------------------------------------------------------------------------------------------
 
 typedef struct Peaks {
-    FaStack *s, *dual;  // dual NULL: measure only
+    FaStack *s, *dual; // dual NULL: measure only
     int n, first;
     float reach;
-    float *max2;  // per task, n
-    int *vert;    // per task, n
-    double *sum;  // per task
+    float *max2; // per task, n
+    int *vert;   // per task, n
+    double *sum; // per task
 } Peaks;
 
 // one block of e and its dual, see fai_stack_reflect
@@ -420,7 +420,7 @@ INLINE void peaks_body(const Peaks *d, int begin, int end, float *max2, int *ver
             if (m > d->reach * d->reach || !all_zero(q, BLOCK))
                 reflect_block(p, q, d->reach);
             else
-                memset(p, 0, BLOCK * sizeof(float));  // nearly everywhere
+                memset(p, 0, BLOCK * sizeof(float)); // nearly everywhere
         }
     }
 }
@@ -460,7 +460,7 @@ static FaCode peaks(Peaks d, float *max2, int *vert, FaError *err) {
 }
 
 FaCode fai_stack_peaks(const FaStack *s, int n, float *max2, int *vert, FaError *err) {
-    FaStack view = *s;  // measured only, never written
+    FaStack view = *s; // measured only, never written
     return peaks((Peaks){.s = &view, .n = n}, max2, vert, err);
 }
 

@@ -19,20 +19,20 @@ enum { FA_STACK_VERTS = 128, FA_STACK_BLOCK = 3 * FA_STACK_VERTS, FA_STACK_PANEL
 typedef struct FaStack {
     int nvert;
     int nblock;
-    int room;        // vectors there is memory for
+    int room; // vectors there is memory for
     int npanel;
-    float **panel;   // 64-byte aligned; vertices beyond nvert are zero                       (npanel)
-    void **memory;   //                                                                      (npanel)
+    float **panel; // 64-byte aligned; vertices beyond nvert are zero                       (npanel)
+    void **memory; //                                                                      (npanel)
 } FaStack;
 
-FaCode fai_stack_init(FaStack *s, int nvert, int room, FaError *err);  // zeroed
-FaCode fai_stack_grow(FaStack *s, int room, FaError *err);             // at least this many; new ones are zero
+FaCode fai_stack_init(FaStack *s, int nvert, int room, FaError *err); // zeroed
+FaCode fai_stack_grow(FaStack *s, int room, FaError *err);            // at least this many; new ones are zero
 void fai_stack_free(FaStack *s);
 
-void fai_stack_set(FaStack *s, int i, const float *x);                 // vector i from x (nvert x 3)
+void fai_stack_set(FaStack *s, int i, const float *x); // vector i from x (nvert x 3)
 void fai_stack_get(const FaStack *s, int i, float *x);
 void fai_stack_clear(FaStack *s, int first, int count);
-void fai_stack_copy(FaStack *to, int i, const FaStack *from, int j);   // to_i = from_j
+void fai_stack_copy(FaStack *to, int i, const FaStack *from, int j); // to_i = from_j
 // The three coordinates of vertex v in vector i lie at [0], [FA_STACK_VERTS] and [2 * FA_STACK_VERTS] of this.
 static inline float *fai_stack_at(const FaStack *s, int i, int v) {
     return s->panel[i / FA_STACK_PANEL] +

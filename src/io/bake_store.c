@@ -7,26 +7,26 @@
 #include <stdlib.h>
 
 enum { VERTS = FA_STACK_VERTS, FIT_STEPS = 12 };
-static const float STILL = 0.9f;     // share of the goal: a vertex that never leaves this is not moved at all
-static const float DROP = 0.06f;     // share of the goal that entries left out may add up to at a vertex
-static const float BALL = 0.93f;     // where the weights aim
-static const float ACCEPT = 0.99f;   // and what they must reach; rounding needs the rest
-static const float HOPELESS = 1.3f;  // beyond this, other weights alone have not been seen to help
+static const float STILL = 0.9f;    // share of the goal: a vertex that never leaves this is not moved at all
+static const float DROP = 0.06f;    // share of the goal that entries left out may add up to at a vertex
+static const float BALL = 0.93f;    // where the weights aim
+static const float ACCEPT = 0.99f;  // and what they must reach; rounding needs the rest
+static const float HOPELESS = 1.3f; // beyond this, other weights alone have not been seen to help
 
 // frame f = offset + sum over i of z[i * nframe + f] part_i
 typedef struct Model {
     FaBakeWork *w;
     int k;
-    FaStack part;    // (k)
-    FaStack offset;  // (1)
-    FaStack dual;    // of a block's frames that are fitted again                           (block)
-    float *z;        // (k x nframe)
-    float *half;     // largest |z| of each                                                 (k)
-    double *chol;    // Cholesky factor of the parts' Gram matrix, lower                    (k x k)
-    double *d;       // (k x block)
-    float *step;     // change of weights of the frames that are fitted again, and the best (2 x block x k)
-    char *missed;    // vertices that stayed too far away                                   (nvert)
-    bool any, ok;    // take the result as it comes; it is within the goal
+    FaStack part;   // (k)
+    FaStack offset; // (1)
+    FaStack dual;   // of a block's frames that are fitted again                           (block)
+    float *z;       // (k x nframe)
+    float *half;    // largest |z| of each                                                 (k)
+    double *chol;   // Cholesky factor of the parts' Gram matrix, lower                    (k x k)
+    double *d;      // (k x block)
+    float *step;    // change of weights of the frames that are fitted again, and the best (2 x block x k)
+    char *missed;   // vertices that stayed too far away                                   (nvert)
+    bool any, ok;   // take the result as it comes; it is within the goal
 } Model;
 
 static void model_free(Model *m) {
@@ -117,7 +117,7 @@ static int cheaper(const void *a, const void *b) {
 
 typedef struct Sparse {
     Model *m;
-    Entry *entry;  // per task, k
+    Entry *entry; // per task, k
 } Sparse;
 
 static void sparse_task(void *ctx, int begin, int end, int task) {
@@ -251,7 +251,7 @@ static FaCode fit_block(Model *m, int first, int count, FaError *err) {
         for (int j = 0; j < q; j++) m->missed[vert[j]] = 1;
         return FA_OK;
     }
-    if (!k) return FA_OK;  // nothing to fit, and the result is taken as it is
+    if (!k) return FA_OK; // nothing to fit, and the result is taken as it is
     FA_TRY(fit(m, q, which, max2, err));
     const float *best = m->step + (size_t)w->block * k;
     for (int j = 0; j < q; j++) {

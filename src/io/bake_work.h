@@ -9,20 +9,20 @@ typedef struct FaBakeWork {
     const FaBakeSource *source;
     const FaBakeParams *params;
     int nvert, nframe;
-    int block;         // frames read at a time
-    float goal;        // m: distance to stay within; params->max_error unless that proved out of reach
-    double spent;      // operations that went into finding fewer components, against a limit
+    int block;    // frames read at a time
+    float goal;   // m: distance to stay within; params->max_error unless that proved out of reach
+    double spent; // operations that went into finding fewer components, against a limit
 
-    FaStack frames;    // a block of frames, or what is left of them                          (block)
-    FaStack spare;     //                                                                     (block)
-    float *frame;      // one frame as it is read                                             (nvert x 3)
-    float *span2;      // largest squared displacement of each vertex over all frames         (nvert)
+    FaStack frames; // a block of frames, or what is left of them                          (block)
+    FaStack spare;  //                                                                     (block)
+    float *frame;   // one frame as it is read                                             (nvert x 3)
+    float *span2;   // largest squared displacement of each vertex over all frames         (nvert)
 
-    FaStack basis;     // orthonormal fields that hold every frame nearly                     (nbasis)
+    FaStack basis; // orthonormal fields that hold every frame nearly                     (nbasis)
     int nbasis;
-    float *coef;       // frame f ~ sum over i of coef[i * nframe + f] basis_i                (nbasis x nframe)
-    int coef_room;     // rows
-    float *rows;       // a block's coefficients, frame by frame                              (block x row_room)
+    float *coef;   // frame f ~ sum over i of coef[i * nframe + f] basis_i                (nbasis x nframe)
+    int coef_room; // rows
+    float *rows;   // a block's coefficients, frame by frame                              (block x row_room)
     int row_room;
 } FaBakeWork;
 
@@ -48,7 +48,7 @@ void fai_bake_centre(int n, int nframe, const float *coef, double *mean, float *
 FaCode fai_bake_axes(int n, int nframe, const float *rows, double *v, FaError *err);
 
 // --- bake_shrink.c ------------------------------------------------------------------------------------------------
-bool fai_bake_tired(const FaBakeWork *w);  // fai_bake_shrink has had its share of time and will not find anything more
+bool fai_bake_tired(const FaBakeWork *w); // fai_bake_shrink has had its share of time and will not find anything more
 // The leading `rank` rows of w->coef, the others at their mean.
 void fai_bake_leading(const FaBakeWork *w, int rank, float *coef);
 // Coefficients (nbasis x nframe) of small rank about their mean that keep the sampled vertices (increasing) within the

@@ -10,14 +10,14 @@
 enum { MAX_DEPTH = 256, MAX_JOINTS = 65536, MAX_CHANNELS = 6 };
 
 typedef struct Joint {
-    const char *name;  // in the file's text, not terminated; NULL for the end of a chain
+    const char *name; // in the file's text, not terminated; NULL for the end of a chain
     int name_size;
-    int parent;        // -1: a root
-    int first;         // number of its first channel in a row of motion
+    int parent; // -1: a root
+    int first;  // number of its first channel in a row of motion
     int nchannel;
-    unsigned char channel[MAX_CHANNELS];  // 0-2: position x y z, 3-5: rotation about x y z
-    double offset[3];  // from its parent, file units
-    double rest[3];    // world position with all angles 0
+    unsigned char channel[MAX_CHANNELS]; // 0-2: position x y z, 3-5: rotation about x y z
+    double offset[3];                    // from its parent, file units
+    double rest[3];                      // world position with all angles 0
 } Joint;
 
 typedef struct Token {
@@ -30,7 +30,7 @@ typedef struct Bvh {
     const char *p, *end;
     int line;
     const char *line_start;
-    Token token;       // the one just read; size 0 at the end
+    Token token; // the one just read; size 0 at the end
     Joint *joint;
     int njoint, room;
     int nchannel;      // numbers per row of motion
@@ -55,7 +55,7 @@ static void next_token(Bvh *b) {
     }
     const char *start = b->p;
     while (b->p < b->end && !is_space(*b->p) && !is_brace(*b->p)) b->p++;
-    if (b->p == start && b->p < b->end) b->p++;  // a brace is a word of its own
+    if (b->p == start && b->p < b->end) b->p++; // a brace is a word of its own
     b->token = (Token){start, (int)FA_MIN(b->p - start, INT32_MAX), b->line,
                        (int)FA_MIN(start - b->line_start, INT32_MAX - 1) + 1};
 }
@@ -173,9 +173,12 @@ static FaCode read_hierarchy(Bvh *b) {
                 return FA_FAIL(b->err, FA_E_LIMIT, here(b).text, NULL, "more than %d joints", MAX_JOINTS);
             FA_TRY(open_joint(b, at, token_is(b, "End")));
             stack[depth++] = b->njoint - 1;
-        } else if (depth && token_is(b, "OFFSET")) FA_TRY(read_offset(b, &b->joint[at]));
-        else if (depth && !in_end && token_is(b, "CHANNELS")) FA_TRY(read_channels(b, &b->joint[at]));
-        else if (depth && token_is(b, "}")) depth--;
+        } else if (depth && token_is(b, "OFFSET"))
+            FA_TRY(read_offset(b, &b->joint[at]));
+        else if (depth && !in_end && token_is(b, "CHANNELS"))
+            FA_TRY(read_channels(b, &b->joint[at]));
+        else if (depth && token_is(b, "}"))
+            depth--;
         else
             return expected(b, !depth   ? "ROOT or MOTION"
                                : in_end ? "OFFSET or }"
@@ -279,16 +282,18 @@ static FaCode find_head(Bvh *b, int *found, int *rivals) {
 // --- unit and up --------------------------------------------------------------------------------------------------
 
 typedef struct Frame {
-    double unit;  // metres per file unit
+    double unit; // metres per file unit
     bool z_up;
 } Frame;
 
-// chosen: the joint asked for. Which way is up is the skeleton's, whichever joint that is: a hand may reach forward, a root is nowhere
-// above itself.
+// chosen: the joint asked for. Which way is up is the skeleton's, whichever joint that is: a hand may reach forward, a
+// root is nowhere above itself.
 static void find_frame(const Bvh *b, int chosen, FaNotes *notes, Frame *frame) {
-    static const struct { double metres; const char *name; } known[] = {
-        {1, "metres"},      {0.01, "centimetres"}, {0.001, "millimetres"},
-        {0.0254, "inches"}, {0.3048, "feet"},      {0.0254 / 0.45, "1/0.45 inch (CMU)"}};
+    static const struct {
+        double metres;
+        const char *name;
+    } known[] = {{1, "metres"},      {0.01, "centimetres"}, {0.001, "millimetres"},
+                 {0.0254, "inches"}, {0.3048, "feet"},      {0.0254 / 0.45, "1/0.45 inch (CMU)"}};
     const double TALL = 1.6;
     // up: the axis along which the head stands furthest from its root
     int rivals, named = best_head(b, &rivals), head = named >= 0 ? named : chosen, root = head;
@@ -329,7 +334,7 @@ static void find_frame(const Bvh *b, int chosen, FaNotes *notes, Frame *frame) {
 typedef struct Chain {
     int count;
     int joint[MAX_DEPTH];
-    double below[MAX_DEPTH + 1][3];  // fixed translation between a joint and the moving one below it; last: above all
+    double below[MAX_DEPTH + 1][3]; // fixed translation between a joint and the moving one below it; last: above all
 } Chain;
 
 static void make_chain(const Bvh *b, int head, Chain *chain) {
@@ -337,7 +342,8 @@ static void make_chain(const Bvh *b, int head, Chain *chain) {
     chain->count = 0;
     for (int i = head; i >= 0; i = b->joint[i].parent) {
         const Joint *j = &b->joint[i];
-        if (j->nchannel) chain->joint[chain->count++] = i;
+        if (j->nchannel)
+            chain->joint[chain->count++] = i;
         else
             for (int k = 0; k < 3; k++) chain->below[chain->count][k] += j->offset[k];
     }
@@ -415,12 +421,14 @@ static int count_rows(const Bvh *b) {
 // Some collections put a rest pose before the motion (CMU's do): the head is torn from it to the second frame.
 static void note_first_frame(FaClip *clip) {
     enum { FEW = 10 };
-    double first = 0, most = 0;  // rotation per frame, rad
+    double first = 0, most = 0; // rotation per frame, rad
     for (int f = 1; f < clip->nframe; f++) {
         const double *a = clip->head[f].q, *c = clip->head[f - 1].q;
         double d = 2 * acos(FA_MIN(1, fabs(a[0] * c[0] + a[1] * c[1] + a[2] * c[2] + a[3] * c[3])));
-        if (f == 1) first = d;
-        else most = FA_MAX(most, d);
+        if (f == 1)
+            first = d;
+        else
+            most = FA_MAX(most, d);
     }
     if (clip->nframe < FEW || first < 3 * most || first < 0.03) return;
     fai_note(&clip->notes, "first-frame-rest", "frame 0", "leave out frame 0",
@@ -477,8 +485,9 @@ static FaCode read_motion(Bvh *b, FaClip **out) {
         fai_note_count(&clip->notes, announced - there, "frames-missing", "", "check that the file is complete",
                        "%d frames are announced, %d are there", announced, there);
     if (announced < there)
-        fai_note_count(&clip->notes, there - announced, "frames-extra", "", "correct the number after Frames:",
-                       "%d frames are announced, the %d after them were left out", announced, there - announced);
+        fai_note_count(&clip->notes, there - announced, "frames-extra", "",
+                       "correct the number after Frames:", "%d frames are announced, the %d after them were left out",
+                       announced, there - announced);
     return FA_OK;
 }
 
@@ -499,8 +508,10 @@ FaCode fai_bvh_parse(const void *data, size_t size, const FaClipOptions *options
     FaCode rc = take(&b, "HIERARCHY");
     if (rc >= 0) rc = read_hierarchy(&b);
     if (rc >= 0) rc = read_motion(&b, &made);
-    if (rc >= 0) *clip = made;
-    else fa_clip_free(made);
+    if (rc >= 0)
+        *clip = made;
+    else
+        fa_clip_free(made);
     fa_free(b.joint);
     return rc;
 }

@@ -19,7 +19,7 @@
 #include "base/base.h"
 #include "fascia/clip.h"
 
-bool fai_bvh_sniff(const void *data, size_t size);  // starts with HIERARCHY
+bool fai_bvh_sniff(const void *data, size_t size); // starts with HIERARCHY
 FaCode fai_bvh_parse(const void *data, size_t size, const FaClipOptions *options, FaClip **clip, FaError *err);
 
 #endif

@@ -6,15 +6,15 @@
 #include <math.h>
 
 // What a column holds: a channel (its number, from 0), or one of these.
-enum { COL_TIME = -1, COL_SKIP = -2, COL_POSE = -10 };  // -10 .. -4: the pose's numbers
+enum { COL_TIME = -1, COL_SKIP = -2, COL_POSE = -10 }; // -10 .. -4: the pose's numbers
 
 typedef struct Table {
     FaCsv csv;
     size_t size;
     FaArena *arena;
     int ncolumn, nchan, nrow;
-    int *column;         //                                  (ncolumn)
-    const char **name;   // of the channels                  (ncolumn)
+    int *column;       //                                  (ncolumn)
+    const char **name; // of the channels                  (ncolumn)
     bool has[FA_CSV_POSE];
     FaClip *clip;
     int empty;
@@ -128,7 +128,8 @@ static FaCode read_value(Table *t, int frame, int code, const FaCsvCell *cell, F
         return FA_OK;
     }
     FaPose *p = &clip->head[frame];
-    if (!empty) *(pose < FA_CSV_QUAT ? &p->q[pose] : &p->p[pose - FA_CSV_QUAT]) = v;  // empty: the pose before was copied
+    if (!empty)
+        *(pose < FA_CSV_QUAT ? &p->q[pose] : &p->p[pose - FA_CSV_QUAT]) = v; // empty: the pose before was copied
     return FA_OK;
 }
 
@@ -142,8 +143,10 @@ static FaCode read_rows(Table *t, FaError *err) {
         if (clip->head) clip->head[f] = f ? clip->head[f - 1] : (FaPose){{0, 0, 0, 1}, {0}};
         for (int i = 0; i < t->ncolumn; i++) {
             if (t->column[i] == COL_SKIP) continue;
-            if (t->column[i] == COL_TIME) FA_TRY(read_time(t, f, &t->csv.cell[i], err));
-            else FA_TRY(read_value(t, f, t->column[i], &t->csv.cell[i], err));
+            if (t->column[i] == COL_TIME)
+                FA_TRY(read_time(t, f, &t->csv.cell[i], err));
+            else
+                FA_TRY(read_value(t, f, t->column[i], &t->csv.cell[i], err));
         }
         if (clip->head) FA_TRY(fai_csv_pose_unit(&clip->head[f], t->csv.cell[0].line, &clip->notes, err));
     }
@@ -178,8 +181,10 @@ FaCode fai_clip_csv_parse(const void *data, size_t size, FaClip **clip, FaError 
     if (!t.arena) return FA_FAIL_MEMORY(err);
     FaCode rc = fai_csv_open(&t.csv, data, size, err);
     if (rc >= 0) rc = parse_table(&t, err);
-    if (rc >= 0) *clip = t.clip;
-    else fa_clip_free(t.clip);
+    if (rc >= 0)
+        *clip = t.clip;
+    else
+        fa_clip_free(t.clip);
     fai_csv_close(&t.csv);
     fai_arena_free(t.arena);
     return rc;

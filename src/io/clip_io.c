@@ -67,7 +67,8 @@ static FaCode check_options(const FaClipOptions *o, FaError *err) {
 static FaCode load(const char *path, const FaClipOptions *options, FaClip **clip, FaError *err) {
     FA_TRY(check_options(options, err));
     FaBytes bytes = {0};
-    if (fai_dir_exists(path) || has_rig_ext(path)) FA_TRY(load_from_rig(path, clip, err));
+    if (fai_dir_exists(path) || has_rig_ext(path))
+        FA_TRY(load_from_rig(path, clip, err));
     else {
         FA_TRY(fai_file_read(path, 0, &bytes, err));
         // rigs by content, whatever their name
@@ -99,12 +100,15 @@ FaCode fa_clip_save(const FaClip *clip, const char *path, FaError *err) {
     FaText text = {0};
     FaCode rc = fa_clip_check(clip, err);
     if (rc < 0) return fai_fail_in(err, rc, path);
-    if (fai_path_has_ext(path, "json")) rc = fai_clip_json_write(clip, &text, err);
+    if (fai_path_has_ext(path, "json"))
+        rc = fai_clip_json_write(clip, &text, err);
     else if (!fai_path_has_ext(path, "csv"))
         rc = FA_FAIL(err, FA_E_ARG, NULL, "end the name in .csv or .json", "clips are saved as .csv or .json, not .%s",
                      fai_path_ext(path));
-    else if (fai_livelink_fits(clip)) rc = fai_livelink_write(clip, &text, err);
-    else rc = fai_clip_csv_write(clip, &text, err);
+    else if (fai_livelink_fits(clip))
+        rc = fai_livelink_write(clip, &text, err);
+    else
+        rc = fai_clip_csv_write(clip, &text, err);
     if (rc >= 0) rc = fai_file_write(path, text.data, text.size, err);
     fai_text_free(&text);
     return fai_fail_in(err, rc, path);

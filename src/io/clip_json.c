@@ -10,14 +10,24 @@
 
 enum { MAX_NAMES = 65536, POSE = 7 };
 
-enum Key { KEY_FASCIA, KEY_VERSION, KEY_GENERATOR, KEY_FPS, KEY_START, KEY_NAMES, KEY_TIMES, KEY_WEIGHTS, KEY_HEAD,
-           KEYS };
+enum Key {
+    KEY_FASCIA,
+    KEY_VERSION,
+    KEY_GENERATOR,
+    KEY_FPS,
+    KEY_START,
+    KEY_NAMES,
+    KEY_TIMES,
+    KEY_WEIGHTS,
+    KEY_HEAD,
+    KEYS
+};
 static const char *const key_name[KEYS] = {"fascia", "version", "generator", "fps", "start",
                                            "names",  "times",   "weights",   "head"};
 
 typedef struct Reader {
     FaJsonWalk w;
-    FaJsonSpan value[KEYS];  // found in the first pass
+    FaJsonSpan value[KEYS]; // found in the first pass
     int unknown;
     FaPlace first_unknown;
 } Reader;
@@ -45,8 +55,10 @@ static FaCode read_member(Reader *r) {
     int key = find_key(at, size);
     if (key == KEYS) {
         if (!r->unknown++) r->first_unknown = fai_place("/%.*s", FA_MIN(size, 60), at);
-    } else if (r->value[key].at) return wrong(r, (enum Key)key, "the key is there twice");
-    else r->value[key] = span;
+    } else if (r->value[key].at)
+        return wrong(r, (enum Key)key, "the key is there twice");
+    else
+        r->value[key] = span;
     return FA_OK;
 }
 
@@ -118,7 +130,7 @@ static bool next_element(Reader *r) {
 static bool get_number(Reader *r, double *value) {
     char c = fai_json_peek(&r->w);
     if (c != '-' && (c < '0' || c > '9')) return false;
-    r->w.p = fai_parse_double(r->w.p, r->w.end, value);  // the first pass has checked its form
+    r->w.p = fai_parse_double(r->w.p, r->w.end, value); // the first pass has checked its form
     return true;
 }
 
@@ -144,8 +156,10 @@ static FaCode read_row(Reader *r, enum Key key, int i, int n, float *f, double *
         bool number = get_number(r, &v);
         if (!number || !isfinite(f ? (float)v : v))
             return bad_number(r, FA_PLACE("/%s/%d/%d", key_name[key], i, k), number);
-        if (f) f[k] = (float)v;
-        else d[k] = v;
+        if (f)
+            f[k] = (float)v;
+        else
+            d[k] = v;
     }
     if (k != n || fai_json_peek(&r->w) != ']')
         return FA_FAIL(r->w.err, FA_E_FORMAT, FA_PLACE("/%s/%d", key_name[key], i),
@@ -185,8 +199,8 @@ static FaCode read_head(Reader *r, FaClip *clip) {
         memcpy(pose->q, v, sizeof pose->q);
         memcpy(pose->p, v + 4, sizeof pose->p);
         if (!fai_pose_unit(pose, &clip->notes, FA_PLACE("/head/%d", f)))
-            return FA_FAIL(r->w.err, FA_E_FORMAT, FA_PLACE("/head/%d", f), "the first four numbers are a unit quaternion",
-                           "the quaternion has no direction");
+            return FA_FAIL(r->w.err, FA_E_FORMAT, FA_PLACE("/head/%d", f),
+                           "the first four numbers are a unit quaternion", "the quaternion has no direction");
     }
     return FA_OK;
 }
@@ -212,7 +226,7 @@ static FaCode read_names(Reader *r, FaJsonDoc **doc, const char ***name) {
 }
 
 static FaCode read_rate(Reader *r, FaClip *clip) {
-    double fps = clip->fps;  // as stated, if it was
+    double fps = clip->fps; // as stated, if it was
     if (r->value[KEY_START].at) FA_TRY(read_scalar(r, KEY_START, &clip->start));
     if (!r->value[KEY_TIMES].at) return FA_OK;
     FA_TRY(read_times(r, clip));
@@ -256,8 +270,10 @@ FaCode fai_clip_json_parse(const void *data, size_t size, FaClip **clip, FaError
     if (size >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3)) text += 3, size -= 3;
     Reader r = {.w = {text, text, text + size, err}};
     FaCode rc = parse_clip(&r, size, &doc, &name, &made);
-    if (rc >= 0) *clip = made;
-    else fa_clip_free(made);
+    if (rc >= 0)
+        *clip = made;
+    else
+        fa_clip_free(made);
     fa_free(name);
     fai_json_free(doc);
     return rc;

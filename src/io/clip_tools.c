@@ -9,8 +9,27 @@
 // --- rates --------------------------------------------------------------------------------------------------------
 
 double fai_fps_snap(double fps) {
-    static const double common[] = {12, 15, 24000 / 1001.0, 24, 25,  30000 / 1001.0,  30,  48000 / 1001.0, 48,  50,
-                                    60000 / 1001.0, 60, 72, 75, 90, 100, 120000 / 1001.0, 120, 144, 200, 240};
+    static const double common[] = {12,
+                                    15,
+                                    24000 / 1001.0,
+                                    24,
+                                    25,
+                                    30000 / 1001.0,
+                                    30,
+                                    48000 / 1001.0,
+                                    48,
+                                    50,
+                                    60000 / 1001.0,
+                                    60,
+                                    72,
+                                    75,
+                                    90,
+                                    100,
+                                    120000 / 1001.0,
+                                    120,
+                                    144,
+                                    200,
+                                    240};
     double best = fps, nearest = 0.005;
     for (int i = 0; i < FA_COUNT(common); i++) {
         double off = fabs(fps / common[i] - 1);
@@ -104,7 +123,7 @@ FaCode fai_equal_names(const char *const *name, int n, int *i, int *j, FaError *
     *i = *j = -1;
     uint64_t mask = 15;
     while (mask < 2 * (uint64_t)n) mask = 2 * mask + 1;
-    int *slot = FA_NEW(mask + 1, int);  // name's number + 1, 0: free
+    int *slot = FA_NEW(mask + 1, int); // name's number + 1, 0: free
     if (!slot) return FA_FAIL_MEMORY(err);
     for (int k = 0; k < n && *i < 0; k++) {
         uint64_t h = fai_hash64(name[k], strlen(name[k]), 0) & mask;
@@ -186,7 +205,7 @@ void fai_clip_note_weights(FaClip *clip) {
         const float *w = clip->weight + (size_t)f * (size_t)clip->nchan;
         for (int c = 0; c < clip->nchan; c++) {
             if (w[c] == 0 || (w[c] >= FLT_MIN && w[c] <= 1)) continue;
-            if (fai_livelink_angle(clip->name[c]) >= 0) continue;  // an angle, not a weight
+            if (fai_livelink_angle(clip->name[c]) >= 0) continue; // an angle, not a weight
             if (w[c] > 1) add_odd(&over, f, c, w[c]);
             if (w[c] < 0) add_odd(&below, f, c, w[c]);
             if (fabsf(w[c]) > HUGE_WEIGHT) add_odd(&huge, f, c, w[c]);
@@ -241,7 +260,8 @@ void fai_pose_rotate(FaPose *pose, const double r[9], const FaPose *before) {
     double sign = 1;
     if (before)
         sign = q[0] * before->q[0] + q[1] * before->q[1] + q[2] * before->q[2] + q[3] * before->q[3] < 0 ? -1 : 1;
-    else if (q[3] < 0) sign = -1;
+    else if (q[3] < 0)
+        sign = -1;
     for (int i = 0; i < 4; i++) q[i] *= sign / n;
 }
 

@@ -11,7 +11,7 @@ FaCode fai_clip_parse(const void *data, size_t size, const FaClipOptions *option
 // The common frame rate within 0.5 % of fps, the nearest of several; fps itself if there is none.
 double fai_fps_snap(double fps);
 
-void fai_sort_doubles(double *a, int n);  // increasing; no NaN
+void fai_sort_doubles(double *a, int n); // increasing; no NaN
 
 // The step between frames that half of them do not exceed; 0 with fewer than two frames.
 FaCode fai_median_step(const double *time, int nframe, double *step, FaError *err);
@@ -45,9 +45,9 @@ void fai_clip_note_weights(FaClip *clip);
 void fai_pose_rotate(FaPose *pose, const double r[9], const FaPose *before);
 // Bring a quaternion that is off unit length by more than 1e-6 to it, with a note; false if it is next to nothing.
 bool fai_pose_unit(FaPose *pose, FaNotes *notes, const char *where);
-void fai_pose_matrix(const FaPose *pose, double r[9]);  // the way back
+void fai_pose_matrix(const FaPose *pose, double r[9]); // the way back
 
-void fai_mat3_mul(const double a[9], const double b[9], double out[9]);  // out may be a or b
-void fai_mat3_axis(int axis, double radians, double out[9]);             // rotation about x, y or z (0, 1, 2)
+void fai_mat3_mul(const double a[9], const double b[9], double out[9]); // out may be a or b
+void fai_mat3_axis(int axis, double radians, double out[9]);            // rotation about x, y or z (0, 1, 2)
 
 #endif

@@ -9,33 +9,33 @@
 #include <math.h>
 
 enum {
-    EXACT_SAMPLES = 1 << 24,  // up to this many distances the overall p99 is exact
-    BIN_BITS = 20,            // beyond, a histogram by the leading bits of the float: 1 part in 2048
+    EXACT_SAMPLES = 1 << 24, // up to this many distances the overall p99 is exact
+    BIN_BITS = 20,           // beyond, a histogram by the leading bits of the float: 1 part in 2048
 };
 
 // One of the two animations with what is measured on it alone.
 typedef struct Side {
     FaSequence *seq;
-    const FaMesh *mesh;      // faces, NULL: none known
+    const FaMesh *mesh; // faces, NULL: none known
     FaTopology topo;
-    float *x, *next;         // a frame, and one more to go between          (nvert x 3)
-    int in_x, in_next;       // which frames these are, -1 = none
-    float *at;               // where this frame's positions are: x, or `between`
-    float *between;          // (nvert x 3)
-    double *volume, *rest;   // of each part, now and in the first frame      (nparts)
-    bool *closed;            // (nparts)
-    double change;           // largest relative change of a volume
-    uint64_t counted;        // fingerprint of the frame counted last
-    int count, worst;        // crossing pairs of it; the most so far
+    float *x, *next;       // a frame, and one more to go between          (nvert x 3)
+    int in_x, in_next;     // which frames these are, -1 = none
+    float *at;             // where this frame's positions are: x, or `between`
+    float *between;        // (nvert x 3)
+    double *volume, *rest; // of each part, now and in the first frame      (nparts)
+    bool *closed;          // (nparts)
+    double change;         // largest relative change of a volume
+    uint64_t counted;      // fingerprint of the frame counted last
+    int count, worst;      // crossing pairs of it; the most so far
 } Side;
 
 typedef struct Work {
     Side side[2];
     int nvert;
     bool by_time;
-    float *distance;   // m                                        (nvert)
-    float *sample;     // all distances, NULL: too many            (frames x nvert)
-    uint32_t *bin;     // the histogram then                       (1 << BIN_BITS)
+    float *distance; // m                                        (nvert)
+    float *sample;   // all distances, NULL: too many            (frames x nvert)
+    uint32_t *bin;   // the histogram then                       (1 << BIN_BITS)
     const FaCompareOptions *options;
 } Work;
 
@@ -54,8 +54,10 @@ static FaCode read_time(Side *s, double time, int nvert, FaError *err) {
     int lo = 0, hi = fa_sequence_nframe(s->seq) - 1;
     while (lo < hi) {
         int mid = lo + (hi - lo + 1) / 2;
-        if (fa_sequence_time(s->seq, mid) <= time) lo = mid;
-        else hi = mid - 1;
+        if (fa_sequence_time(s->seq, mid) <= time)
+            lo = mid;
+        else
+            hi = mid - 1;
     }
     // going forward, the later frame of the last pair is the earlier one of the next
     if (s->in_x != lo && s->in_next == lo) {
@@ -122,7 +124,7 @@ static size_t rank_99(size_t n) { return n - 1 - n / 100; }
 static uint32_t bin_of(float d) {
     uint32_t bits;
     memcpy(&bits, &d, sizeof bits);
-    return bits >> (31 - BIN_BITS);  // the sign is 0
+    return bits >> (31 - BIN_BITS); // the sign is 0
 }
 
 static float bin_value(uint32_t bin) {
@@ -191,7 +193,7 @@ static FaCode find_faces(Side *s, const FaRig *rig, int nvert, FaError *err) {
 }
 
 static void measure_volumes(Side *s, bool first) {
-    const double least = 1e-9;  // m3: a cubic millimetre; smaller parts are lashes and splinters
+    const double least = 1e-9; // m3: a cubic millimetre; smaller parts are lashes and splinters
     fai_mesh_volumes(s->mesh, &s->topo, s->at, first ? s->rest : s->volume, s->closed);
     for (int p = 0; p < s->topo.nparts && !first; p++)
         if (s->closed[p] && fabs(s->rest[p]) >= least) s->change = fmax(s->change, fabs(s->volume[p] / s->rest[p] - 1));
@@ -240,8 +242,10 @@ static FaCode set_up(Work *w, FaCompare *out, FaError *err) {
     out->frame_p99_mm = FA_NEW(out->frames, double);
     w->distance = FA_NEW(w->nvert, float);
     bool exact = (int64_t)out->frames * w->nvert <= EXACT_SAMPLES;
-    if (exact) w->sample = FA_NEW((size_t)out->frames * (size_t)w->nvert, float);
-    else w->bin = FA_NEW((size_t)1 << BIN_BITS, uint32_t);
+    if (exact)
+        w->sample = FA_NEW((size_t)out->frames * (size_t)w->nvert, float);
+    else
+        w->bin = FA_NEW((size_t)1 << BIN_BITS, uint32_t);
     if (!out->frame_max_mm || !out->frame_mean_mm || !out->frame_p99_mm || !w->distance || (!w->sample && !w->bin))
         return FA_FAIL_MEMORY(err);
     return FA_OK;
@@ -313,8 +317,10 @@ static void json_list(FaJsonWriter *w, const char *key, const double *v, int n) 
 }
 
 static void json_count(FaJsonWriter *w, const char *key, int n) {
-    if (n < 0) fai_jw_raw(w, key, "null", 4);
-    else fai_jw_int(w, key, n);
+    if (n < 0)
+        fai_jw_raw(w, key, "null", 4);
+    else
+        fai_jw_int(w, key, n);
 }
 
 FaCode fa_compare_json(const FaCompare *c, char **json, FaError *err) {

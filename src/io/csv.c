@@ -35,7 +35,7 @@ static char sniff_separator(const char *s, const char *end) {
         if (quoted) continue;
         if (*s == '\n' || *s == '\r') {
             if (seen) break;
-            continue;  // empty lines before the header
+            continue; // empty lines before the header
         }
         seen = true;
         for (int i = 0; i < 3; i++) count[i] += *s == candidate[i];
@@ -64,7 +64,8 @@ void fai_csv_rewind(FaCsv *csv) {
     if (rows) {
         csv->at = rows;
         csv->line = 2;
-    } else csv->separator = sniff_separator(csv->at, csv->end);
+    } else
+        csv->separator = sniff_separator(csv->at, csv->end);
     csv->line_start = csv->at;
     csv->ncell = 0;
     csv->ended = false;
@@ -126,8 +127,7 @@ static FaCode read_quoted(FaCsv *csv, FaCsvCell *cell, ptrdiff_t *plain_at, FaEr
     cell->size = (int)size;
     csv->at = s + 1;
     if (csv->at < csv->end && *csv->at != csv->separator && *csv->at != '\n' && *csv->at != '\r')
-        return FA_FAIL(err, FA_E_FORMAT,
-                       FA_PLACE("line %d, column %d", csv->line, column_of(csv->line_start, csv->at)),
+        return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("line %d, column %d", csv->line, column_of(csv->line_start, csv->at)),
                        "double the quotes inside a quoted cell", "text after the closing quote of a cell");
     return FA_OK;
 }
@@ -170,7 +170,7 @@ FaCode fai_csv_row(FaCsv *csv, bool *more, FaError *err) {
     for (;;) {
         FA_TRY(read_cell(csv, &plain_at, err));
         FaCsvCell *cell = &csv->cell[csv->ncell - 1];
-        if (plain_at >= 0) cell->text = NULL, cell->size = -1 - (int)plain_at;  // resolved below
+        if (plain_at >= 0) cell->text = NULL, cell->size = -1 - (int)plain_at; // resolved below
         if (csv->at >= csv->end) break;
         if (*csv->at != csv->separator) {
             skip_line_end(csv);
@@ -245,7 +245,7 @@ bool fai_csv_number(const FaCsv *csv, const FaCsvCell *cell, double *value, bool
 FaPlace fai_csv_show(const FaCsvCell *cell) {
     FaPlace shown = {{0}};
     int n = FA_MIN(cell->size, 32);
-    while (n > 0 && n < cell->size && ((unsigned char)cell->text[n] & 0xC0) == 0x80) n--;  // whole characters
+    while (n > 0 && n < cell->size && ((unsigned char)cell->text[n] & 0xC0) == 0x80) n--; // whole characters
     for (int i = 0; i < n; i++) {
         char c = cell->text[i];
         shown.text[i] = (unsigned char)c < 0x20 || c == 0x7F ? '?' : c;

@@ -18,33 +18,33 @@ enum { FA_CSV_COLUMNS = 65536 };
 typedef struct FaCsvCell {
     const char *text;
     int size;
-    int line;                // from 1
+    int line; // from 1
     bool quoted;
-    const char *at;          // in the file: its first byte, or its opening quote
-    const char *line_start;  // and the start of that line
+    const char *at;         // in the file: its first byte, or its opening quote
+    const char *line_start; // and the start of that line
 } FaCsvCell;
 
 typedef struct FaCsv {
     const char *data, *at, *end;
     const char *line_start;
-    FaCsvCell *cell;   // the row                                     (ncell)
+    FaCsvCell *cell; // the row                                     (ncell)
     int ncell, room;
-    char separator;    // ',' ';' or '\t'
-    bool ended;        // the row just read was closed by a line end, not by the end of the file
+    char separator; // ',' ';' or '\t'
+    bool ended;     // the row just read was closed by a line end, not by the end of the file
     bool bom;
-    int line;          // of the next byte
-    char *plain;       // quoted cells of the row without their doubled quotes
+    int line;    // of the next byte
+    char *plain; // quoted cells of the row without their doubled quotes
     size_t plain_size, plain_room;
 } FaCsv;
 
-FaCode fai_csv_open(FaCsv *csv, const void *data, size_t size, FaError *err);  // data must outlive it
-FaCode fai_csv_row(FaCsv *csv, bool *more, FaError *err);  // *more false: no row left
-void fai_csv_rewind(FaCsv *csv);                            // back to the first row
+FaCode fai_csv_open(FaCsv *csv, const void *data, size_t size, FaError *err); // data must outlive it
+FaCode fai_csv_row(FaCsv *csv, bool *more, FaError *err);                     // *more false: no row left
+void fai_csv_rewind(FaCsv *csv);                                              // back to the first row
 void fai_csv_close(FaCsv *csv);
 
-bool fai_csv_is(const FaCsvCell *cell, const char *text);   // equal but for ASCII case and spaces around
-bool fai_csv_blank(const FaCsvCell *cell);                  // empty but for spaces
-FaPlace fai_csv_place(const FaCsvCell *cell, const char *name);  // "line 12, column 3 (jawOpen)"; name nullable
+bool fai_csv_is(const FaCsvCell *cell, const char *text);       // equal but for ASCII case and spaces around
+bool fai_csv_blank(const FaCsvCell *cell);                      // empty but for spaces
+FaPlace fai_csv_place(const FaCsvCell *cell, const char *name); // "line 12, column 3 (jawOpen)"; name nullable
 
 // The cell's number; NaN and Inf come out as such. A decimal comma is understood where it cannot be a separator: in a
 // quoted cell, or between semicolons or tabs; then *comma (nullable) is set. False: not a number.

@@ -1,6 +1,7 @@
 #include "io/csv_pose.h"
 
-const char *const fai_csv_pose_name[FA_CSV_POSE] = {"head.qx", "head.qy", "head.qz", "head.qw", "head.px", "head.py", "head.pz"};
+const char *const fai_csv_pose_name[FA_CSV_POSE] = {"head.qx", "head.qy", "head.qz", "head.qw",
+                                                    "head.px", "head.py", "head.pz"};
 
 int fai_csv_pose_column(const FaCsvCell *cell) {
     for (int i = 0; i < FA_CSV_POSE; i++)

@@ -27,7 +27,7 @@ static int put_decimal(char *text, uint64_t m, int k) {
     for (; k < 0; k++) m *= 10;
     char digits[24];
     int n = put_digits(digits, m), at = 0;
-    if (n - k < -3) {  // d.ddde-x
+    if (n - k < -3) { // d.ddde-x
         text[at++] = digits[0];
         if (n > 1) text[at++] = '.';
         memcpy(text + at, digits + 1, (size_t)(n - 1));
@@ -36,7 +36,7 @@ static int put_decimal(char *text, uint64_t m, int k) {
         text[at++] = '-';
         return at + put_digits(text + at, (uint64_t)(k - n + 1));
     }
-    if (n <= k) {  // 0.00ddd
+    if (n <= k) { // 0.00ddd
         memcpy(text, "0.", 2);
         at = 2;
         for (int i = n; i < k; i++) text[at++] = '0';
@@ -64,7 +64,7 @@ int fai_decimal_float(char text[FA_NUMBER_SIZE], float v) {
     double x = (double)a, margin = x * 0x1p-50;
     double low = 0.5 * (x + (double)below) + margin, high = 0.5 * (x + (double)above) - margin;
 
-    int e = x >= 1 ? 0 : -13;  // 10^e <= x < 10^(e + 1)
+    int e = x >= 1 ? 0 : -13; // 10^e <= x < 10^(e + 1)
     if (x < 1 && x >= 1e-4) e = -4;
     while (e < 8 && x >= pow10_near[e + 14]) e++;
     int sign = v < 0;

@@ -15,16 +15,16 @@
 enum { MAX_FILES = 1000000 };
 
 struct FaFileSet {
-    char *dir;    // final folder
-    char *temp;   // folder until finished; "" when gone
-    char **name;  // final names
+    char *dir;   // final folder
+    char *temp;  // folder until finished; "" when gone
+    char **name; // final names
     int count, room;
-    bool fresh;   // dir did not exist
+    bool fresh; // dir did not exist
 };
 
 static FaCode fail_errno(FaError *err, const char *path) {
     int e = errno;
-    const char *remedy = e == ENOSPC                  ? "free some disk space; what was there before is untouched"
+    const char *remedy = e == ENOSPC                 ? "free some disk space; what was there before is untouched"
                          : e == EACCES || e == EROFS ? "check the permissions of the folder"
                          : e == ENOENT               ? "make the folder it is in first"
                                                      : NULL;
@@ -56,7 +56,7 @@ FaCode fai_fileset_open(const char *dir, FaFileSet **set, FaError *err) {
         fai_fileset_abandon(s);
         return rc;
     }
-    mode_t mask = umask(0);  // mkdtemp gives 0700
+    mode_t mask = umask(0); // mkdtemp gives 0700
     umask(mask);
     if (s->fresh) chmod(s->temp, 0777 & ~mask);
     *set = s;
@@ -94,7 +94,7 @@ FaCode fai_fileset_add(FaFileSet *s, const char *name, const void *data, size_t 
     s->name = grown;
     s->name[s->count] = fai_strdup(name);
     if (!s->name[s->count]) return FA_FAIL_MEMORY(err);
-    s->count++;  // from here on abandon removes it
+    s->count++; // from here on abandon removes it
     return write_temp(s, s->count - 1, O_CREAT | O_EXCL, data, size, err);
 }
 
@@ -132,15 +132,17 @@ static FaCode move_all(FaFileSet *s, const char *dir, FaError *err) {
 static void sync_path(const char *path, bool whole) {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return;
-    if (whole) syncfs(fd);
-    else fsync(fd);
+    if (whole)
+        syncfs(fd);
+    else
+        fsync(fd);
     close(fd);
 }
 
 static FaCode commit(FaFileSet *s, FaError *err) {
     sync_path(s->temp, true);
     if (s->fresh) {
-        FA_TRY(move_all(s, s->temp, err));  // final names, still aside
+        FA_TRY(move_all(s, s->temp, err)); // final names, still aside
         if (rename(s->temp, s->dir) < 0) return fail_errno(err, s->dir);
     } else {
         FA_TRY(move_all(s, s->dir, err));
@@ -163,7 +165,7 @@ void fai_fileset_abandon(FaFileSet *s) {
     for (int i = 0; i < s->count; i++) {
         if (s->temp[0]) {
             if (temp_path(s, i, path, sizeof path)) unlink(path);
-            char *named = fai_path_join(s->temp, s->name[i]);  // a fresh folder may have got its final names already
+            char *named = fai_path_join(s->temp, s->name[i]); // a fresh folder may have got its final names already
             if (named) unlink(named);
             fa_free(named);
         }

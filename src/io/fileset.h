@@ -7,12 +7,12 @@
 typedef struct FaFileSet FaFileSet;
 // dir: where the files will be; made at the end if it does not exist (its parent must).
 FaCode fai_fileset_open(const char *dir, FaFileSet **set, FaError *err);
-FaCode fai_fileset_add(FaFileSet *set, const char *name, const void *data, size_t size, FaError *err);  // final name
-FaCode fai_fileset_append(FaFileSet *set, const void *data, size_t size, FaError *err);  // to the last one added
-FaCode fai_fileset_rename(FaFileSet *set, int i, const char *name, FaError *err);  // change the final name of the i-th
+FaCode fai_fileset_add(FaFileSet *set, const char *name, const void *data, size_t size, FaError *err); // final name
+FaCode fai_fileset_append(FaFileSet *set, const void *data, size_t size, FaError *err); // to the last one added
+FaCode fai_fileset_rename(FaFileSet *set, int i, const char *name, FaError *err); // change the final name of the i-th
 int fai_fileset_count(const FaFileSet *set);
-const char *fai_fileset_dir(const FaFileSet *set);  // the final folder, without slashes at its end
-FaCode fai_fileset_finish(FaFileSet *set, FaError *err);  // frees the set, also on failure
-void fai_fileset_abandon(FaFileSet *set);                 // NULL is fine
+const char *fai_fileset_dir(const FaFileSet *set);       // the final folder, without slashes at its end
+FaCode fai_fileset_finish(FaFileSet *set, FaError *err); // frees the set, also on failure
+void fai_fileset_abandon(FaFileSet *set);                // NULL is fine
 
 #endif

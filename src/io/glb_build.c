@@ -12,7 +12,7 @@ enum { F32 = 5126, U32 = 5125, U16 = 5123, VERTEX_DATA = 34962, INDEX_DATA = 349
 typedef struct Build {
     FaText bin, views, accessors, meshes, nodes, samplers, channels, materials;
     int nviews, naccessors, nmeshes, nnodes, nsamplers, nmaterials;
-    const char *material[16];  // names
+    const char *material[16]; // names
     FaError *err;
 } Build;
 
@@ -56,7 +56,8 @@ static const char *type_name(int width) {
 static int add_floats(Build *b, const float *x, int n, int width, int target, bool bounds) {
     int view = add_view(b, x, (size_t)n * (size_t)width * sizeof *x, target);
     comma(&b->accessors);
-    fai_text_printf(&b->accessors, "{\"bufferView\":%d,\"componentType\":%d,\"count\":%d,\"type\":\"%s\"", view, F32, n, type_name(width));
+    fai_text_printf(&b->accessors, "{\"bufferView\":%d,\"componentType\":%d,\"count\":%d,\"type\":\"%s\"", view, F32, n,
+                    type_name(width));
     if (bounds) add_bounds(&b->accessors, x, n, width, false);
     fai_text_str(&b->accessors, "}");
     return b->naccessors++;
@@ -71,19 +72,21 @@ static int add_indices(Build *b, const int *index, int n, int nvert) {
         for (int i = 0; i < n; i++) narrow[i] = (uint16_t)index[i];
         view = add_view(b, narrow, (size_t)n * sizeof *narrow, INDEX_DATA);
         fa_free(narrow);
-    } else view = add_view(b, index, (size_t)n * sizeof *index, INDEX_DATA);
+    } else
+        view = add_view(b, index, (size_t)n * sizeof *index, INDEX_DATA);
     comma(&b->accessors);
-    fai_text_printf(&b->accessors, "{\"bufferView\":%d,\"componentType\":%d,\"count\":%d,\"type\":\"SCALAR\"}", view, small ? U16 : U32, n);
+    fai_text_printf(&b->accessors, "{\"bufferView\":%d,\"componentType\":%d,\"count\":%d,\"type\":\"SCALAR\"}", view,
+                    small ? U16 : U32, n);
     return b->naccessors++;
 }
 
 // --- vertices: the rig's, then copies for further texture coordinates ------------------------------------------------
 
 typedef struct Verts {
-    int n;         // with the copies
-    int *origin;   // rig vertex of each                    (n)
-    int *corner;   // vertex of each polygon corner         (corners)
-    int *uv;       // texture coordinate of each, -1 = none (n)
+    int n;       // with the copies
+    int *origin; // rig vertex of each                    (n)
+    int *corner; // vertex of each polygon corner         (corners)
+    int *uv;     // texture coordinate of each, -1 = none (n)
 } Verts;
 
 static void free_verts(Verts *v) {
@@ -96,13 +99,13 @@ static FaCode split_seams(const FaMesh *m, Verts *v, FaError *err) {
     int corners = m->face_start[m->nface];
     int room = m->nvert + (m->face_uv ? corners : 0);
     *v = (Verts){m->nvert, FA_NEW(room, int), FA_NEW(corners, int), FA_NEW(room, int)};
-    int *next = FA_NEW(room, int);  // further copies of the same vertex, 0 = none (0 is never a copy)
+    int *next = FA_NEW(room, int); // further copies of the same vertex, 0 = none (0 is never a copy)
     if (!v->origin || !v->corner || !v->uv || !next) {
         free_verts(v);
         fa_free(next);
         return FA_FAIL_MEMORY(err);
     }
-    for (int i = 0; i < m->nvert; i++) v->origin[i] = i, v->uv[i] = -2;  // -2: not used yet
+    for (int i = 0; i < m->nvert; i++) v->origin[i] = i, v->uv[i] = -2; // -2: not used yet
     for (int c = 0; c < corners; c++) {
         int at = m->face_vert[c], uv = m->face_uv ? m->face_uv[c] : -1;
         if (v->uv[at] == -2) v->uv[at] = uv;
@@ -171,13 +174,16 @@ static FaCode add_target(Build *b, const FaRig *rig, const FaShape *s, const Ver
         fa_free(dense);
         return FA_OK;
     }
-    int rows = n ? add_view(b, row, (size_t)n * sizeof *row, 0) : 0, values = n ? add_view(b, delta, 3 * (size_t)n * sizeof *delta, 0) : 0;
+    int rows = n ? add_view(b, row, (size_t)n * sizeof *row, 0) : 0,
+        values = n ? add_view(b, delta, 3 * (size_t)n * sizeof *delta, 0) : 0;
     comma(&b->accessors);
     fai_text_printf(&b->accessors, "{\"componentType\":%d,\"count\":%d,\"type\":\"VEC3\"", F32, v->n);
     add_bounds(&b->accessors, delta, n, 3, true);
     if (n)
-        fai_text_printf(&b->accessors, ",\"sparse\":{\"count\":%d,\"indices\":{\"bufferView\":%d,\"componentType\":%d},\"values\":{\"bufferView\":%d}}", n,
-                        rows, U32, values);
+        fai_text_printf(&b->accessors,
+                        ",\"sparse\":{\"count\":%d,\"indices\":{\"bufferView\":%d,\"componentType\":%d},\"values\":{"
+                        "\"bufferView\":%d}}",
+                        n, rows, U32, values);
     fai_text_str(&b->accessors, "}");
     b->naccessors++;
     fa_free(row);
@@ -222,8 +228,10 @@ static int add_material(Build *b, const FaGlbMaterial *m) {
 }
 
 // Attributes of the split vertices; accessor numbers out.
-static FaCode add_attributes(Build *b, const FaMesh *m, const Verts *v, int *position, int *normal, int *texcoord, FaError *err) {
-    float *x = FA_NEW(3 * (size_t)v->n, float), *nrm = FA_NEW(3 * (size_t)v->n, float), *uv = FA_NEW(2 * (size_t)v->n, float);
+static FaCode add_attributes(Build *b, const FaMesh *m, const Verts *v, int *position, int *normal, int *texcoord,
+                             FaError *err) {
+    float *x = FA_NEW(3 * (size_t)v->n, float), *nrm = FA_NEW(3 * (size_t)v->n, float),
+          *uv = FA_NEW(2 * (size_t)v->n, float);
     FaCode rc = x && nrm && uv ? FA_OK : FA_FAIL_MEMORY(err);
     if (rc >= 0) {
         fai_mesh_normals(m, m->x, nrm);
@@ -255,7 +263,8 @@ static void write_targets(FaText *t, int nshape, int first) {
 }
 
 // The primitives: the triangles of each material in use, all on the same vertices and targets.
-static FaCode add_primitives(Build *b, const FaGlbPart *part, const Verts *v, const char *attributes, int first_target, FaError *err) {
+static FaCode add_primitives(Build *b, const FaGlbPart *part, const Verts *v, const char *attributes, int first_target,
+                             FaError *err) {
     static const FaGlbMaterial skin = {"skin", {0.72f, 0.46f, 0.36f}, 0.6f};
     const FaMesh *m = &part->rig->mesh;
     int *tri = FA_NEW(3 * (size_t)m->ntri, int), *group = FA_NEW(3 * (size_t)m->ntri, int);
@@ -280,7 +289,8 @@ static FaCode add_primitives(Build *b, const FaGlbPart *part, const Verts *v, co
     }
     fa_free(tri);
     fa_free(group);
-    if (rc >= 0 && !written) rc = FA_FAIL(err, FA_E_MESH, part->rig->name, NULL, "a mesh without triangles cannot be written as glTF");
+    if (rc >= 0 && !written)
+        rc = FA_FAIL(err, FA_E_MESH, part->rig->name, NULL, "a mesh without triangles cannot be written as glTF");
     return rc;
 }
 
@@ -324,11 +334,13 @@ static FaCode add_mesh(Build *b, const FaGlbPart *part, FaError *err) {
     return FA_OK;
 }
 
-// --- nodes and animation ----------------------------------------------------------------------------------------------
+// --- nodes and animation
+// ----------------------------------------------------------------------------------------------
 
 // Quaternion of a row-major rotation matrix.
 static void quaternion(const double m[9], double q[4]) {
-    double w = 1 + m[0] + m[4] + m[8], x = 1 + m[0] - m[4] - m[8], y = 1 - m[0] + m[4] - m[8], z = 1 - m[0] - m[4] + m[8];
+    double w = 1 + m[0] + m[4] + m[8], x = 1 + m[0] - m[4] - m[8], y = 1 - m[0] + m[4] - m[8],
+           z = 1 - m[0] - m[4] + m[8];
     q[0] = copysign(sqrt(fmax(0, x)) / 2, m[7] - m[5]);
     q[1] = copysign(sqrt(fmax(0, y)) / 2, m[2] - m[6]);
     q[2] = copysign(sqrt(fmax(0, z)) / 2, m[3] - m[1]);
@@ -371,7 +383,8 @@ static void add_channel(Build *b, int input, int output, int node, const char *p
     comma(&b->samplers);
     fai_text_printf(&b->samplers, "{\"input\":%d,\"output\":%d,\"interpolation\":\"LINEAR\"}", input, output);
     comma(&b->channels);
-    fai_text_printf(&b->channels, "{\"sampler\":%d,\"target\":{\"node\":%d,\"path\":\"%s\"}}", b->nsamplers++, node, path);
+    fai_text_printf(&b->channels, "{\"sampler\":%d,\"target\":{\"node\":%d,\"path\":\"%s\"}}", b->nsamplers++, node,
+                    path);
 }
 
 static FaCode add_weights(Build *b, const FaRig *rig, const FaClip *clip, int input, int node, FaError *err) {
@@ -381,7 +394,8 @@ static FaCode add_weights(Build *b, const FaRig *rig, const FaClip *clip, int in
     FaCode rc = binding.matched && !w ? FA_FAIL_MEMORY(err) : FA_OK;
     if (w) {
         for (int f = 0; f < clip->nframe; f++)
-            fa_binding_weights(&binding, clip->weight + (size_t)f * (size_t)clip->nchan, w + (size_t)f * (size_t)rig->nshape);
+            fa_binding_weights(&binding, clip->weight + (size_t)f * (size_t)clip->nchan,
+                               w + (size_t)f * (size_t)rig->nshape);
         int output = add_floats(b, w, clip->nframe * rig->nshape, 1, 0, false);
         add_channel(b, input, output, node, "weights");
     }
@@ -411,7 +425,8 @@ static FaCode add_animation(Build *b, const FaGlbPart *parts, int nparts, const 
     if (!time) return FA_FAIL_MEMORY(err);
     for (int f = 0; f < clip->nframe; f++) {
         time[f] = (float)clip->time[f];
-        if (f && !(time[f] > time[f - 1])) time[f] = nextafterf(time[f - 1], INFINITY);  // glTF times must increase as floats
+        if (f && !(time[f] > time[f - 1]))
+            time[f] = nextafterf(time[f - 1], INFINITY); // glTF times must increase as floats
     }
     int input = add_floats(b, time, clip->nframe, 1, 0, true);
     fa_free(time);
@@ -422,7 +437,8 @@ static FaCode add_animation(Build *b, const FaGlbPart *parts, int nparts, const 
     return rc;
 }
 
-// --- the file ---------------------------------------------------------------------------------------------------------
+// --- the file
+// ---------------------------------------------------------------------------------------------------------
 
 static void array(FaText *t, const char *key, const FaText *items) {
     if (!items->size) return;
@@ -498,7 +514,8 @@ static FaCode write_gltf(const Build *b, const char *generator, const char *path
     return rc;
 }
 
-FaCode fai_glb_build(const FaGlbPart *parts, int nparts, const FaClip *clip, const char *generator, const char *path, FaError *err) {
+FaCode fai_glb_build(const FaGlbPart *parts, int nparts, const FaClip *clip, const char *generator, const char *path,
+                     FaError *err) {
     if (!generator) generator = "fascia " FA_VERSION_TEXT;
     Build b = {.err = err};
     FaCode rc = FA_OK;
@@ -508,7 +525,8 @@ FaCode fai_glb_build(const FaGlbPart *parts, int nparts, const FaClip *clip, con
     FaText *all[] = {&b.bin, &b.views, &b.accessors, &b.meshes, &b.nodes, &b.samplers, &b.channels, &b.materials};
     for (int i = 0; i < FA_COUNT(all) && rc >= 0; i++)
         if (all[i]->failed) rc = FA_FAIL_MEMORY(err);
-    if (rc >= 0 && fai_path_has_ext(path, "gltf")) rc = write_gltf(&b, generator, path, err);
+    if (rc >= 0 && fai_path_has_ext(path, "gltf"))
+        rc = write_gltf(&b, generator, path, err);
     else if (rc >= 0) {
         FaText json = {0};
         write_json(&b, generator, NULL, &json);

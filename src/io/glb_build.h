@@ -2,7 +2,8 @@
 //
 // POSITION keeps the rig's vertex order; where a vertex has several texture coordinates, the further ones are appended
 // after all the others, so that indices below nvert stay what they were. Coordinates are metres. Morph targets carry
-// positions only: engines and Blender recompute normals from them at need, and baked normal deltas would double the file.
+// positions only: engines and Blender recompute normals from them at need, and baked normal deltas would double the
+// file.
 #ifndef FAI_GLB_BUILD_H
 #define FAI_GLB_BUILD_H
 
@@ -10,20 +11,21 @@
 #include "fascia/rig.h"
 
 typedef struct FaGlbMaterial {
-    const char *name;        // materials of the same name are shared by all parts
-    float color[3];          // base colour, linear
+    const char *name; // materials of the same name are shared by all parts
+    float color[3];   // base colour, linear
     float roughness;
 } FaGlbMaterial;
 
 typedef struct FaGlbPart {
-    const FaRig *rig;               // its shapes become targets, its name the mesh's
-    const FaGlbMaterial *material;  // NULL: one neutral skin tone                              (nmaterial)
+    const FaRig *rig;              // its shapes become targets, its name the mesh's
+    const FaGlbMaterial *material; // NULL: one neutral skin tone                              (nmaterial)
     int nmaterial;
-    const int *face_material;       // one primitive per material in use; NULL: all the first   (nface)
+    const int *face_material; // one primitive per material in use; NULL: all the first   (nface)
 } FaGlbPart;
 
 // One node per part below one node that carries the head's motion. clip (nullable) is bound to each part by name.
 // .gltf writes a .bin beside it, anything else is a GLB. Atomic.
-FaCode fai_glb_build(const FaGlbPart *parts, int nparts, const FaClip *clip, const char *generator, const char *path, FaError *err);
+FaCode fai_glb_build(const FaGlbPart *parts, int nparts, const FaClip *clip, const char *generator, const char *path,
+                     FaError *err);
 
 #endif

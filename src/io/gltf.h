@@ -56,23 +56,23 @@ typedef enum FaGltfInterp { FA_GLTF_LINEAR, FA_GLTF_STEP, FA_GLTF_CUBIC } FaGltf
 typedef enum FaGltfHome { FA_GLTF_NOWHERE, FA_GLTF_IN_GLB, FA_GLTF_IN_URI, FA_GLTF_IN_FILE } FaGltfHome;
 
 typedef struct FaGltfChunk {
-    uint32_t type;              // FA_GLB_JSON, FA_GLB_BIN or one that nobody knows
-    size_t offset;              // of its 8-byte header in the file
-    const unsigned char *data;  // in `file`
-    size_t size;                // as its header says, padding included
+    uint32_t type;             // FA_GLB_JSON, FA_GLB_BIN or one that nobody knows
+    size_t offset;             // of its 8-byte header in the file
+    const unsigned char *data; // in `file`
+    size_t size;               // as its header says, padding included
 } FaGltfChunk;
 
 typedef struct FaGltfBuffer {
     const FaJson *json;
-    FaGltfHome home;            // NOWHERE: a placeholder whose views are all compressed elsewhere
-    const unsigned char *data;  // NULL where home is NOWHERE
-    size_t size;                // byteLength
-    size_t have;                // bytes at data, size or more (chunks and files may be padded)
-    const char *path;           // IN_FILE: relative path below the document's folder, percent-decoded; else NULL
+    FaGltfHome home;           // NOWHERE: a placeholder whose views are all compressed elsewhere
+    const unsigned char *data; // NULL where home is NOWHERE
+    size_t size;               // byteLength
+    size_t have;               // bytes at data, size or more (chunks and files may be padded)
+    const char *path;          // IN_FILE: relative path below the document's folder, percent-decoded; else NULL
 } FaGltfBuffer;
 
 typedef struct FaGltfFile {
-    const char *path;  // relative, as in FaGltfBuffer
+    const char *path; // relative, as in FaGltfBuffer
     FaBytes bytes;
 } FaGltfFile;
 
@@ -81,88 +81,88 @@ typedef struct FaGltfView {
     int buffer;
     size_t offset;
     size_t size;
-    int stride;                 // bytes; 0: tightly packed
-    int target;                 // 34962, 34963 or 0
-    const unsigned char *data;  // its bytes, decompressed if need be; NULL: unavailable (see FA_GLTF_NOWHERE)
+    int stride;                // bytes; 0: tightly packed
+    int target;                // 34962, 34963 or 0
+    const unsigned char *data; // its bytes, decompressed if need be; NULL: unavailable (see FA_GLTF_NOWHERE)
 } FaGltfView;
 
 typedef struct FaGltfAccessor {
     const FaJson *json;
-    int view;            // -1: zeros
-    size_t offset;       // in the view
+    int view;      // -1: zeros
+    size_t offset; // in the view
     FaGltfComp comp;
     FaGltfType type;
     bool normalized;
-    int count;           // elements
-    int width;           // components per element, 1..16
-    int stride;          // bytes between elements (also where the view gives none)
-    int nsparse;         // elements replaced; 0: not sparse
-    int index_view;      // of the sparse indices
+    int count;      // elements
+    int width;      // components per element, 1..16
+    int stride;     // bytes between elements (also where the view gives none)
+    int nsparse;    // elements replaced; 0: not sparse
+    int index_view; // of the sparse indices
     size_t index_offset;
     FaGltfComp index_comp;
-    int value_view;      // of the sparse values
+    int value_view; // of the sparse values
     size_t value_offset;
 } FaGltfAccessor;
 
 typedef struct FaGltfPrim {
     const FaJson *json;
     FaGltfMode mode;
-    int indices;    // accessors, -1 = none
+    int indices; // accessors, -1 = none
     int position;
-    int texcoord;   // TEXCOORD_0
-    int njoints;    // sets of JOINTS_n / WEIGHTS_n
-    int *joints;    //                                        (njoints)
-    int *weights;   //                                        (njoints)
-    int ntarget;    //
-    int *target;    // POSITION accessor per target, -1 = the target does not move positions  (ntarget)
+    int texcoord; // TEXCOORD_0
+    int njoints;  // sets of JOINTS_n / WEIGHTS_n
+    int *joints;  //                                        (njoints)
+    int *weights; //                                        (njoints)
+    int ntarget;  //
+    int *target;  // POSITION accessor per target, -1 = the target does not move positions  (ntarget)
 } FaGltfPrim;
 
 typedef struct FaGltfMesh {
     const FaJson *json;
-    const char *name;   // "" if none
+    const char *name; // "" if none
     int nprim;
-    FaGltfPrim *prim;   // (nprim)
-    int ntarget;        // targets of its primitives (0 of those without any)
-    int nweight;        // entries of `weights`, 0 or ntarget
-    float *weight;      // (nweight)
+    FaGltfPrim *prim; // (nprim)
+    int ntarget;      // targets of its primitives (0 of those without any)
+    int nweight;      // entries of `weights`, 0 or ntarget
+    float *weight;    // (nweight)
 } FaGltfMesh;
 
 typedef struct FaGltfNode {
     const FaJson *json;
-    const char *name;   // "" if none
-    int parent;         // -1: a root
-    int mesh;           // -1: none
-    int skin;           // -1: none
-    int nweight;        // 0 or the mesh's ntarget
-    float *weight;      // (nweight)
+    const char *name; // "" if none
+    int parent;       // -1: a root
+    int mesh;         // -1: none
+    int skin;         // -1: none
+    int nweight;      // 0 or the mesh's ntarget
+    float *weight;    // (nweight)
     bool has_matrix;
-    double matrix[16];  // column-major, given or made of t, r, s
-    double t[3], r[4], s[3];  // translation, rotation x y z w, scale; not set where has_matrix
+    double matrix[16];       // column-major, given or made of t, r, s
+    double t[3], r[4], s[3]; // translation, rotation x y z w, scale; not set where has_matrix
 } FaGltfNode;
 
 typedef struct FaGltfSkin {
     const FaJson *json;
     int njoint;
-    int *joint;         // nodes                              (njoint)
-    int inverse_bind;   // accessor of MAT4, -1 = identities
+    int *joint;       // nodes                              (njoint)
+    int inverse_bind; // accessor of MAT4, -1 = identities
 } FaGltfSkin;
 
 typedef struct FaGltfSampler {
     const FaJson *json;
-    int input, output;  // accessors
+    int input, output; // accessors
     FaGltfInterp interp;
 } FaGltfSampler;
 
 typedef struct FaGltfChannel {
     const FaJson *json;
     int sampler;
-    int node;           // -1: something else is animated (an extension)
+    int node; // -1: something else is animated (an extension)
     FaGltfPath path;
 } FaGltfChannel;
 
 typedef struct FaGltfAnim {
     const FaJson *json;
-    const char *name;   // "" if none
+    const char *name; // "" if none
     int nsampler;
     FaGltfSampler *sampler;
     int nchannel;
@@ -171,32 +171,32 @@ typedef struct FaGltfAnim {
 
 // Where the rig's vertices lie in the document; set by fai_gltf_rig.
 typedef struct FaGltfFacePrim {
-    int first;   // rig vertices [first, first + count) are the entries of its POSITION accessor, in order;
-    int count;   // first -1, count 0: not taken (points or lines)
-    int owner;   // the earlier primitive whose vertices these are, or its own number
+    int first; // rig vertices [first, first + count) are the entries of its POSITION accessor, in order;
+    int count; // first -1, count 0: not taken (points or lines)
+    int owner; // the earlier primitive whose vertices these are, or its own number
 } FaGltfFacePrim;
 
 typedef struct FaGltfFace {
-    int mesh;              // -1: fai_gltf_rig was not called
-    int node;              // the node that carries it, -1 = none does
-    int nprim;             //
-    FaGltfFacePrim *prim;  // (nprim)
-    bool mirrored;         // the node mirrors: triangles were turned round
-    int carrier;           // the node whose motion is the head's: `node`, or on a skinned mesh the joint that carries
-                           // most of what the shapes move; -1 = none
-    double offset[16];     // world position = world(carrier) * offset * file position (column-major); identity or the
-                           // joint's inverse bind matrix
+    int mesh;             // -1: fai_gltf_rig was not called
+    int node;             // the node that carries it, -1 = none does
+    int nprim;            //
+    FaGltfFacePrim *prim; // (nprim)
+    bool mirrored;        // the node mirrors: triangles were turned round
+    int carrier;          // the node whose motion is the head's: `node`, or on a skinned mesh the joint that carries
+                          // most of what the shapes move; -1 = none
+    double offset[16];    // world position = world(carrier) * offset * file position (column-major); identity or the
+                          // joint's inverse bind matrix
 } FaGltfFace;
 
 typedef struct FaGltf {
-    char *path;              // as given, or NULL (from memory)
+    char *path; // as given, or NULL (from memory)
     bool is_glb;
-    FaBytes file;            // GLB: all of its bytes, as read. glTF: empty, `text` is the file
-    const char *text;        // the JSON as it stands in the file (a byte order mark left out), not terminated
+    FaBytes file;     // GLB: all of its bytes, as read. glTF: empty, `text` is the file
+    const char *text; // the JSON as it stands in the file (a byte order mark left out), not terminated
     size_t text_size;
-    FaJsonDoc *json;         // parsed; do not change it (rigs are shared by threads)
-    int nchunk;              // of a GLB
-    FaGltfChunk *chunk;      // all of them, in order                          (nchunk)
+    FaJsonDoc *json;    // parsed; do not change it (rigs are shared by threads)
+    int nchunk;         // of a GLB
+    FaGltfChunk *chunk; // all of them, in order                          (nchunk)
 
     int nbuffer, nview, naccessor, nmesh, nnode, nskin, nanim;
     FaGltfBuffer *buffer;
@@ -208,40 +208,40 @@ typedef struct FaGltf {
     FaGltfAnim *anim;
     FaGltfFace face;
 
-    FaNotes notes;           // what was odd; fai_gltf_rig copies them to the rig
-    FaArena *arena;          // owns the parsed arrays
-    size_t bytes;            // the document's size: file, external buffers, decompressed views
-    size_t spent;            // parsed arrays and copies made so far, against a limit that follows from `bytes`
-    int chunk_room;          // of chunk
-    int nmaterial, ncamera;  // things that are only counted
-    bool quantized;          // the file uses KHR_mesh_quantization
+    FaNotes notes;          // what was odd; fai_gltf_rig copies them to the rig
+    FaArena *arena;         // owns the parsed arrays
+    size_t bytes;           // the document's size: file, external buffers, decompressed views
+    size_t spent;           // parsed arrays and copies made so far, against a limit that follows from `bytes`
+    int chunk_room;         // of chunk
+    int nmaterial, ncamera; // things that are only counted
+    bool quantized;         // the file uses KHR_mesh_quantization
     int nexternal, external_room;
-    FaGltfFile *external;    // external files, as read                        (nexternal)
+    FaGltfFile *external; // external files, as read                        (nexternal)
 } FaGltf;
 
 // --- documents ----------------------------------------------------------------------------------------------------
 FaCode fai_gltf_load(const char *path, FaGltf **doc, FaError *err);
 // From memory (copied). dir: where external buffers may be read from; NULL: they are refused.
 FaCode fai_gltf_parse_memory(const void *data, size_t size, const char *dir, FaGltf **doc, FaError *err);
-void fai_gltf_free(FaGltf *doc);  // NULL is fine
+void fai_gltf_free(FaGltf *doc); // NULL is fine
 
 // Percent-decode a relative URI and check that it stays below the document's folder: no scheme, no absolute path, no
 // "..", no backslash, no zero byte. *path is a new string (fa_free). Symbolic links are the user's own.
 FaCode fai_gltf_uri_path(const char *uri, char **path, FaError *err);
 
 // --- accessors ----------------------------------------------------------------------------------------------------
-int fai_gltf_comp_size(FaGltfComp comp);                        // bytes
-int fai_gltf_element_size(FaGltfComp comp, FaGltfType type);    // bytes, with the padding of matrix columns
+int fai_gltf_comp_size(FaGltfComp comp);                     // bytes
+int fai_gltf_element_size(FaGltfComp comp, FaGltfType type); // bytes, with the padding of matrix columns
 // All elements as floats (count x width), normalised integers scaled, sparse elements replaced.
 FaCode fai_gltf_floats(const FaGltf *doc, int accessor, float *out, FaError *err);
 // All elements as unsigned integers (count x width); the accessor is not FLOAT.
 FaCode fai_gltf_uints(const FaGltf *doc, int accessor, uint32_t *out, FaError *err);
 // Only the sparse elements: rows (nsparse) and values (nsparse x width). Without a view this is all there is.
 FaCode fai_gltf_sparse(const FaGltf *doc, int accessor, int *row, float *value, FaError *err);
-const void *fai_gltf_bytes(const FaGltf *doc, int accessor);    // first element as stored, NULL = zeros; see stride
+const void *fai_gltf_bytes(const FaGltf *doc, int accessor); // first element as stored, NULL = zeros; see stride
 
 // --- the scene ----------------------------------------------------------------------------------------------------
-void fai_gltf_node_world(const FaGltf *doc, int node, double m[16]);  // at rest, column-major
+void fai_gltf_node_world(const FaGltf *doc, int node, double m[16]); // at rest, column-major
 // Split the 3x3 part of a column-major 4x4 into a rotation and a stretch (row-major): m = r s. Where m mirrors, s is
 // the symmetric stretch with its first row negated. Returns false if m is singular (r is then the identity, s = m).
 bool fai_gltf_split(const double m[16], double r[9], double s[9]);
@@ -253,9 +253,10 @@ FaCode fai_gltf_rig(FaGltf *doc, const FaRigOptions *options, FaRig **rig, FaErr
 FaCode fai_gltf_clip(const FaGltf *doc, const FaRig *rig, FaClip **clip, FaError *err);
 // Which animations make up that clip: the first that moves the face's weights (or else its carrier), and every other
 // one that moves either and has no target (node and path) in common with those taken, since such files mean them to
-// play together (facecap.glb has one per object). taken: nanim; *first: -1 (and all false) where nothing moves the face.
+// play together (facecap.glb has one per object). taken: nanim; *first: -1 (and all false) where nothing moves the
+// face.
 FaCode fai_gltf_clip_anims(const FaGltf *doc, bool *taken, int *first, FaError *err);
-FaCode fai_gltf_load_rig(const char *path, const FaRigOptions *options, FaRig **rig, FaError *err);  // with its clip
-FaGltf *fai_gltf_of_rig(const FaRig *rig);  // NULL if it came from elsewhere
+FaCode fai_gltf_load_rig(const char *path, const FaRigOptions *options, FaRig **rig, FaError *err); // with its clip
+FaGltf *fai_gltf_of_rig(const FaRig *rig); // NULL if it came from elsewhere
 
 #endif

@@ -5,7 +5,7 @@
 //     accessor:  offset + (count - 1) * stride + element <= view.size
 #include "io/gltf_parse.h"
 
-enum { MAX_COUNT = INT32_MAX / 16 };  // elements of one accessor: count * width fits an int
+enum { MAX_COUNT = INT32_MAX / 16 }; // elements of one accessor: count * width fits an int
 
 static const struct {
     const char *name;
@@ -299,12 +299,12 @@ static void read_floats(const FaGltfAccessor *a, const unsigned char *p, int cou
         memcpy(out, p, (size_t)count * (size_t)stride);
         return;
     }
-#define READ(T, expr)                                          \
-    for (int i = 0; i < count; i++, p += stride, out += width) \
-        for (int c = 0; c < width; c++) {                      \
-            T v;                                               \
-            memcpy(&v, p + offset[c], sizeof v);               \
-            out[c] = expr;                                     \
+#define READ(T, expr)                                                                                                  \
+    for (int i = 0; i < count; i++, p += stride, out += width)                                                         \
+        for (int c = 0; c < width; c++) {                                                                              \
+            T v;                                                                                                       \
+            memcpy(&v, p + offset[c], sizeof v);                                                                       \
+            out[c] = expr;                                                                                             \
         }
     switch (a->comp) {
     case FA_GLTF_F32: READ(float, v) break;

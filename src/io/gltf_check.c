@@ -12,28 +12,28 @@
 #include <math.h>
 
 enum {
-    SCAN_BASE = 256 << 20,  // bytes of accessors that may be read in all, so that overlapping ones cannot stall us
+    SCAN_BASE = 256 << 20, // bytes of accessors that may be read in all, so that overlapping ones cannot stall us
     SCAN_PER_BYTE = 16,
-    USE_READ = 1,    // fascia reads it
-    USE_LOOKS = 2,   // it is carried along
-    SEEN_TIMES = 4,  // checked as ...
+    USE_READ = 1,   // fascia reads it
+    USE_LOOKS = 2,  // it is carried along
+    SEEN_TIMES = 4, // checked as ...
     SEEN_QUATERNIONS = 8,
     SEEN_UNIT = 16,
     SEEN_COLOUR = 32,
 };
 
 typedef struct Range {
-    double min, max;  // over all elements, one component
+    double min, max; // over all elements, one component
 } Range;
 
 typedef struct Check {
     FaGltf *doc;
-    unsigned char *use;  // (naccessor)
-    uint32_t *max;       // largest integer of each accessor, 0 for floats and where there are no data (naccessor)
-    int *skin;           // 1 + the skin with the fewest joints of each mesh, 0 = none           (nmesh)
-    float *scratch;      // a dense copy
-    size_t room;         // floats in scratch
-    size_t left;         // bytes that may still be read
+    unsigned char *use; // (naccessor)
+    uint32_t *max;      // largest integer of each accessor, 0 for floats and where there are no data (naccessor)
+    int *skin;          // 1 + the skin with the fewest joints of each mesh, 0 = none           (nmesh)
+    float *scratch;     // a dense copy
+    size_t room;        // floats in scratch
+    size_t left;        // bytes that may still be read
 } Check;
 
 static FaCode account(Check *k, const FaGltfAccessor *a, FaError *err) {
@@ -96,19 +96,19 @@ static int find_not_finite(const unsigned char *p, int count, int stride, int wi
 
 // Extend the ranges by `count` elements. Matrices are left out by the caller, so components are packed.
 static void find_ranges(const unsigned char *p, int count, int stride, int width, FaGltfComp comp, Range *range) {
-#define SCAN(T)                                                   \
-    for (int c = 0; c < width; c++) {                             \
-        const unsigned char *q = p + (size_t)c * sizeof(T);       \
-        T lo, hi, v;                                              \
-        memcpy(&lo, q, sizeof v);                                 \
-        hi = lo;                                                  \
-        for (int i = 1; i < count; i++) {                         \
-            memcpy(&v, q + (size_t)i * (size_t)stride, sizeof v); \
-            lo = v < lo ? v : lo;                                 \
-            hi = v > hi ? v : hi;                                 \
-        }                                                         \
-        range[c].min = fmin(range[c].min, (double)lo);            \
-        range[c].max = fmax(range[c].max, (double)hi);            \
+#define SCAN(T)                                                                                                        \
+    for (int c = 0; c < width; c++) {                                                                                  \
+        const unsigned char *q = p + (size_t)c * sizeof(T);                                                            \
+        T lo, hi, v;                                                                                                   \
+        memcpy(&lo, q, sizeof v);                                                                                      \
+        hi = lo;                                                                                                       \
+        for (int i = 1; i < count; i++) {                                                                              \
+            memcpy(&v, q + (size_t)i * (size_t)stride, sizeof v);                                                      \
+            lo = v < lo ? v : lo;                                                                                      \
+            hi = v > hi ? v : hi;                                                                                      \
+        }                                                                                                              \
+        range[c].min = fmin(range[c].min, (double)lo);                                                                 \
+        range[c].max = fmax(range[c].max, (double)hi);                                                                 \
     }
     switch (comp) {
     case FA_GLTF_I8: SCAN(int8_t) break;
@@ -166,7 +166,7 @@ static FaCode scan_ranges(Check *k, int accessor, Range *range, FaError *err) {
         for (int c = 0; a->nsparse < a->count && c < a->width; c++)
             range[c] = (Range){fmin(range[c].min, 0), fmax(range[c].max, 0)};
     } else {
-        FaGltfAccessor raw = *a;  // bounds are given before normalisation
+        FaGltfAccessor raw = *a; // bounds are given before normalisation
         const float *x = NULL;
         raw.normalized = false;
         FA_TRY(read_copy(k, &raw, &x, err));
@@ -252,7 +252,7 @@ static FaCode check_unit(Check *k, const FaJson *json, int accessor, bool tangen
     int odd = 0;
     for (int i = 0; i < a->count; i++, x += a->width) {
         float l2 = x[0] * x[0] + x[1] * x[1] + x[2] * x[2];
-        bool unit = l2 == 0 || (l2 > 0.5625f && l2 < 1.5625f);  // length 0.75 to 1.25
+        bool unit = l2 == 0 || (l2 > 0.5625f && l2 < 1.5625f); // length 0.75 to 1.25
         odd += !unit || (tangent && fabsf(fabsf(x[3]) - 1) > 0.1f);
     }
     if (odd >= (a->count + 3) / 4) return BAD_AT(err, json, "%d of %d elements are not unit vectors", odd, a->count);

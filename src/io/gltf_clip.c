@@ -14,45 +14,45 @@
 #include <math.h>
 
 enum {
-    MAX_LINKS = 64,        // animated nodes above the face; real characters have a dozen
-    KEYS_BASE = 16 << 20,  // bytes of keys that any document may hold,
-    KEYS_PER_BYTE = 4,     // and more per byte of it (8-bit weights become floats)
+    MAX_LINKS = 64,       // animated nodes above the face; real characters have a dozen
+    KEYS_BASE = 16 << 20, // bytes of keys that any document may hold,
+    KEYS_PER_BYTE = 4,    // and more per byte of it (8-bit weights become floats)
 };
-static const double NEAR_KEY = 1e-4;    // s: keys closer than this are the same moment
-static const double DENSE_STEP = 0.05;  // s: weights keyed at least this often carry the head's keys along
+static const double NEAR_KEY = 1e-4;   // s: keys closer than this are the same moment
+static const double DENSE_STEP = 0.05; // s: weights keyed at least this often carry the head's keys along
 static const double FINE_STEP = 1 / 60.0;
 
 // One animated property, as floats in memory.
 typedef struct Track {
     FaGltfInterp interp;
     FaGltfPath path;
-    int nkey, width;  // width: numbers per key
-    float *time;      // (nkey)
-    float *value;     // (nkey x width), cubic: (nkey x 3 x width)
-    int at;           // last key looked at; times are asked for in order
+    int nkey, width; // width: numbers per key
+    float *time;     // (nkey)
+    float *value;    // (nkey x width), cubic: (nkey x 3 x width)
+    int at;          // last key looked at; times are asked for in order
 } Track;
 
 typedef struct NodeTracks {
-    Track *track[3];  // translation, rotation, scale; NULL: as at rest
+    Track *track[3]; // translation, rotation, scale; NULL: as at rest
 } NodeTracks;
 
 // A part of the way from the world to the carrier: a fixed matrix, or a node that moves.
 typedef struct Link {
     double fixed[16];
-    const FaGltfNode *node;  // NULL: fixed
+    const FaGltfNode *node; // NULL: fixed
     NodeTracks tracks;
 } Link;
 
 typedef struct Clip {
     const FaGltf *doc;
     const FaRig *rig;
-    FaArena *arena;  // tracks and scratch
-    Track *weights;  // NULL: they do not move
+    FaArena *arena; // tracks and scratch
+    Track *weights; // NULL: they do not move
     int nlink, nmoving;
-    Link *link;    // from the world down to the carrier
-    double *time;  // frames, s in the file's time        (nframe)
+    Link *link;   // from the world down to the carrier
+    double *time; // frames, s in the file's time        (nframe)
     int nframe;
-    size_t room;  // bytes of keys that may still be loaded
+    size_t room; // bytes of keys that may still be loaded
     FaNotes notes;
 } Clip;
 
@@ -139,7 +139,7 @@ static FaCode load_track(Clip *k, const FaGltfSampler *s, FaGltfPath path, Track
     t->width = (int)(m / n / (s->interp == FA_GLTF_CUBIC ? 3 : 1));
     FA_TRY(fai_gltf_floats(doc, s->input, t->time, err));
     FA_TRY(fai_gltf_floats(doc, s->output, t->value, err));
-    for (int i = 1; i < t->nkey; i++)  // accessors without data are not seen by the checks at load
+    for (int i = 1; i < t->nkey; i++) // accessors without data are not seen by the checks at load
         if (!(t->time[i] > t->time[i - 1]))
             return BAD_AT(err, fai_json_get(s->json, "input"), "key %d does not come after key %d", i, i - 1);
     *out = t;
@@ -175,7 +175,7 @@ static void evaluate(Track *t, double time, double *out) {
         for (int c = 0; c < w; c++) out[c] = (double)a[c];
     } else {
         double dt = (double)t->time[i + 1] - t0, u = (time - t0) / dt, u2 = u * u, u3 = u2 * u;
-        if (cubic) {  // Hermite form of the specification's appendix C: value, out-tangent, in-tangent of the next key
+        if (cubic) { // Hermite form of the specification's appendix C: value, out-tangent, in-tangent of the next key
             const float *out_tangent = a + w, *in_tangent = b - w;
             for (int c = 0; c < w; c++)
                 out[c] = (2 * u3 - 3 * u2 + 1) * (double)a[c] + dt * (u3 - 2 * u2 + u) * (double)out_tangent[c] +
@@ -198,7 +198,7 @@ static void evaluate(Track *t, double time, double *out) {
 static FaCode add_link(Clip *k, const FaGltfNode *node, const NodeTracks *tracks, FaError *err) {
     bool moves = tracks->track[0] || tracks->track[1] || tracks->track[2];
     Link *last = k->nlink ? &k->link[k->nlink - 1] : NULL;
-    if (!moves && last && !last->node) {  // fixed parts in a row are one
+    if (!moves && last && !last->node) { // fixed parts in a row are one
         fai_gltf_multiply(last->fixed, node->matrix, last->fixed);
         return FA_OK;
     }
@@ -265,7 +265,7 @@ static void world_at(Clip *k, double time, double m[16]) {
 // --- frames -------------------------------------------------------------------------------------------------------
 
 static bool near_key(const Track *t, double time) {
-    int lo = 0, hi = t->nkey;  // first key at or after time
+    int lo = 0, hi = t->nkey; // first key at or after time
     while (lo < hi) {
         int mid = (lo + hi) / 2;
         if ((double)t->time[mid] < time)
@@ -366,7 +366,7 @@ static FaCode choose_frames(Clip *k, FaError *err) {
 static FaCode fill_weights(Clip *k, FaClip *clip, FaError *err) {
     double *v = FA_PUSH(k->arena, clip->nchan, double);
     if (!v) return FA_FAIL_MEMORY(err);
-    FA_ASSERT(!k->weights || k->weights->width == clip->nchan);  // one shape per target
+    FA_ASSERT(!k->weights || k->weights->width == clip->nchan); // one shape per target
     for (int c = 0; c < clip->nchan; c++) v[c] = (double)k->rig->weight[c];
     for (int f = 0; f < clip->nframe; f++) {
         float *to = clip->weight + (size_t)f * (size_t)clip->nchan;
@@ -407,7 +407,7 @@ static FaCode fill_head(Clip *k, FaClip *clip, bool *moves, FaError *err) {
         world_at(k, k->time[f], m);
         without_stretch(m, inverse, l);
         FaPose *pose = &clip->head[f];
-        if (!fai_gltf_split(l, r, s)) {  // scaled to nothing: keep the last rotation
+        if (!fai_gltf_split(l, r, s)) { // scaled to nothing: keep the last rotation
             for (int i = 0; i < 9; i++) r[i] = i % 4 == 0;
             if (f) fai_pose_matrix(pose - 1, r);
             worst = 1;
@@ -452,7 +452,7 @@ static FaCode make_clip(Clip *k, FaClip **out, FaError *err) {
     }
     if (rc >= 0) rc = fai_clip_from_zero(clip, err);
     if (rc >= 0) rc = fai_clip_find_fps(clip, 30, err);
-    if (rc >= 0 && !k->weights && !moves) {  // nothing moves after all
+    if (rc >= 0 && !k->weights && !moves) { // nothing moves after all
         fa_clip_free(clip);
         return FA_OK;
     }

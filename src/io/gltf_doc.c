@@ -8,9 +8,9 @@
 #include <ctype.h>
 
 enum {
-    MAX_FILES = 4096,        // external buffers of one document
-    BUDGET_BASE = 32 << 20,  // what any document may ask for, however small it is
-    BUDGET_PER_BYTE = 4,     // and this much per byte of it
+    MAX_FILES = 4096,       // external buffers of one document
+    BUDGET_BASE = 32 << 20, // what any document may ask for, however small it is
+    BUDGET_PER_BYTE = 4,    // and this much per byte of it
 };
 
 // --- small helpers shared by the stages ---------------------------------------------------------------------------
@@ -101,8 +101,8 @@ static uint32_t u32(const unsigned char *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-#define BAD_BYTE(err, at, ...)                                      \
-    FA_FAIL((err), FA_E_FORMAT, FA_PLACE("byte %zu", (size_t)(at)), \
+#define BAD_BYTE(err, at, ...)                                                                                         \
+    FA_FAIL((err), FA_E_FORMAT, FA_PLACE("byte %zu", (size_t)(at)),                                                    \
             "the file is damaged or incomplete: copy or export it again", __VA_ARGS__)
 
 static FaCode add_chunk(FaGltf *doc, const FaGltfChunk *chunk, FaError *err) {
@@ -381,7 +381,7 @@ static FaCode parse_buffer(FaGltf *doc, int i, const FaJson *json, const char *d
             return BAD_AT(err, json, "the buffer's data are missing: the GLB has no BIN chunk");
         *b = (FaGltfBuffer){json, FA_GLTF_IN_GLB, doc->chunk[1].data, b->size, doc->chunk[1].size, NULL};
     } else
-        return FA_OK;  // the specification leaves open where such data come from; whoever needs them fails
+        return FA_OK; // the specification leaves open where such data come from; whoever needs them fails
 
     if (b->have < b->size)
         return BAD_AT(err, json, "the buffer has %zu bytes, its byteLength says %zu", b->have, b->size);
@@ -441,7 +441,7 @@ static FaCode check_asset(const FaGltf *doc, FaError *err) {
 static bool extension_is_fine(const char *name) {
     static const char *const fine[] = {"KHR_mesh_quantization",
                                        "EXT_meshopt_compression",
-                                       "KHR_draco_mesh_compression",  // the last one is judged per mesh
+                                       "KHR_draco_mesh_compression", // the last one is judged per mesh
                                        "KHR_animation_pointer",
                                        "KHR_node_visibility",
                                        "KHR_node_hoverability",
@@ -502,7 +502,7 @@ static bool looks_like_glb(const FaBytes *bytes, const char *path) {
     if (!path || !(fai_path_has_ext(path, "glb") || fai_path_has_ext(path, "vrm"))) return false;
     size_t i = 0;
     while (i < bytes->size && isspace(bytes->data[i])) i++;
-    return i == bytes->size || bytes->data[i] != '{';  // a .glb that holds JSON is read as what it is
+    return i == bytes->size || bytes->data[i] != '{'; // a .glb that holds JSON is read as what it is
 }
 
 // Takes the bytes, also on failure.
@@ -532,7 +532,7 @@ static FaCode parse(FaBytes *bytes, const char *path, const char *dir, FaGltf **
         }
     }
     FA_TRY_GOTO(done, rc, fai_json_parse(doc->text, doc->text_size, &doc->json, NULL, err));
-    if (!doc->is_glb) {  // the parser keeps a copy: one is enough
+    if (!doc->is_glb) { // the parser keeps a copy: one is enough
         fai_bytes_free(&doc->file);
         doc->text = doc->json->text;
     }

@@ -7,19 +7,19 @@ typedef struct Edit {
     const FaGltf *doc;
     const FaRig *rig;
     const FaGltfMotion *motion;
-    int nuser;       // targets that stay
-    int nbake;       // targets that are new
-    int nold;        // targets before
-    int node;        // the one that shows the face; made if there was none
-    int first_gone;  // accessors from here on go with an earlier bake; naccessor of the source where none do
-    int *moved;      // where they are needed still: their new number, -1 = not copied yet    (naccessor - first_gone)
-    int input;       // accessor of the new key times
-    int anim;        // the animation that plays them, -1 = none
-    bool *played;    // its channels that do                                                   (channels of anim)
-    int *sampler;    // number of each animation's first sampler among all                     (nanim + 1)
-    bool *settled;   // samplers that hold new numbers                                          (sampler[nanim])
-    bool *taken;     // animations that make up the face's motion so far                       (nanim)
-    bool *still;     // nodes whose motion goes: the carrier of the face and those above it    (nnode)
+    int nuser;      // targets that stay
+    int nbake;      // targets that are new
+    int nold;       // targets before
+    int node;       // the one that shows the face; made if there was none
+    int first_gone; // accessors from here on go with an earlier bake; naccessor of the source where none do
+    int *moved;     // where they are needed still: their new number, -1 = not copied yet    (naccessor - first_gone)
+    int input;      // accessor of the new key times
+    int anim;       // the animation that plays them, -1 = none
+    bool *played;   // its channels that do                                                   (channels of anim)
+    int *sampler;   // number of each animation's first sampler among all                     (nanim + 1)
+    bool *settled;  // samplers that hold new numbers                                          (sampler[nanim])
+    bool *taken;    // animations that make up the face's motion so far                       (nanim)
+    bool *still;    // nodes whose motion goes: the carrier of the face and those above it    (nnode)
 } Edit;
 
 static FaJson *element(const Edit *e, const char *array, int i) {
@@ -238,7 +238,7 @@ static void change_names(Edit *e, FaJson *owner, bool make) {
     fai_out_truncate(out, extras, "targetNames", e->nuser);
     if (!e->nbake) return;
     FaJson *names = fai_out_array(out, extras, "targetNames");
-    if (!names) return;  // extras are something else, or a lack of memory: engines then number the targets
+    if (!names) return; // extras are something else, or a lack of memory: engines then number the targets
     for (int i = names->count; i < e->nuser + e->nbake && !out->failed; i++) {
         snprintf(name, sizeof name, "fascia_%03d", i - e->nuser);
         fai_out_push_str(out, names, i < e->nuser ? e->rig->shape[i].name : name);
@@ -247,7 +247,7 @@ static void change_names(Edit *e, FaJson *owner, bool make) {
 
 static void change_weights(Edit *e, FaJson *owner) {
     FaGltfOut *out = &e->out;
-    if (!fai_json_get(owner, "weights")) return;  // absent means 0
+    if (!fai_json_get(owner, "weights")) return; // absent means 0
     fai_out_truncate(out, owner, "weights", e->nuser);
     FaJson *weights = e->nbake ? fai_out_array(out, owner, "weights") : NULL;
     while (weights && weights->count < e->nuser + e->nbake && !out->failed) fai_out_push_int(out, weights, 0);
@@ -336,7 +336,7 @@ static void set_channel(Edit *e, int node, const char *path, FaGltfPath what, in
         FaJson *sampler = own_sampler(e, e->anim, i);
         e->played[i] = true;
         set_sampler(out, sampler, e->input, output);
-        fai_json_remove(sampler, "interpolation");  // LINEAR is the default
+        fai_json_remove(sampler, "interpolation"); // LINEAR is the default
         return;
     }
     FaJson *samplers = fai_out_array(out, json, "samplers");
@@ -542,7 +542,7 @@ static FaCode add_times(Edit *e, FaError *err) {
     if (!t) return FA_FAIL_MEMORY(err);
     for (int f = 0; f < m->nframe; f++) {
         t[f] = (float)m->time[f];
-        if (f && !(t[f] > t[f - 1])) t[f] = nextafterf(t[f - 1], INFINITY);  // they must increase as floats, too
+        if (f && !(t[f] > t[f - 1])) t[f] = nextafterf(t[f - 1], INFINITY); // they must increase as floats, too
     }
     e->input = fai_out_floats(&e->out, t, m->nframe, 1, true);
     fa_free(t);
@@ -587,7 +587,7 @@ static void write_record(Edit *e, int first_accessor, int first_view) {
     FaJson *f = fai_out_object(out, extras, "fascia");
     fai_out_str(out, f, "version", FA_VERSION_TEXT);
     if (m->generator) fai_out_str(out, f, "generator", m->generator);
-    fai_out_num(out, f, "unit", e->rig->unit);  // m: so that nobody has to guess it again
+    fai_out_num(out, f, "unit", e->rig->unit); // m: so that nobody has to guess it again
     if (e->nbake) {
         FaJson *bake = fai_out_object(out, f, "bake");
         fai_out_int(out, bake, "mesh", e->doc->face.mesh);

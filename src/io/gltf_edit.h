@@ -9,14 +9,14 @@
 // What a document is to play.
 typedef struct FaGltfMotion {
     int nframe;
-    const double *time;     // s, as the file counts it                                        (nframe)
-    const float *weight;    // of the user's own targets (fai_gltf_user_targets)               (nframe x nuser)
-                            // NULL, without a bake: what moves the weights stays
-    bool new_head;          // the head's motion is replaced: by `head`, or by none; else it stays as it is
-    const FaPose *head;     // nullable                                                        (nframe)
-    const FaBake *bake;     // targets to add, in the file's coordinates; NULL: none
-    double allowed_mm;      // the error asked for, recorded with the bake
-    const char *generator;  // recorded; nullable
+    const double *time;    // s, as the file counts it                                        (nframe)
+    const float *weight;   // of the user's own targets (fai_gltf_user_targets)               (nframe x nuser)
+                           // NULL, without a bake: what moves the weights stays
+    bool new_head;         // the head's motion is replaced: by `head`, or by none; else it stays as it is
+    const FaPose *head;    // nullable                                                        (nframe)
+    const FaBake *bake;    // targets to add, in the file's coordinates; NULL: none
+    double allowed_mm;     // the error asked for, recorded with the bake
+    const char *generator; // recorded; nullable
 } FaGltfMotion;
 
 // Targets of the face's mesh that are the user's: all, but for the fascia_000... at the end that an earlier bake added.

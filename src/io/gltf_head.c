@@ -113,7 +113,7 @@ FaCode fai_gltf_head_keys(FaGltfOut *out, const FaRig *rig, int nframe, const Fa
     }
     if (n->has_matrix) split_matrix(out, carrier, n, scale);
     if (carrier != doc->face.node)
-        warn_moving_parents(doc, carrier);  // a joint of a skin; else what is above stands still
+        warn_moving_parents(doc, carrier); // a joint of a skin; else what is above stands still
     *possible = true;
     return FA_OK;
 }

@@ -16,7 +16,7 @@ typedef enum Filter { NONE, OCTAHEDRAL, QUATERNION, EXPONENTIAL } Filter;
 typedef struct Packed {
     const unsigned char *data;
     size_t size;
-    size_t count, stride;  // of the decoded elements
+    size_t count, stride; // of the decoded elements
     Mode mode;
     Filter filter;
 } Packed;
@@ -97,7 +97,7 @@ static FaCode decompress_view(FaGltf *doc, FaGltfView *v, const FaJson *json, si
     FA_TRY(parse_packed(doc, json, &p, err));
     if (v->data) return FA_OK;
 #ifdef FA_HAVE_MESHOPT
-    size_t bytes = p.count * p.stride;  // at most 2^31 * 256
+    size_t bytes = p.count * p.stride; // at most 2^31 * 256
     if (bytes < v->size) return BAD_AT(err, json, "%zu decoded bytes for a view of %zu", bytes, v->size);
     if (bytes > *room)
         return FAIL_AT(err, FA_E_LIMIT, json, "decompress the file first: gltf-transform dequantize in.glb out.glb",

@@ -95,7 +95,7 @@ static void add_bounds(FaGltfOut *out, FaJson *accessor, const float *x, int n, 
             a = FA_MIN(a, v);
             b = FA_MAX(b, v);
         }
-        fai_out_push_float(out, low, a == 0 ? 0 : a);  // no negative zero
+        fai_out_push_float(out, low, a == 0 ? 0 : a); // no negative zero
         fai_out_push_float(out, high, b == 0 ? 0 : b);
     }
 }

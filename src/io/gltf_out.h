@@ -9,29 +9,29 @@
 
 typedef struct FaGltfSegment {
     const void *data;
-    size_t size, at;  // at: offset in the packed buffer, a multiple of 4
+    size_t size, at; // at: offset in the packed buffer, a multiple of 4
 } FaGltfSegment;
 
 typedef struct FaGltfOut {
     const FaGltf *src;
     const char *path;
-    bool glb;                // else JSON with files beside it
-    FaJsonDoc *json;         // its own copy
+    bool glb;        // else JSON with files beside it
+    FaJsonDoc *json; // its own copy
     FaJson *root;
-    bool failed;             // out of memory somewhere
+    bool failed; // out of memory somewhere
     int nview, naccessor;
-    int zeros[4], zero_count[4];  // accessors of zeros by width - 1, if any, and their length
+    int zeros[4], zero_count[4]; // accessors of zeros by width - 1, if any, and their length
 
-    bool packed;             // the first buffer is written anew: as BIN chunk, or as NAME.bin
-    FaGltfSegment *segment;  // what it holds of the source                       (nsegment)
+    bool packed;            // the first buffer is written anew: as BIN chunk, or as NAME.bin
+    FaGltfSegment *segment; // what it holds of the source                       (nsegment)
     int nsegment, segment_room;
-    FaBytes *file;           // images that were read for it                      (nfile)
+    FaBytes *file; // images that were read for it                      (nfile)
     int nfile, file_room;
-    int buffer;              // the one that new bytes go to
-    size_t base;             // and where they begin in it
-    size_t had;              // bytes of the packed buffer that came from the source
-    FaText bin;              // new bytes
-    size_t added;            // bytes that the document grew by, after writing
+    int buffer;   // the one that new bytes go to
+    size_t base;  // and where they begin in it
+    size_t had;   // bytes of the packed buffer that came from the source
+    FaText bin;   // new bytes
+    size_t added; // bytes that the document grew by, after writing
 } FaGltfOut;
 
 // gltf_pack.c. The extension of `path` (which must outlive out) tells the container; where it differs from the
@@ -51,7 +51,7 @@ FaCode fai_gltf_copy(const FaGltf *src, const char *path, FaError *err);
 // The member of an object, made if absent; NULL if it is something else.
 FaJson *fai_out_object(FaGltfOut *out, FaJson *parent, const char *key);
 FaJson *fai_out_array(FaGltfOut *out, FaJson *parent, const char *key);
-FaJson *fai_out_push(FaGltfOut *out, FaJson *array);                      // a new object at its end
+FaJson *fai_out_push(FaGltfOut *out, FaJson *array); // a new object at its end
 void fai_out_int(FaGltfOut *out, FaJson *object, const char *key, int64_t v);
 void fai_out_num(FaGltfOut *out, FaJson *object, const char *key, double v);
 void fai_out_str(FaGltfOut *out, FaJson *object, const char *key, const char *s);
@@ -66,7 +66,7 @@ void fai_out_truncate(FaGltfOut *out, FaJson *parent, const char *key, int n);
 void *fai_out_view(FaGltfOut *out, size_t size, int stride, int target, int *view);
 // Plain accessors of floats; bounds: with min and max. Number of the accessor.
 int fai_out_floats(FaGltfOut *out, const float *x, int count, int width, bool bounds);
-int fai_out_zeros(FaGltfOut *out, int count, int width);  // no data; the same one when asked again
+int fai_out_zeros(FaGltfOut *out, int count, int width); // no data; the same one when asked again
 // Fields of `total` vectors that are zero but for some rows (increasing), several at once so that they share views:
 // each becomes sparse or dense, whichever is smaller. Entries of field i are [first[i], first[i + 1]). accessor: out,
 // one per field. Fields without entries all get the same accessor.

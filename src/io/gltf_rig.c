@@ -14,16 +14,16 @@ typedef struct Build {
     FaGltf *doc;
     const FaGltfMesh *src;
     FaRigDraft *draft;
-    FaArena *arena;  // the future rig's
-    FaNotes *notes;  // likewise
+    FaArena *arena; // the future rig's
+    FaNotes *notes; // likewise
     FaMesh mesh;
-    int *uv_first;         // first uv of each primitive, -1 = none       (nprim)
-    unsigned char *moved;  // vertices that some target moves             (nvert)
-    int *row;              // one target: the vertices it moves           (nvert)
-    float *delta;          // and how                                     (nvert x 3)
-    int *with;             // primitives that have the target at hand     (nwith)
+    int *uv_first;        // first uv of each primitive, -1 = none       (nprim)
+    unsigned char *moved; // vertices that some target moves             (nvert)
+    int *row;             // one target: the vertices it moves           (nvert)
+    float *delta;         // and how                                     (nvert x 3)
+    int *with;            // primitives that have the target at hand     (nwith)
     int nwith;
-    size_t left;  // bytes of targets that may still be read, so that many targets of one accessor cannot stall us
+    size_t left; // bytes of targets that may still be read, so that many targets of one accessor cannot stall us
 } Build;
 
 enum { READ_BASE = 256 << 20, READ_PER_BYTE = 16 };
@@ -42,7 +42,7 @@ static int64_t mesh_vertices(const FaGltf *doc, const FaGltfMesh *m) {
 static FaCode find_mesh(const FaGltf *doc, const char *name, int *mesh, FaError *err) {
     for (int i = 0; i < doc->nmesh; i++)
         if (!strcmp(doc->mesh[i].name, name)) return *mesh = i, FA_OK;
-    for (int i = 0; i < doc->nnode; i++)  // artists know the name of the object, not that of its data
+    for (int i = 0; i < doc->nnode; i++) // artists know the name of the object, not that of its data
         if (doc->node[i].mesh >= 0 && !strcmp(doc->node[i].name, name)) return *mesh = doc->node[i].mesh, FA_OK;
     int number = 0;
     const char *p = name;
@@ -121,7 +121,7 @@ static FaCode lay_out(Build *b, FaError *err) {
     face->prim = PUSH(doc, face->nprim, FaGltfFacePrim);
     size_t mask = 1;
     while (mask < 2 * (size_t)face->nprim) mask *= 2;
-    int *table = FA_NEW(mask, int);  // 1 + primitive
+    int *table = FA_NEW(mask, int); // 1 + primitive
     if (!face->prim || !table) {
         fa_free(table);
         return fai_gltf_no_room(doc, b->src->json, err);
@@ -235,7 +235,7 @@ static FaCode read_uv(Build *b, FaError *err) {
             float u = (float)(m.offset[0] + m.c * x + m.s * y), w = (float)(1 - (m.offset[1] - m.s * x + m.c * y));
             bool finite = isfinite(u) && isfinite(w);
             uv[0] = finite ? u : 0;
-            uv[1] = finite ? w : 0;  // glTF counts v from the top, FaMesh from the bottom
+            uv[1] = finite ? w : 0; // glTF counts v from the top, FaMesh from the bottom
         }
     }
     return FA_OK;
@@ -280,7 +280,7 @@ static FaCode add_faces(Build *b, int prim, FaError *err) {
         corners(p->mode, t, c);
         for (int k = 0; k < 3; k++) v[k] = index ? (int)index[c[k]] : c[k];
         if (p->mode != FA_GLTF_TRIANGLES && (v[0] == v[1] || v[1] == v[2] || v[2] == v[0]))
-            continue;  // strips turn on these
+            continue; // strips turn on these
         int *face = b->mesh.face_vert + 3 * (size_t)b->mesh.nface;
         int *uv = b->mesh.face_uv ? b->mesh.face_uv + 3 * (size_t)b->mesh.nface : NULL;
         for (int k = 0; k < 3; k++) {
@@ -352,7 +352,7 @@ static void name_from_binds(const FaGltf *doc, int mesh, const FaJson *binds, co
     const FaJson *bind = binds->first, *by_mesh = fai_json_get(bind, "mesh"), *by_node = fai_json_get(bind, "node"),
                  *index = fai_json_get(bind, "index");
     if (!fai_json_is(index, FA_JSON_NUMBER) || !(index->number >= 0 && index->number < n)) return;
-    bool ours = false;  // VRM 0 binds by mesh, VRM 1 by node
+    bool ours = false; // VRM 0 binds by mesh, VRM 1 by node
     if (fai_json_is(by_mesh, FA_JSON_NUMBER))
         ours = by_mesh->number == mesh;
     else if (fai_json_is(by_node, FA_JSON_NUMBER) && by_node->number >= 0 && by_node->number < doc->nnode)
@@ -512,7 +512,7 @@ static FaCode find_joint(Build *b, const FaGltfSkin *s, FaError *err) {
     if (s->inverse_bind < 0) return FA_OK;
     const FaGltfAccessor *a = &b->doc->accessor[s->inverse_bind];
     const unsigned char *p = fai_gltf_bytes(b->doc, s->inverse_bind);
-    if (!p) return FA_OK;  // zeros say nothing
+    if (!p) return FA_OK; // zeros say nothing
     float m[16];
     memcpy(m, p + (size_t)best * (size_t)a->stride, sizeof m);
     for (int i = 0; i < 16; i++) face->offset[i] = (double)m[i];
@@ -595,10 +595,10 @@ static FaCode build(Build *b, const FaRigOptions *options, FaRigHints *hints, Fa
     FA_TRY(add_targets(b, mesh, node, err));
     FA_TRY(find_carrier(b, err));
     place(b, hints);
-    if (doc->face.mirrored) turn_faces(&b->mesh);  // the draft refers to the same arrays
+    if (doc->face.mirrored) turn_faces(&b->mesh); // the draft refers to the same arrays
     fai_notes_copy(b->notes, &doc->notes);
     hints->unit = 1;
-    hints->unit_is_custom = true;  // many exporters write centimetres
+    hints->unit_is_custom = true; // many exporters write centimetres
     hints->up = FA_UP_Y;
     hints->splits_seams = true;
     hints->name = b->src->name[0] || !node ? b->src->name : node->name;

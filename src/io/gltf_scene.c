@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { MAX_JOINT_SETS = 16 };  // 64 joints per vertex
+enum { MAX_JOINT_SETS = 16 }; // 64 joints per vertex
 
 // --- meshes -------------------------------------------------------------------------------------------------------
 
@@ -290,7 +290,7 @@ static FaCode parse_node(FaGltf *doc, const FaJson *json, FaGltfNode *n, FaError
 
 // Every node has one parent at most; from there, walking up from any node must end.
 static FaCode check_loops(FaGltf *doc, FaError *err) {
-    int *seen = FA_NEW(doc->nnode, int);  // the walk that visited a node, 0 = none did
+    int *seen = FA_NEW(doc->nnode, int); // the walk that visited a node, 0 = none did
     if (!seen) return FA_FAIL_MEMORY(err);
     FaCode rc = FA_OK;
     for (int i = 0; i < doc->nnode && rc >= 0; i++) {
@@ -375,7 +375,7 @@ bool fai_gltf_split(const double m[16], double r[9], double s[9]) {
     for (int step = 0; step < 30; step++) {
         double c[9], nq = 0, nc = 0, moved = 0, det = det3(q);
         for (int i = 0; i < 3; i++)
-            for (int j = 0; j < 3; j++) {  // cofactor / det = inverse transpose
+            for (int j = 0; j < 3; j++) { // cofactor / det = inverse transpose
                 int i1 = (i + 1) % 3, i2 = (i + 2) % 3, j1 = (j + 1) % 3, j2 = (j + 2) % 3;
                 c[3 * i + j] = (q[3 * i1 + j1] * q[3 * i2 + j2] - q[3 * i1 + j2] * q[3 * i2 + j1]) / det;
             }
@@ -388,7 +388,7 @@ bool fai_gltf_split(const double m[16], double r[9], double s[9]) {
         }
         if (moved < 1e-15) break;
     }
-    if (d < 0)  // move the mirror from q to the stretch
+    if (d < 0) // move the mirror from q to the stretch
         for (int i = 0; i < 3; i++) q[3 * i] = -q[3 * i];
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++) s[3 * i + j] = q[i] * a[j] + q[3 + i] * a[3 + j] + q[6 + i] * a[6 + j];

@@ -14,10 +14,10 @@ struct FaGltfSink {
     char *path;
     FaSinkOptions options;
     int nvert, nframe;
-    size_t bytes;   // of a frame
-    float **frame;  // the first ones, in memory                                       (nkept)
+    size_t bytes;  // of a frame
+    float **frame; // the first ones, in memory                                       (nkept)
     int nkept, room;
-    int fd;  // the others, in a file without a name; -1 = none yet
+    int fd; // the others, in a file without a name; -1 = none yet
 };
 
 static FaCode check_options(int nvert, const FaSinkOptions *o, FaError *err) {

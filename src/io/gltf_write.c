@@ -11,10 +11,10 @@
 // 0.
 typedef struct Motion {
     FaGltfMotion m;
-    double *time;   // (nframe)
-    float *weight;  // (nframe x nuser)
-    FaPose *head;   // (nframe), NULL: stays
-    int nuser;      // weights per frame
+    double *time;  // (nframe)
+    float *weight; // (nframe x nuser)
+    FaPose *head;  // (nframe), NULL: stays
+    int nuser;     // weights per frame
 } Motion;
 
 static void motion_free(Motion *k) {
@@ -73,7 +73,7 @@ FaCode fai_gltf_save(const FaRig *rig, const FaClip *clip, const char *path, FaE
     Motion k;
     FaCode rc = motion_init(&k, rig, clip->nframe, err);
     if (rc >= 0) rc = motion_of_clip(&k, rig, clip, clip->fps, 0, true, err);
-    if (!clip->nchan) k.m.weight = NULL;  // only the head moves: the face goes on with what it does
+    if (!clip->nchan) k.m.weight = NULL; // only the head moves: the face goes on with what it does
     if (rc >= 0) rc = fai_gltf_save_motion(doc, rig, &k.m, path, NULL, err);
     motion_free(&k);
     return fai_fail_in(err, rc, path);
@@ -84,8 +84,8 @@ FaCode fai_gltf_save(const FaRig *rig, const FaClip *clip, const char *path, FaE
 typedef struct Fit {
     const FaRig *rig;
     int n;
-    double *chol;  // lower Cholesky factor of the shapes' Gram matrix    (n x n)
-    double *b;     // (n)
+    double *chol; // lower Cholesky factor of the shapes' Gram matrix    (n x n)
+    double *b;    // (n)
 } Fit;
 
 static void fit_free(Fit *fit) {
@@ -185,8 +185,8 @@ typedef struct Rest {
     FaBlender *blender;
     FaSequenceReadFn *read;
     void *user;
-    float *shape;  // all of the rig's weights                            (nshape)
-    float *x;      // the rig's positions                                 (nvert x 3)
+    float *shape; // all of the rig's weights                            (nshape)
+    float *x;     // the rig's positions                                 (nvert x 3)
 } Rest;
 
 static FaCode read_rest(void *user, int frame, float *r, FaError *err) {
@@ -220,7 +220,7 @@ static FaCode bake_and_save(const char *path, int nframe, FaSequenceReadFn *read
                             Motion *k, FaBake **bake, size_t *added, FaError *err) {
     const FaRig *rig = o->rig;
     const FaGltf *doc = fai_gltf_of_rig(rig);
-    bool own = o->clip && o->clip == rig->clip;  // the document plays it already, the head's part of it stays as it is
+    bool own = o->clip && o->clip == rig->clip; // the document plays it already, the head's part of it stays as it is
     double fps = o->fps > 0                    ? o->fps
                  : o->clip && o->clip->fps > 0 ? o->clip->fps
                                                : 30,

@@ -28,8 +28,8 @@ FaCode fai_gltf_save_frames(const char *path, int nvert, int nframe, FaSequenceR
 typedef struct FaGltfSink FaGltfSink;
 FaCode fai_gltf_sink_open(const char *path, int nvert, const FaSinkOptions *options, FaGltfSink **sink, FaError *err);
 FaCode fai_gltf_sink_push(FaGltfSink *sink, const float *x, FaError *err);
-FaCode fai_gltf_sink_finish(FaGltfSink *sink, FaBakeReport *report, FaError *err);  // frees the sink, also on failure
-void fai_gltf_sink_abandon(FaGltfSink *sink);                                       // NULL is fine
-extern size_t fai_gltf_sink_memory;  // bytes of frames that stay in memory; tests lower it
+FaCode fai_gltf_sink_finish(FaGltfSink *sink, FaBakeReport *report, FaError *err); // frees the sink, also on failure
+void fai_gltf_sink_abandon(FaGltfSink *sink);                                      // NULL is fine
+extern size_t fai_gltf_sink_memory; // bytes of frames that stay in memory; tests lower it
 
 #endif

@@ -38,8 +38,15 @@ static FaCode examine(FaSequence *seq, FaInfo *info, float *x, FaError *err) {
 
 FaCode fa_info_of_sequence(FaSequence *seq, FaInfo *info, FaError *err) {
     int frames = fa_sequence_nframe(seq);
-    *info = (FaInfo){.kind = "cache", .intersections = -1, .vertices = fa_sequence_nvert(seq), .frames = frames,
-                     .fps = fa_sequence_fps(seq), .unit = 1, .unit_name = "m", .up = "+y", .front = "+z"};
+    *info = (FaInfo){.kind = "cache",
+                     .intersections = -1,
+                     .vertices = fa_sequence_nvert(seq),
+                     .frames = frames,
+                     .fps = fa_sequence_fps(seq),
+                     .unit = 1,
+                     .unit_name = "m",
+                     .up = "+y",
+                     .front = "+z"};
     if (frames > 0) info->seconds = fa_sequence_time(seq, frames - 1);
     float *x = FA_NEW(3 * (size_t)info->vertices, float);
     FaCode rc = x ? examine(seq, info, x, err) : FA_FAIL_MEMORY(err);

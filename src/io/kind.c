@@ -18,9 +18,12 @@ static bool folder_is_cache(const char *path) {
         size_t n = strlen(e->d_name) - 4, digits = 0;
         while (digits < n && isdigit((unsigned char)e->d_name[n - 1 - digits])) digits++;
         n -= digits;
-        if (!digits || n >= sizeof prefix) cache = false;
-        else if (count++ == 0) memcpy(prefix, e->d_name, n);
-        else if (strlen(prefix) != n || memcmp(prefix, e->d_name, n)) cache = false;
+        if (!digits || n >= sizeof prefix)
+            cache = false;
+        else if (count++ == 0)
+            memcpy(prefix, e->d_name, n);
+        else if (strlen(prefix) != n || memcmp(prefix, e->d_name, n))
+            cache = false;
     }
     closedir(dir);
     return cache && count > 0;
@@ -43,8 +46,14 @@ FaKind fa_file_kind(const char *path) {
     if (n >= 12 && !memcmp(head, "POINTCACHE2", 12)) return FA_KIND_CACHE;
     if (n >= 4 && !memcmp(head, "glTF", 4)) return FA_KIND_RIG;
     if (n >= 9 && !strncasecmp(head, "HIERARCHY", 9)) return FA_KIND_CLIP;
-    static const struct { const char *ext; FaKind kind; } known[] = {
-        {"pc2", FA_KIND_CACHE}, {"mdd", FA_KIND_CACHE}, {"csv", FA_KIND_CLIP}, {"bvh", FA_KIND_CLIP}, {"json", FA_KIND_CLIP}};
+    static const struct {
+        const char *ext;
+        FaKind kind;
+    } known[] = {{"pc2", FA_KIND_CACHE},
+                 {"mdd", FA_KIND_CACHE},
+                 {"csv", FA_KIND_CLIP},
+                 {"bvh", FA_KIND_CLIP},
+                 {"json", FA_KIND_CLIP}};
     for (int i = 0; i < FA_COUNT(known); i++)
         if (fai_path_has_ext(path, known[i].ext)) return known[i].kind;
     return FA_KIND_RIG;

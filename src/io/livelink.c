@@ -41,7 +41,7 @@ enum {
     COL_SUBFRAME = -5,
     COL_NUM = -6,
     COL_DEN = -7,
-    COL_HEAD = -10,  // -10, -9, -8: yaw, pitch, roll
+    COL_HEAD = -10, // -10, -9, -8: yaw, pitch, roll
 };
 
 typedef struct Take {
@@ -50,19 +50,19 @@ typedef struct Take {
     size_t size;
     FaArena *arena;
     int ncolumn;
-    int *column;           // what each holds                                     (ncolumn)
-    int nchan;             //
-    const char **name;     // of the channels                                     (ncolumn)
-    int at_timecode, at_count, at_frame, at_subframe, at_num, at_den;  // column or -1
-    int eye_column[EYES];  // or -1
+    int *column;       // what each holds                                     (ncolumn)
+    int nchan;         //
+    const char **name; // of the channels                                     (ncolumn)
+    int at_timecode, at_count, at_frame, at_subframe, at_num, at_den; // column or -1
+    int eye_column[EYES];                                             // or -1
     bool eye_moves[EYES];
     bool has_head;
-    int nrow;              // whole rows
+    int nrow; // whole rows
     FaTimecode tc;
-    int64_t *stamp;        //                                                     (nframe)
-    int *line;             // in the file                                         (nframe)
-    float *angle;          // head yaw, pitch, roll as in the file; NULL: none    (nframe x 3)
-    int *known;            // first frame with a value, -1: none so far           (nchan + 3)
+    int64_t *stamp; //                                                     (nframe)
+    int *line;      // in the file                                         (nframe)
+    float *angle;   // head yaw, pitch, roll as in the file; NULL: none    (nframe x 3)
+    int *known;     // first frame with a value, -1: none so far           (nchan + 3)
     FaClip *clip;
     // what was seen
     int empty, lost, equal;
@@ -72,9 +72,11 @@ typedef struct Take {
 
 // A column with a fixed meaning: its code, 0 if it has none.
 static int special_column(const FaCsvCell *cell) {
-    static const struct { const char *name; int code; } special[] = {
-        {"timecode", COL_TIMECODE}, {"blendshapecount", COL_COUNT}, {"frame", COL_FRAME}, {"subframe", COL_SUBFRAME},
-        {"fps_num", COL_NUM},       {"fps_den", COL_DEN}};
+    static const struct {
+        const char *name;
+        int code;
+    } special[] = {{"timecode", COL_TIMECODE}, {"blendshapecount", COL_COUNT}, {"frame", COL_FRAME},
+                   {"subframe", COL_SUBFRAME}, {"fps_num", COL_NUM},           {"fps_den", COL_DEN}};
     for (int i = 0; i < FA_COUNT(special); i++)
         if (fai_csv_is(cell, special[i].name)) return special[i].code;
     for (int i = 0; i < HEAD; i++)
@@ -148,9 +150,12 @@ static FaCode read_header(Take *t, FaError *err) {
     if (!t->column || !t->name) return FA_FAIL_MEMORY(err);
     for (int i = 0; i < t->ncolumn; i++) {
         int code = special_column(&t->csv.cell[i]);
-        if (fai_csv_blank(&t->csv.cell[i])) t->column[i] = COL_SKIP;  // a separator at the end of the header
-        else if (code) FA_TRY(set_special(t, i, code, err));
-        else FA_TRY(add_channel(t, i, err));
+        if (fai_csv_blank(&t->csv.cell[i]))
+            t->column[i] = COL_SKIP; // a separator at the end of the header
+        else if (code)
+            FA_TRY(set_special(t, i, code, err));
+        else
+            FA_TRY(add_channel(t, i, err));
     }
     if (t->at_timecode < 0 && (t->at_frame < 0 || t->at_num < 0))
         return FA_FAIL(err, FA_E_FORMAT, "the header",
@@ -324,8 +329,10 @@ static FaCode read_rows(Take *t, FaError *err) {
             int c = t->column[i];
             int slot = c >= 0 ? c : c <= COL_HEAD + HEAD - 1 ? t->nchan + c - COL_HEAD : -1;
             if (slot < 0) continue;
-            if (lost) hold(t, frame, slot);
-            else FA_TRY(read_value(t, frame, slot, &t->csv.cell[i], err));
+            if (lost)
+                hold(t, frame, slot);
+            else
+                FA_TRY(read_value(t, frame, slot, &t->csv.cell[i], err));
         }
         frame++;
     }
@@ -367,7 +374,7 @@ static FaCode note_gaps(Take *t, double step, FaError *err) {
 static FaCode set_times(Take *t, FaError *err) {
     FaClip *clip = t->clip;
     FA_TRY(fai_timecode_times(&t->tc, t->stamp, clip->nframe, clip->time, &clip->start, err));
-    double step, alone = 30;  // the rate of a single frame
+    double step, alone = 30; // the rate of a single frame
     if (t->tc.kind == FA_STAMP_FRAMES) alone = t->tc.num / t->tc.den;
     if (t->tc.kind == FA_STAMP_TIMECODE) alone = t->tc.rate;
     FA_TRY(fai_median_step(clip->time, clip->nframe, &step, err));
@@ -412,10 +419,13 @@ static double eye_slope(const FaClip *clip) {
 
 // Radians per unit of the file's angles; says in a note what was decided and why.
 static double angle_unit(Take *t, float largest) {
-    static const struct { FaHeadUnits unit; double radians; const char *name; } kind[] = {
-        {FA_HEAD_NORM180, M_PI, "half turns (degrees / 180)"},
-        {FA_HEAD_RAD, 1, "radians"},
-        {FA_HEAD_DEG, M_PI / 180, "degrees"}};
+    static const struct {
+        FaHeadUnits unit;
+        double radians;
+        const char *name;
+    } kind[] = {{FA_HEAD_NORM180, M_PI, "half turns (degrees / 180)"},
+                {FA_HEAD_RAD, 1, "radians"},
+                {FA_HEAD_DEG, M_PI / 180, "degrees"}};
     FaHeadUnits unit = t->options ? t->options->head_units : FA_HEAD_AUTO;
     const char *why = "as asked for";
     if (unit == FA_HEAD_AUTO) {
@@ -442,7 +452,7 @@ static FaCode set_head(Take *t, double unit, FaError *err) {
     clip->head = FA_NEW(clip->nframe, FaPose);
     if (!clip->head) return FA_FAIL_MEMORY(err);
     for (int f = 0; f < clip->nframe; f++) {
-        static const int axis[HEAD] = {1, 0, 2};  // yaw about y, pitch about x, roll about z, in this order
+        static const int axis[HEAD] = {1, 0, 2}; // yaw about y, pitch about x, roll about z, in this order
         double r[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, turn[9];
         for (int i = 0; i < HEAD; i++) {
             double a = unit * (double)t->angle[(size_t)f * HEAD + (size_t)i];
@@ -535,8 +545,10 @@ FaCode fai_livelink_parse(const void *data, size_t size, const FaClipOptions *op
     if (!t.arena) return FA_FAIL_MEMORY(err);
     FaCode rc = fai_csv_open(&t.csv, data, size, err);
     if (rc >= 0) rc = parse_take(&t, err);
-    if (rc >= 0) *clip = t.clip;
-    else fa_clip_free(t.clip);
+    if (rc >= 0)
+        *clip = t.clip;
+    else
+        fa_clip_free(t.clip);
     fa_free(t.stamp);
     fa_free(t.line);
     fa_free(t.angle);
@@ -609,8 +621,10 @@ FaCode fai_livelink_write(const FaClip *clip, FaText *out, FaError *err) {
             float v = chan[i] >= 0 ? clip->weight[(size_t)f * (size_t)clip->nchan + (size_t)chan[i]] : 0;
             fai_text_bytes(out, ",", 1);
             int a = i - FA_ARKIT_COUNT;
-            if (a >= 0 && a < HEAD) fai_text_double(out, angle[a]);
-            else fai_text_bytes(out, text, (size_t)fai_decimal_float(text, v));
+            if (a >= 0 && a < HEAD)
+                fai_text_double(out, angle[a]);
+            else
+                fai_text_bytes(out, text, (size_t)fai_decimal_float(text, v));
         }
         fai_text_bytes(out, "\n", 1);
     }

@@ -129,14 +129,10 @@ FaCode fa_markers_check(const FaMarkerTake *take, FaError *err) {
 
 static double unit_given(const FaMarkerOptions *o) {
     switch (o ? o->unit : FA_UNIT_AUTO) {
-    case FA_UNIT_M:
-        return 1;
-    case FA_UNIT_CM:
-        return 0.01;
-    case FA_UNIT_MM:
-        return 0.001;
-    default:
-        return 0;
+    case FA_UNIT_M: return 1;
+    case FA_UNIT_CM: return 0.01;
+    case FA_UNIT_MM: return 0.001;
+    default: return 0;
     }
 }
 

@@ -47,7 +47,7 @@ FaCode fai_markers_c3d_write(const FaMarkerTake *take, FaText *out, FaError *err
 
 // Metres per unit that is given or declared (0: undeclared); 0 if neither. Positions are multiplied by it when read.
 double fai_markers_unit(const FaMarkerOptions *options, double declared);
-double fai_unit_named(const char *name, size_t size);  // "mm", "Millimeters", "in", ...: metres; 0: unknown
+double fai_unit_named(const char *name, size_t size); // "mm", "Millimeters", "in", ...: metres; 0: unknown
 
 // Fail with FA_E_LIMIT if a take of this size is out of proportion to the file that asks for it.
 FaCode fai_markers_room(size_t file_size, int64_t nframe, int64_t nmarker, FaError *err);
@@ -56,10 +56,10 @@ FaCode fai_markers_room(size_t file_size, int64_t nframe, int64_t nmarker, FaErr
 FaCode fai_markers_names(FaArena *arena, const char **name, int n, FaNotes *notes, FaError *err);
 
 typedef struct FaMarkerFacts {
-    double declared;    // metres per unit the file declares, 0: none
-    bool metres;        // metres are the format's convention
-    bool zero_missing;  // 0 0 0 stands for a missing sample
-    int nan_cells;      // coordinates spelled NaN
+    double declared;   // metres per unit the file declares, 0: none
+    bool metres;       // metres are the format's convention
+    bool zero_missing; // 0 0 0 stands for a missing sample
+    int nan_cells;     // coordinates spelled NaN
 } FaMarkerFacts;
 // Times from 0, the rest to take->start; take->fps from `stated` (0: nothing is), else from the times; where they
 // differ by over 2 %, the times win, "fps-mismatch". A rate given in the options scales the times.

@@ -304,7 +304,7 @@ static FaCode make_clouds(Search *s, FaArena *arena, int n, const double *p, FaE
 }
 
 FaCode fai_markers_align(const FaRig *rig, const FaMarkerFace *face, const FaClosest *outside, int n, const double *p,
-                 FaAlignment *out, FaError *err) {
+                         FaAlignment *out, FaError *err) {
     *out = (FaAlignment){.pose = fai_pose_identity()};
     if (n < 4)
         return FA_FAIL(err, FA_E_FORMAT, NULL, "give a map of the markers, or name them v123",

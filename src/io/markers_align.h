@@ -20,7 +20,7 @@ typedef struct FaAlignment {
 // Bring n points (n x 3, m) to the face: iterated closest points from 96 orientations to the part that the shapes move,
 // the best of them refined on all of the outside (`outside`: its triangles). Deterministic.
 FaCode fai_markers_align(const FaRig *rig, const FaMarkerFace *face, const FaClosest *outside, int n, const double *p,
-                 FaAlignment *out, FaError *err);
+                         FaAlignment *out, FaError *err);
 
 // The triangles [n] of a mesh as something to search in; hits' tri are places in the list.
 FaCode fai_closest_of(const FaMesh *mesh, const int *tri, int n, FaClosest **closest, FaError *err);

@@ -8,15 +8,15 @@
 // A vertex is outside if most of the half space above it is free of the mesh: the mouth's inside, sockets, nostrils and
 // what an eyeball covers are not. Of several parts (eyes, teeth, lashes) the one that the shapes move most is the skin.
 typedef struct FaMarkerFace {
-    unsigned char *open;   // vertex is outside, on the skin, not at its rim                       (nvert)
-    float *normal;         // at the neutral                                                       (nvert x 3)
-    float *move;           // largest displacement by one shape at weight 1, m                     (nvert)
-    int *shape_start;      // the shapes that move each vertex                                     (nvert + 1)
-    int *shape;            // increasing for each vertex                                           (shape_start[nvert])
-    float *delta;          // m, likewise                                              (shape_start[nvert] x 3)
-    int *tri;              // triangles whose corners are all open                                 (ntri)
+    unsigned char *open; // vertex is outside, on the skin, not at its rim                       (nvert)
+    float *normal;       // at the neutral                                                       (nvert x 3)
+    float *move;         // largest displacement by one shape at weight 1, m                     (nvert)
+    int *shape_start;    // the shapes that move each vertex                                     (nvert + 1)
+    int *shape;          // increasing for each vertex                                           (shape_start[nvert])
+    float *delta;        // m, likewise                                              (shape_start[nvert] x 3)
+    int *tri;            // triangles whose corners are all open                                 (ntri)
     int ntri;
-    float most;            // largest of move over the open ones, m
+    float most; // largest of move over the open ones, m
     FaArena *arena;
 } FaMarkerFace;
 
@@ -29,8 +29,8 @@ double fai_marker_apart2(const FaRig *rig, const FaMarkerFace *face, int a, int 
 
 // A marker on a vertex: with the first triangle that has it, by first_tri (nvert; -1 = none).
 FaMarkerPoint fai_marker_vertex(const FaMesh *mesh, const int *first_tri, int v);
-int *fai_first_triangles(const FaMesh *mesh);  // free with fa_free; NULL: no memory
+int *fai_first_triangles(const FaMesh *mesh); // free with fa_free; NULL: no memory
 
-FaCode fai_marker_map_new(int count, const char *const *name, FaMarkerMap **map, FaError *err);  // nothing mapped
+FaCode fai_marker_map_new(int count, const char *const *name, FaMarkerMap **map, FaError *err); // nothing mapped
 
 #endif

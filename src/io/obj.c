@@ -7,18 +7,18 @@
 #include <float.h>
 #include <math.h>
 
-enum { MAX_VERT = 1 << 27 };                   // keeps 3 x nvert and byte sizes well inside int and size_t
-static const size_t MAX_FILE = 0x7fffffff;     // so that corners fit an int
+enum { MAX_VERT = 1 << 27 };               // keeps 3 x nvert and byte sizes well inside int and size_t
+static const size_t MAX_FILE = 0x7fffffff; // so that corners fit an int
 
 typedef enum Word {
-    W_END,       // of the text
+    W_END, // of the text
     W_V,
     W_VT,
     W_F,
-    W_MATERIAL,  // usemtl
-    W_ELEMENT,   // points and lines
-    W_FREEFORM,  // curves and surfaces
-    W_SILENT,    // known and of no interest here
+    W_MATERIAL, // usemtl
+    W_ELEMENT,  // points and lines
+    W_FREEFORM, // curves and surfaces
+    W_SILENT,   // known and of no interest here
     W_UNKNOWN
 } Word;
 
@@ -26,7 +26,7 @@ typedef struct Scan {
     const char *text;
     const char *p;
     const char *end;
-    char eol;  // '\n', or '\r' in files that know no other
+    char eol; // '\n', or '\r' in files that know no other
 } Scan;
 
 // Something passed over: how often, and where first.
@@ -87,22 +87,53 @@ static const char *skip_line(const Scan *s, const char *p) {
 }
 
 static inline bool at_line_end(const Scan *s, const char *p) { return p == s->end || *p == s->eol || *p == '#'; }
-static inline bool at_break(const Scan *s, const char *p) {
-    return at_line_end(s, p) || is_blank(*p) || *p == '\\';
-}
+static inline bool at_break(const Scan *s, const char *p) { return at_line_end(s, p) || is_blank(*p) || *p == '\\'; }
 
 static Word classify(const char *w, size_t n) {
-    static const struct { const char *text; Word word; } known[] = {
-        {"vt", W_VT},            {"vn", W_SILENT},         {"v", W_V},              {"f", W_F},
-        {"usemtl", W_MATERIAL},  {"mtllib", W_SILENT},     {"l", W_ELEMENT},        {"p", W_ELEMENT},
-        {"o", W_SILENT},         {"g", W_SILENT},          {"s", W_SILENT},         {"fo", W_F},
-        {"vp", W_FREEFORM},      {"cstype", W_FREEFORM},   {"deg", W_FREEFORM},     {"bmat", W_FREEFORM},
-        {"step", W_FREEFORM},    {"curv", W_FREEFORM},     {"curv2", W_FREEFORM},   {"surf", W_FREEFORM},
-        {"parm", W_FREEFORM},    {"trim", W_FREEFORM},     {"hole", W_FREEFORM},    {"scrv", W_FREEFORM},
-        {"sp", W_FREEFORM},      {"end", W_FREEFORM},      {"con", W_FREEFORM},     {"mg", W_SILENT},
-        {"bevel", W_SILENT},     {"c_interp", W_SILENT},   {"d_interp", W_SILENT},  {"lod", W_SILENT},
-        {"usemap", W_SILENT},    {"maplib", W_SILENT},     {"shadow_obj", W_SILENT}, {"trace_obj", W_SILENT},
-        {"ctech", W_SILENT},     {"stech", W_SILENT},      {"vw", W_SILENT},        {"call", W_UNKNOWN},
+    static const struct {
+        const char *text;
+        Word word;
+    } known[] = {
+        {"vt", W_VT},
+        {"vn", W_SILENT},
+        {"v", W_V},
+        {"f", W_F},
+        {"usemtl", W_MATERIAL},
+        {"mtllib", W_SILENT},
+        {"l", W_ELEMENT},
+        {"p", W_ELEMENT},
+        {"o", W_SILENT},
+        {"g", W_SILENT},
+        {"s", W_SILENT},
+        {"fo", W_F},
+        {"vp", W_FREEFORM},
+        {"cstype", W_FREEFORM},
+        {"deg", W_FREEFORM},
+        {"bmat", W_FREEFORM},
+        {"step", W_FREEFORM},
+        {"curv", W_FREEFORM},
+        {"curv2", W_FREEFORM},
+        {"surf", W_FREEFORM},
+        {"parm", W_FREEFORM},
+        {"trim", W_FREEFORM},
+        {"hole", W_FREEFORM},
+        {"scrv", W_FREEFORM},
+        {"sp", W_FREEFORM},
+        {"end", W_FREEFORM},
+        {"con", W_FREEFORM},
+        {"mg", W_SILENT},
+        {"bevel", W_SILENT},
+        {"c_interp", W_SILENT},
+        {"d_interp", W_SILENT},
+        {"lod", W_SILENT},
+        {"usemap", W_SILENT},
+        {"maplib", W_SILENT},
+        {"shadow_obj", W_SILENT},
+        {"trace_obj", W_SILENT},
+        {"ctech", W_SILENT},
+        {"stech", W_SILENT},
+        {"vw", W_SILENT},
+        {"call", W_UNKNOWN},
     };
     for (int i = 0; i < FA_COUNT(known); i++)
         if (strlen(known[i].text) == n && !memcmp(known[i].text, w, n)) return known[i].word;
@@ -115,9 +146,12 @@ static inline Word next_word(Scan *s, const char **at) {
     for (;;) {
         p = skip_blank(s, p);
         if (p == s->end) break;
-        if (*p == s->eol) p++;
-        else if (*p == '#') p = next_eol(s, p);  // comments are never joined: they hold Windows paths
-        else break;
+        if (*p == s->eol)
+            p++;
+        else if (*p == '#')
+            p = next_eol(s, p); // comments are never joined: they hold Windows paths
+        else
+            break;
     }
     *at = p;
     if (p == s->end) {
@@ -233,8 +267,10 @@ static Counts count_all(Scan s) {
     Counts n = {0};
     const char *at;
     for (Word w; (w = next_word(&s, &at)) != W_END;) {
-        if (w == W_V) n.vert++;
-        else if (w == W_VT) n.uv++;
+        if (w == W_V)
+            n.vert++;
+        else if (w == W_VT)
+            n.uv++;
         else if (w == W_F) {
             n.face++;
             for (;;) {
@@ -242,7 +278,7 @@ static Counts count_all(Scan s) {
                 if (at_line_end(&s, s.p)) break;
                 n.corner++;
                 do s.p++;
-                while (!at_break(&s, s.p));  // a lone backslash counts as a corner, and is refused later
+                while (!at_break(&s, s.p)); // a lone backslash counts as a corner, and is refused later
             }
         }
         s.p = skip_line(&s, s.p);
@@ -253,12 +289,12 @@ static Counts count_all(Scan s) {
 // What the second pass keeps track of.
 typedef struct Reading {
     FaObj *obj;
-    int corner;         // corners stored
-    bool any_uv;        // some corner has one
-    int max_v, max_vt;  // largest indices seen, and where: they may stand before what they refer to
+    int corner;        // corners stored
+    bool any_uv;       // some corner has one
+    int max_v, max_vt; // largest indices seen, and where: they may stand before what they refer to
     const char *max_v_at, *max_vt_at;
-    const char *last_vertex;  // behind the last vertex line
-    bool face_before;         // a face stands before it
+    const char *last_vertex; // behind the last vertex line
+    bool face_before;        // a face stands before it
     Tally material, element, freeform, unknown, small, bad_uv;
 } Reading;
 
@@ -283,7 +319,7 @@ static FaCode read_face(Reading *r, Scan *s, const char *at, FaError *err) {
         r->corner++;
     }
     s->p = skip_line(s, s->p);
-    if (r->corner - first < 3) {  // no surface: nothing to keep
+    if (r->corner - first < 3) { // no surface: nothing to keep
         r->corner = first;
         tally(&r->small, at);
         return FA_OK;

@@ -14,14 +14,14 @@ typedef struct FaObj {
     int nvert;
     int nface;
     int nuv;
-    double *x;        // positions, file units                               (nvert x 3), owned
-    float *uv;        //                                                     (nuv x 2), in the arena like the rest
-    int *face_start;  // first corner of each polygon, then the total        (nface + 1)
-    int *face_vert;   //                                                     (face_start[nface])
-    int *face_uv;     // -1 = none; NULL: no corner has one                  (face_start[nface])
-    FaNotes notes;    // what was odd
-    FaBytes text;     // the file, kept for fai_obj_read_like; owned
-    size_t tail;      // where the text after the last vertex begins; 0 if a face stands before it
+    double *x;       // positions, file units                               (nvert x 3), owned
+    float *uv;       //                                                     (nuv x 2), in the arena like the rest
+    int *face_start; // first corner of each polygon, then the total        (nface + 1)
+    int *face_vert;  //                                                     (face_start[nface])
+    int *face_uv;    // -1 = none; NULL: no corner has one                  (face_start[nface])
+    FaNotes notes;   // what was odd
+    FaBytes text;    // the file, kept for fai_obj_read_like; owned
+    size_t tail;     // where the text after the last vertex begins; 0 if a face stands before it
 } FaObj;
 
 // Take over the bytes and parse them; arrays but x come from the arena. Free with fai_obj_free, also after a failure.

@@ -37,14 +37,18 @@ FaCode fai_obj_list(const char *dir, FaNames *names, FaError *err) {
     *names = (FaNames){0};
     DIR *d = opendir(dir);
     if (!d)
-        return fai_fail_in(err, FA_FAIL(err, FA_E_FILE, NULL, "check the name and the permissions",
-                                        "cannot read the folder: %s", strerror(errno)), dir);
+        return fai_fail_in(err,
+                           FA_FAIL(err, FA_E_FILE, NULL, "check the name and the permissions",
+                                   "cannot read the folder: %s", strerror(errno)),
+                           dir);
     FaCode rc = FA_OK;
     for (struct dirent *e; rc >= 0 && (e = readdir(d));)
         if (e->d_name[0] != '.' && fai_path_has_ext(e->d_name, "obj")) rc = add_name(names, e->d_name, err);
     closedir(d);
-    if (rc < 0) fai_names_free(names);
-    else if (names->count > 1) qsort(names->name, (size_t)names->count, sizeof *names->name, by_bytes);
+    if (rc < 0)
+        fai_names_free(names);
+    else if (names->count > 1)
+        qsort(names->name, (size_t)names->count, sizeof *names->name, by_bytes);
     return fai_fail_in(err, rc, dir);
 }
 
@@ -94,13 +98,17 @@ FaCode fai_obj_list_frames(const char *dir, const char *pattern, FaNames *names,
                             : at >= 0 && (kept == 0 || (at == digits_at(names->name[0]) &&
                                                         !strncmp(name, names->name[0], (size_t)at)));
         names->name[i] = NULL;
-        if (fits) names->name[kept++] = name;
-        else fa_free(name), others = true;
+        if (fits)
+            names->name[kept++] = name;
+        else
+            fa_free(name), others = true;
     }
     names->count = kept;
     *found = kept > 0 && (pattern || !others);
-    if (!*found) fai_names_free(names);
-    else if (kept > 1) qsort(names->name, (size_t)kept, sizeof *names->name, by_number);
+    if (!*found)
+        fai_names_free(names);
+    else if (kept > 1)
+        qsort(names->name, (size_t)kept, sizeof *names->name, by_number);
     return FA_OK;
 }
 
@@ -160,14 +168,19 @@ static FaCode find_neutral(const FaNames *names, const char *wanted, int *neutra
 // --- drafts -------------------------------------------------------------------------------------------------------
 
 static FaCode give_mesh(FaRigDraft *draft, FaObj *o, FaError *err) {
-    if (o->nface == 0)
-        return FA_FAIL(err, FA_E_MESH, NULL, "export it with its faces", "the mesh has no faces");
+    if (o->nface == 0) return FA_FAIL(err, FA_E_MESH, NULL, "export it with its faces", "the mesh has no faces");
     fai_notes_copy(fai_draft_notes(draft), &o->notes);
     float *x = FA_PUSH(fai_draft_arena(draft), 3 * (size_t)o->nvert, float);
     if (!x) return FA_FAIL_MEMORY(err);
     for (size_t i = 0; i < 3 * (size_t)o->nvert; i++) x[i] = (float)o->x[i];
-    fai_draft_mesh(draft, &(FaMesh){.nvert = o->nvert, .nface = o->nface, .nuv = o->nuv, .x = x, .uv = o->uv,
-                                    .face_start = o->face_start, .face_vert = o->face_vert, .face_uv = o->face_uv});
+    fai_draft_mesh(draft, &(FaMesh){.nvert = o->nvert,
+                                    .nface = o->nface,
+                                    .nuv = o->nuv,
+                                    .x = x,
+                                    .uv = o->uv,
+                                    .face_start = o->face_start,
+                                    .face_vert = o->face_vert,
+                                    .face_uv = o->face_uv});
     return FA_OK;
 }
 
@@ -181,8 +194,10 @@ static FaCode load_one(const char *path, const FaRigOptions *options, FaRig **ri
     if (rc >= 0 && !stem) rc = FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = give_mesh(draft, &obj, err);
     fai_obj_free(&obj);
-    if (rc >= 0) rc = fai_draft_finish(draft, &(FaRigHints){.name = stem, .path = path}, options, rig, err);
-    else fai_draft_free(draft);
+    if (rc >= 0)
+        rc = fai_draft_finish(draft, &(FaRigHints){.name = stem, .path = path}, options, rig, err);
+    else
+        fai_draft_free(draft);
     fa_free(stem);
     return rc;
 }
@@ -193,8 +208,8 @@ static FaCode load_one(const char *path, const FaRigOptions *options, FaRig **ri
 typedef struct ShapeJob {
     const FaObj *neutral;
     char *path;
-    double *x;     // scratch                                              (nvert x 3)
-    float *delta;  // file - neutral, taken in double                      (nvert x 3)
+    double *x;    // scratch                                              (nvert x 3)
+    float *delta; // file - neutral, taken in double                      (nvert x 3)
     FaCode rc;
     FaError err;
 } ShapeJob;
@@ -276,8 +291,10 @@ static FaCode load_folder(const char *dir, const FaNames *names, int neutral, co
     // options->mesh has done its work: it named the neutral
     FaRigOptions rest = options ? *options : (FaRigOptions){0};
     rest.mesh = NULL;
-    if (rc >= 0) rc = fai_draft_finish(draft, &(FaRigHints){.name = stem, .path = dir}, &rest, rig, err);
-    else fai_draft_free(draft);
+    if (rc >= 0)
+        rc = fai_draft_finish(draft, &(FaRigHints){.name = stem, .path = dir}, &rest, rig, err);
+    else
+        fai_draft_free(draft);
     fa_free(path);
     fa_free(stem);
     return fai_fail_in(err, rc, dir);
@@ -289,10 +306,10 @@ FaCode fai_obj_rig(const char *path, const FaRigOptions *options, FaRig **rig, F
     FaNames names;
     FA_TRY(fai_obj_list(path, &names, err));
     int neutral = 0;
-    FaCode rc = names.count == 0 ? FA_FAIL(err, FA_E_FORMAT, NULL,
-                                           "give a folder with a neutral and one .obj file per shape",
-                                           "no .obj files in the folder")
-                                 : find_neutral(&names, options ? options->mesh : NULL, &neutral, err);
+    FaCode rc = names.count == 0
+                    ? FA_FAIL(err, FA_E_FORMAT, NULL, "give a folder with a neutral and one .obj file per shape",
+                              "no .obj files in the folder")
+                    : find_neutral(&names, options ? options->mesh : NULL, &neutral, err);
     if (rc >= 0) rc = load_folder(path, &names, neutral, options, rig, err);
     fai_names_free(&names);
     return fai_fail_in(err, rc, path);

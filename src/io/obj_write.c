@@ -34,8 +34,10 @@ static void put_faces(FaText *t, const FaMesh *m) {
     for (int f = 0; f < m->nface; f++) {
         fai_text_bytes(t, "f", 1);
         for (int c = m->face_start[f]; c < m->face_start[f + 1]; c++) {
-            if (uv && m->face_uv[c] >= 0) fai_text_printf(t, " %d/%d", m->face_vert[c] + 1, m->face_uv[c] + 1);
-            else fai_text_printf(t, " %d", m->face_vert[c] + 1);
+            if (uv && m->face_uv[c] >= 0)
+                fai_text_printf(t, " %d/%d", m->face_vert[c] + 1, m->face_uv[c] + 1);
+            else
+                fai_text_printf(t, " %d", m->face_vert[c] + 1);
         }
         fai_text_bytes(t, "\n", 1);
     }
@@ -62,10 +64,10 @@ struct FaObjWriter {
     const FaMesh *mesh;
     FaFileSet *set;
     FaText faces, frame;
-    size_t comment;    // bytes of `frame` that are the same in each
-    char prefix[256];  // PREFIX DIGITS .obj
+    size_t comment;   // bytes of `frame` that are the same in each
+    char prefix[256]; // PREFIX DIGITS .obj
     int digits;
-    bool single;       // name.obj, if there is only one
+    bool single; // name.obj, if there is only one
 };
 
 static FaCode split_path(const char *path, FaObjWriter *w, char **dir, FaError *err) {
@@ -104,8 +106,10 @@ FaCode fai_obj_create(const char *path, const FaMesh *mesh, const char *comment,
     put_faces(&w->faces, mesh);
     if (rc >= 0 && (w->frame.failed || w->faces.failed)) rc = FA_FAIL_MEMORY(err);
     fa_free(dir);
-    if (rc >= 0) *writer = w;
-    else fai_obj_abandon(w);
+    if (rc >= 0)
+        *writer = w;
+    else
+        fai_obj_abandon(w);
     return fai_fail_in(err, rc, path);
 }
 
@@ -141,8 +145,10 @@ FaCode fai_obj_finish(FaObjWriter *w, FaError *err) {
     FaCode rc = FA_OK;
     int count = fai_fileset_count(w->set);
     char name[300], *dir = fai_strdup(fai_fileset_dir(w->set));
-    if (!dir) rc = FA_FAIL_MEMORY(err);
-    else if (count == 0) rc = FA_FAIL(err, FA_E_ARG, NULL, "push at least one frame", "no frames to write");
+    if (!dir)
+        rc = FA_FAIL_MEMORY(err);
+    else if (count == 0)
+        rc = FA_FAIL(err, FA_E_ARG, NULL, "push at least one frame", "no frames to write");
     if (rc >= 0 && w->single && count == 1) {
         snprintf(name, sizeof name, "%.*s.obj", (int)strlen(w->prefix) - 1, w->prefix);
         rc = fai_fileset_rename(w->set, 0, name, err);
@@ -174,7 +180,7 @@ static bool file_name(const char *name, int number, char out[NAME]) {
     size_t n = 0;
     for (const char *p = name; *p && n < NAME - 20; p++)
         out[n++] = (unsigned char)*p < 0x20 || *p == 0x7f || strchr("/\\:*?\"<>|", *p) ? '_' : *p;
-    while (n && ((unsigned char)out[n - 1] & 0xC0) == 0x80 && name[n]) n--;  // do not cut a character in half
+    while (n && ((unsigned char)out[n - 1] & 0xC0) == 0x80 && name[n]) n--; // do not cut a character in half
     out[n] = 0;
     if (out[0] == '.') out[0] = '_';
     if (n == 0) snprintf(out, NAME, "shape_%03d", number);
@@ -195,7 +201,8 @@ static int choose_names(const FaRig *rig, char (*names)[NAME]) {
         char name[NAME], *out = names[s + 1];
         bool same = file_name(rig->shape[s].name, s, name);
         snprintf(out, NAME, "%s", name);
-        if (rig->nshape > COMPARED) snprintf(out, NAME, "%05d_%.180s", s, name), same = false;
+        if (rig->nshape > COMPARED)
+            snprintf(out, NAME, "%05d_%.180s", s, name), same = false;
         else
             for (int k = 2; taken(names, s + 1, out); k++, same = false) snprintf(out, NAME, "%.180s_%d", name, k);
         changed += !same;
@@ -255,8 +262,10 @@ static FaCode write_rig(const FaRig *rig, FaFileSet *set, char (*names)[NAME], F
         snprintf(file, sizeof file, "%s.obj", names[s + 1]);
         head.size = 0;
         put_comment(&head, s < 0 ? "neutral" : rig->shape[s].name);
-        if (s < 0) put_vertices(&head, rig->mesh.x, rig->mesh.nvert);
-        else put_shape(&head, rig, &rig->shape[s]);
+        if (s < 0)
+            put_vertices(&head, rig->mesh.x, rig->mesh.nvert);
+        else
+            put_shape(&head, rig, &rig->shape[s]);
         rc = add_file(set, file, &head, &faces, err);
     }
     fai_text_free(&faces);
@@ -289,8 +298,10 @@ FaCode fai_obj_save_rig(const FaRig *rig, const char *dir, FaError *err) {
     FaCode rc = check_folder(dir, names, rig->nshape + 1, err);
     if (rc >= 0) rc = fai_fileset_open(dir, &set, err);
     if (rc >= 0) rc = write_rig(rig, set, names, err);
-    if (rc >= 0) rc = fai_fileset_finish(set, err);
-    else fai_fileset_abandon(set);
+    if (rc >= 0)
+        rc = fai_fileset_finish(set, err);
+    else
+        fai_fileset_abandon(set);
     fa_free(names);
     if (rc >= 0 && changed)
         fai_log(FA_LOG_WARN, "io", -1,

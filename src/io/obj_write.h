@@ -13,16 +13,16 @@
 // Frames count from 0. The mesh must outlive the writer. comment (nullable) goes to the top of each file.
 typedef struct FaObjWriter FaObjWriter;
 FaCode fai_obj_create(const char *path, const FaMesh *mesh, const char *comment, FaObjWriter **writer, FaError *err);
-FaCode fai_obj_push(FaObjWriter *writer, const float *x, FaError *err);  // nvert x 3
-FaCode fai_obj_finish(FaObjWriter *writer, FaError *err);                // frees the writer, also on failure
-void fai_obj_abandon(FaObjWriter *writer);                               // NULL is fine
+FaCode fai_obj_push(FaObjWriter *writer, const float *x, FaError *err); // nvert x 3
+FaCode fai_obj_finish(FaObjWriter *writer, FaError *err);               // frees the writer, also on failure
+void fai_obj_abandon(FaObjWriter *writer);                              // NULL is fine
 
 // neutral.obj and one file per shape, named as the shapes are as far as file systems allow. Read back, the deltas are
 // the same to the last bit (if over 0.1 um): shapes are written with more digits than a float has.
 FaCode fai_obj_save_rig(const FaRig *rig, const char *dir, FaError *err);
 
 // Whether a path means OBJ frames or an OBJ folder.
-bool fai_obj_names_folder(const char *path);  // ends in a slash, is a folder, or has no extension
-bool fai_obj_names_frames(const char *path);  // one of the three forms above
+bool fai_obj_names_folder(const char *path); // ends in a slash, is a folder, or has no extension
+bool fai_obj_names_frames(const char *path); // one of the three forms above
 
 #endif

@@ -28,12 +28,12 @@ static void set_text(struct spng_text *text, int *n, const char *keyword, const 
     struct spng_text *t = &text[(*n)++];
     memset(t, 0, sizeof *t);
     strcpy(t->keyword, keyword);
-    t->type = SPNG_TEXT;  // Latin 1; what goes beyond ASCII is UTF-8, which has a chunk of its own
+    t->type = SPNG_TEXT; // Latin 1; what goes beyond ASCII is UTF-8, which has a chunk of its own
     for (const char *c = value; *c; c++)
         if ((unsigned char)*c >= 0x80) t->type = SPNG_ITXT;
     t->language_tag = t->translated_keyword = none;
     t->length = strlen(value);
-    t->text = (char *)(uintptr_t)value;  // the encoder only reads it
+    t->text = (char *)(uintptr_t)value; // the encoder only reads it
 }
 
 FaCode fai_png_encode(const unsigned char *rgb, int width, int height, const char *software, const char *comment,

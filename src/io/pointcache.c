@@ -101,7 +101,7 @@ static FaCode open_pc2(FaPointCache *c, const unsigned char h[PC2_HEADER], uint6
     c->nframe = (int)get_le(h + 28);
     c->offset = PC2_HEADER;
     float start = to_float(get_le(h + 20)), rate = to_float(get_le(h + 24));
-    if (rate > 1e-4f && rate <= 0.1f) {  // seconds per sample, see the header
+    if (rate > 1e-4f && rate <= 0.1f) { // seconds per sample, see the header
         c->fps = 1.0 / (double)rate;
         if (fabs(c->fps - rint(c->fps)) < 1e-5 * c->fps) c->fps = rint(c->fps);
         c->start = isfinite(start) ? (double)start : 0.0;
@@ -189,8 +189,10 @@ FaCode fai_cache_open(const char *path, FaPointCache **cache, FaError *err) {
     c->fd = -1;
     c->path = fai_strdup(path);
     FaCode rc = c->path ? open_file(c, err) : FA_FAIL_MEMORY(err);
-    if (rc >= 0) *cache = c;
-    else fai_cache_close(c);
+    if (rc >= 0)
+        *cache = c;
+    else
+        fai_cache_close(c);
     return fai_fail_in(err, rc, path);
 }
 
@@ -202,9 +204,11 @@ FaCode fai_cache_read(const FaPointCache *c, int frame, float *x, FaError *err) 
     reorder(c->kind, x, n);
     for (size_t i = 0; i < n; i++)
         if (!isfinite(x[i]))
-            return fai_fail_in(err, FA_FAIL(err, FA_E_FORMAT, FA_PLACE("frame %d, vertex %zu", frame, i / 3),
-                                            "repair the simulation or export that wrote it", "a position is %s",
-                                            isnan(x[i]) ? "not a number" : "infinite"), c->path);
+            return fai_fail_in(err,
+                               FA_FAIL(err, FA_E_FORMAT, FA_PLACE("frame %d, vertex %zu", frame, i / 3),
+                                       "repair the simulation or export that wrote it", "a position is %s",
+                                       isnan(x[i]) ? "not a number" : "infinite"),
+                               c->path);
     return FA_OK;
 }
 
@@ -230,19 +234,21 @@ struct FaCacheWriter {
     int nframe;
     double fps, start;
     FaOutput *out;
-    int spool;             // MDD; -1 = none
-    unsigned char *block;  // one frame in the file's byte order (nvert x 3 floats)
-    float *time;           // MDD: s                                                 (nframe)
+    int spool;            // MDD; -1 = none
+    unsigned char *block; // one frame in the file's byte order (nvert x 3 floats)
+    float *time;          // MDD: s                                                 (nframe)
     int room;
     char *path;
 };
 
 static FaCode fail_write(FaError *err, const char *path) {
     int e = errno;
-    return fai_fail_in(err, FA_FAIL(err, FA_E_FILE, NULL,
-                                    e == ENOSPC ? "free some disk space; the old file is untouched"
-                                                : "check the folder and its permissions",
-                                    "cannot write: %s", strerror(e)), path);
+    return fai_fail_in(err,
+                       FA_FAIL(err, FA_E_FILE, NULL,
+                               e == ENOSPC ? "free some disk space; the old file is untouched"
+                                           : "check the folder and its permissions",
+                               "cannot write: %s", strerror(e)),
+                       path);
 }
 
 static FaCode open_spool(const char *path, int *fd, FaError *err) {
@@ -250,7 +256,7 @@ static FaCode open_spool(const char *path, int *fd, FaError *err) {
     FaCode rc = name ? FA_OK : FA_FAIL_MEMORY(err);
     if (rc >= 0) {
         *fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-        if (*fd < 0 && (*fd = mkstemp(name)) >= 0) unlink(name);  // not every file system has unnamed files
+        if (*fd < 0 && (*fd = mkstemp(name)) >= 0) unlink(name); // not every file system has unnamed files
         if (*fd < 0) rc = fail_write(err, path);
     }
     fa_free(name);
@@ -278,7 +284,7 @@ static FaCode begin_file(FaCacheWriter *w, FaError *err) {
     put_le(h + 16, (uint32_t)w->nvert);
     put_le(h + 20, from_float(w->fps > 0 ? (float)(w->start * w->fps) : 0.0f));
     put_le(h + 24, from_float(1.0f));
-    put_le(h + 28, 0);  // how many there are is filled in at the end
+    put_le(h + 28, 0); // how many there are is filled in at the end
     return fai_output_write(w->out, h, sizeof h, err);
 }
 
@@ -292,8 +298,10 @@ FaCode fai_cache_create(const char *path, FaCacheKind kind, int nvert, double fp
     w->path = fai_strdup(path);
     w->block = FA_NEW(12 * (size_t)nvert, unsigned char);
     FaCode rc = w->path && w->block ? begin_file(w, err) : FA_FAIL_MEMORY(err);
-    if (rc >= 0) *writer = w;
-    else fai_cache_abandon(w);
+    if (rc >= 0)
+        *writer = w;
+    else
+        fai_cache_abandon(w);
     return fai_fail_in(err, rc, path);
 }
 
@@ -342,8 +350,10 @@ static FaCode finish_mdd(FaCacheWriter *w, FaError *err) {
     for (uint64_t left = 12 * (uint64_t)w->nvert * (uint64_t)w->nframe; left && rc >= 0;) {
         ssize_t n = read(w->spool, block, (size_t)FA_MIN(left, (uint64_t)BLOCK));
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) rc = fail_write(err, w->path);
-        else rc = fai_output_write(w->out, block, (size_t)n, err);
+        if (n <= 0)
+            rc = fail_write(err, w->path);
+        else
+            rc = fai_output_write(w->out, block, (size_t)n, err);
         left -= n > 0 ? (uint64_t)n : 0;
     }
     fa_free(block);

@@ -17,10 +17,10 @@ typedef struct FaPointCache {
     FaCacheKind kind;
     int nvert;
     int nframe;
-    double fps;       // 0: the file does not say
-    double start;     // time of the first frame, s; 0 where unknown
-    double *time;     // s from the first frame; NULL: evenly spaced at fps          (nframe)
-    uint64_t offset;  // of the first frame in the file
+    double fps;      // 0: the file does not say
+    double start;    // time of the first frame, s; 0 where unknown
+    double *time;    // s from the first frame; NULL: evenly spaced at fps          (nframe)
+    uint64_t offset; // of the first frame in the file
     int fd;
     char *path;
 } FaPointCache;
@@ -29,16 +29,16 @@ typedef struct FaPointCache {
 FaCode fai_cache_open(const char *path, FaPointCache **cache, FaError *err);
 // x: nvert x 3, as the file has them. Numbers that are not finite are an error naming frame and vertex.
 FaCode fai_cache_read(const FaPointCache *cache, int frame, float *x, FaError *err);
-void fai_cache_close(FaPointCache *cache);  // NULL is fine
+void fai_cache_close(FaPointCache *cache); // NULL is fine
 
-bool fai_cache_sniff(const void *data, size_t size);  // PC2
+bool fai_cache_sniff(const void *data, size_t size); // PC2
 
 // Writing, one frame after the other; atomic.
 typedef struct FaCacheWriter FaCacheWriter;
 FaCode fai_cache_create(const char *path, FaCacheKind kind, int nvert, double fps, double start, FaCacheWriter **writer,
                         FaError *err);
-FaCode fai_cache_push(FaCacheWriter *writer, double time, const float *x, FaError *err);  // s from the first frame
-FaCode fai_cache_finish(FaCacheWriter *writer, FaError *err);  // frees the writer, also on failure
-void fai_cache_abandon(FaCacheWriter *writer);                 // NULL is fine
+FaCode fai_cache_push(FaCacheWriter *writer, double time, const float *x, FaError *err); // s from the first frame
+FaCode fai_cache_finish(FaCacheWriter *writer, FaError *err); // frees the writer, also on failure
+void fai_cache_abandon(FaCacheWriter *writer);                // NULL is fine
 
 #endif

@@ -1,5 +1,6 @@
 // Which reader and which writer: by content where a format can be told by its first bytes, by extension else.
 #include "base/file.h"
+#include "fascia/sequence.h"
 #include "io/assimp_import.h"
 #include "io/gltf.h"
 #include "io/gltf_write.h"
@@ -7,7 +8,6 @@
 #include "io/obj_write.h"
 #include "io/pointcache.h"
 #include "io/usda.h"
-#include "fascia/sequence.h"
 
 #include <errno.h>
 #include <strings.h>
@@ -20,8 +20,14 @@ typedef enum RigFormat { RIG_UNKNOWN, RIG_GLTF, RIG_OBJ, RIG_ASSIMP } RigFormat;
 
 // What is not a rig, but is often given for one.
 static FaCode refuse(const char *path, const unsigned char *head, size_t n, FaError *err) {
-    static const struct { const char *magic; int size; const char *what, *remedy; } archives[] = {
-        {"\xFD" "7zXZ", 5, "an .xz archive", "unpack it first: tar -xJf FILE -C FOLDER"},
+    static const struct {
+        const char *magic;
+        int size;
+        const char *what, *remedy;
+    } archives[] = {
+        {"\xFD"
+         "7zXZ",
+         5, "an .xz archive", "unpack it first: tar -xJf FILE -C FOLDER"},
         {"\x1F\x8B", 2, "a .gz archive", "unpack it first: tar -xzf FILE -C FOLDER, or gunzip FILE"},
         {"PK\x03\x04", 4, "a .zip archive", "unpack it first: unzip FILE -d FOLDER"},
         {"BZh", 3, "a .bz2 archive", "unpack it first: tar -xjf FILE -C FOLDER"},

@@ -16,26 +16,26 @@ typedef struct SequenceOps {
 struct FaSequence {
     const SequenceOps *ops;
     int nvert, nframe;
-    double fps;          // 0: unknown
-    double *time;        // NULL: evenly spaced                                (nframe)
-    double scale;        // metres per unit of the file
-    char *path;          // for errors; NULL if there is no file
-    FaRig *own_rig;      // loaded by open
-    const FaRig *rig;    // nullable
-    const FaClip *clip;  // nullable
+    double fps;         // 0: unknown
+    double *time;       // NULL: evenly spaced                                (nframe)
+    double scale;       // metres per unit of the file
+    char *path;         // for errors; NULL if there is no file
+    FaRig *own_rig;     // loaded by open
+    const FaRig *rig;   // nullable
+    const FaClip *clip; // nullable
 
     FaPointCache *cache;
 
-    FaNames frames;      // numbered files
-    FaObj first;         // the first of them, which all others must agree with
-    FaArena *arena;      // its arrays
-    double *xd;          // scratch                                            (nvert x 3)
+    FaNames frames; // numbered files
+    FaObj first;    // the first of them, which all others must agree with
+    FaArena *arena; // its arrays
+    double *xd;     // scratch                                            (nvert x 3)
 
-    FaBlender *blender;  // NULL: a rig without shapes
+    FaBlender *blender; // NULL: a rig without shapes
     FaDriver driver;
-    float *weights;      // scratch                                            (nshape)
+    float *weights; // scratch                                            (nshape)
 
-    FaSequenceReadFn *read;  // the caller's
+    FaSequenceReadFn *read; // the caller's
     void *user, *own_user;
 };
 
@@ -85,7 +85,7 @@ static FaCode open_cache(const char *path, const FaRigOptions *options, FaSequen
     s->nframe = s->cache->nframe;
     s->fps = s->cache->fps;
     s->scale = unit_of(options);
-    s->time = s->cache->time;  // moved
+    s->time = s->cache->time; // moved
     s->cache->time = NULL;
     return FA_OK;
 }
@@ -305,7 +305,8 @@ static FaCode open_frames(const char *path, const FaRigOptions *options, FaSeque
     if (!dir) return FA_FAIL_MEMORY(err);
     FaNames frames = {0};
     FaCode rc = fai_obj_list_frames(dir, pattern ? fai_path_base(path) : NULL, &frames, &found, err);
-    if (rc >= 0 && found) rc = open_obj(dir, &frames, options, seq, err);
+    if (rc >= 0 && found)
+        rc = open_obj(dir, &frames, options, seq, err);
     else if (rc >= 0 && pattern)
         rc = FA_FAIL(err, FA_E_FILE, NULL, "check the name and the folder", "no files with this pattern");
     fa_free(dir);

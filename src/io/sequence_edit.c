@@ -14,13 +14,16 @@ static FaCode read_slice(void *user, int frame, float *x, FaError *err) {
     return fa_sequence_read(d->inner, d->first + frame, x, err);
 }
 
-static FaCode make(FaSequence *inner, const FaClip *clip, int first, int n, FaSequenceReadFn *read, FaSequence **seq, FaError *err) {
+static FaCode make(FaSequence *inner, const FaClip *clip, int first, int n, FaSequenceReadFn *read, FaSequence **seq,
+                   FaError *err) {
     *seq = NULL;
     Derived *d = FA_NEW(1, Derived);
     double *time = FA_NEW(n, double);
     FaCode rc = FA_OK;
-    if (!d || !time) rc = FA_FAIL_MEMORY(err);
-    else rc = fa_sequence_custom(fa_sequence_nvert(inner), n, fa_sequence_fps(inner), read, d, seq, err);
+    if (!d || !time)
+        rc = FA_FAIL_MEMORY(err);
+    else
+        rc = fa_sequence_custom(fa_sequence_nvert(inner), n, fa_sequence_fps(inner), read, d, seq, err);
     if (rc < 0) {
         fa_free(d);
         fa_free(time);
@@ -61,7 +64,8 @@ static void apply_rigid(void *ctx, int begin, int end, int chunk) {
     for (int v = begin; v < end; v++) {
         double in[3] = {t->x[3 * v], t->x[3 * v + 1], t->x[3 * v + 2]};
         for (int k = 0; k < 3; k++)
-            t->x[3 * v + k] = (float)(t->r[3 * k] * in[0] + t->r[3 * k + 1] * in[1] + t->r[3 * k + 2] * in[2] + t->p[k]);
+            t->x[3 * v + k] =
+                (float)(t->r[3 * k] * in[0] + t->r[3 * k + 1] * in[1] + t->r[3 * k + 2] * in[2] + t->p[k]);
     }
 }
 

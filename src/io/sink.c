@@ -15,7 +15,7 @@ struct FaSink {
     int nvert, nframe;
     double fps;
     char *path;
-    union {  // by kind; all NULL until opened
+    union { // by kind; all NULL until opened
         FaCacheWriter *cache;
         FaUsdaWriter *usda;
         FaObjWriter *obj;
@@ -27,9 +27,11 @@ struct FaSink {
 // --- choosing -----------------------------------------------------------------------------------------------------
 
 static FaCode find_kind(const char *path, SinkKind *kind, FaError *err) {
-    static const struct { const char *ext; SinkKind kind; } known[] = {
-        {"pc2", SINK_PC2}, {"mdd", SINK_MDD}, {"usda", SINK_USDA}, {"obj", SINK_OBJ},
-        {"glb", SINK_GLTF}, {"gltf", SINK_GLTF}, {"vrm", SINK_GLTF}};
+    static const struct {
+        const char *ext;
+        SinkKind kind;
+    } known[] = {{"pc2", SINK_PC2},  {"mdd", SINK_MDD},   {"usda", SINK_USDA}, {"obj", SINK_OBJ},
+                 {"glb", SINK_GLTF}, {"gltf", SINK_GLTF}, {"vrm", SINK_GLTF}};
     for (int i = 0; i < FA_COUNT(known); i++)
         if (fai_path_has_ext(path, known[i].ext)) return *kind = known[i].kind, FA_OK;
     if (fai_obj_names_folder(path)) return *kind = SINK_OBJ, FA_OK;
@@ -80,8 +82,10 @@ FaCode fa_sink_open(const char *path, int nvert, const FaSinkOptions *options, F
     FaCode rc = s->path ? find_kind(path, &s->kind, err) : FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = check_options(s->kind, nvert, o, err);
     if (rc >= 0) rc = open_target(s, o, err);
-    if (rc >= 0) *sink = s;
-    else fa_sink_abandon(s);
+    if (rc >= 0)
+        *sink = s;
+    else
+        fa_sink_abandon(s);
     return fai_fail_in(err, rc, path);
 }
 
@@ -89,8 +93,10 @@ FaCode fa_sink_open(const char *path, int nvert, const FaSinkOptions *options, F
 static FaCode push_at(FaSink *s, double time, const float *x, FaError *err) {
     for (size_t i = 0; i < 3 * (size_t)s->nvert; i++)
         if (!isfinite(x[i]))
-            return fai_fail_in(err, FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("frame %d, vertex %zu", s->nframe, i / 3), NULL,
-                                            "a position is %s", isnan(x[i]) ? "not a number" : "infinite"), s->path);
+            return fai_fail_in(err,
+                               FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("frame %d, vertex %zu", s->nframe, i / 3), NULL,
+                                       "a position is %s", isnan(x[i]) ? "not a number" : "infinite"),
+                               s->path);
     FaCode rc = FA_OK;
     switch (s->kind) {
     case SINK_PC2:

@@ -43,7 +43,7 @@ bool fai_timecode_parse(const char *s, const char *end, FaTimecode *tc, int64_t 
         if (!(s = parse_field(s + 1, end, 3, FA_STAMP_FRAME_MAX, &frame))) return false;
     }
     if (!(s = parse_fraction(s, end, &fraction)) || s != end) return false;
-    if (tc->kind && tc->kind != kind) return false;  // one take, one kind
+    if (tc->kind && tc->kind != kind) return false; // one take, one kind
     tc->kind = kind;
     *stamp = ((hour * 3600 + minute * 60 + second) * 1000LL + frame) * FA_STAMP_UNIT + fraction;
     return true;
@@ -58,14 +58,14 @@ bool fai_timecode_frames(double frame, double subframe, int64_t *stamp) {
 // --- the rate -----------------------------------------------------------------------------------------------------
 
 static int64_t second_of(int64_t stamp) { return stamp / FA_STAMP_SECOND; }
-static int64_t frame_of(int64_t stamp) { return stamp % FA_STAMP_SECOND; }  // in billionths
+static int64_t frame_of(int64_t stamp) { return stamp % FA_STAMP_SECOND; } // in billionths
 
 // The rate at which the frame field counts: where a second ends at frame a and the next starts at frame b, the usual
 // step is b + rate - a. The median over all such places is not disturbed by dropped frames. step: the usual one in
 // frames, 0 unknown.
 static FaCode find_rate(FaTimecode *tc, const int64_t *stamp, int n, double *step, FaError *err) {
     static const int usual[] = {24, 25, 30, 48, 50, 60, 90, 100, 120, 240, 1000};
-    double *d = FA_NEW(n, double);  // steps within a second from the front, those across its end from the back
+    double *d = FA_NEW(n, double); // steps within a second from the front, those across its end from the back
     if (!d) return FA_FAIL_MEMORY(err);
     int nwithin = 0, nacross = 0;
     int64_t largest = 0;

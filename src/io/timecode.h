@@ -7,18 +7,18 @@
 
 typedef enum FaStampKind {
     FA_STAMP_NONE,
-    FA_STAMP_TIMECODE,  // HH:MM:SS:FF[.fff]
-    FA_STAMP_CLOCK,     // HH:MM:SS[.fff]
-    FA_STAMP_FRAMES,    // frame and subframe at a rate that the file states
+    FA_STAMP_TIMECODE, // HH:MM:SS:FF[.fff]
+    FA_STAMP_CLOCK,    // HH:MM:SS[.fff]
+    FA_STAMP_FRAMES,   // frame and subframe at a rate that the file states
 } FaStampKind;
 
 typedef struct FaTimecode {
     FaStampKind kind;
-    bool semicolon;        // HH:MM:SS;FF was seen
-    double num, den;       // FA_STAMP_FRAMES: frames per second, given
-    int rate;              // found: what FF counts to
-    bool drop;             // found: drop-frame counting
-    bool assumed;          // nothing in the stamps tells the rate; 60 was taken
+    bool semicolon;  // HH:MM:SS;FF was seen
+    double num, den; // FA_STAMP_FRAMES: frames per second, given
+    int rate;        // found: what FF counts to
+    bool drop;       // found: drop-frame counting
+    bool assumed;    // nothing in the stamps tells the rate; 60 was taken
 } FaTimecode;
 
 // A stamp is one integer that orders like the time it stands for: (second * 1000 + FF) * 1e9 + billionths of a frame

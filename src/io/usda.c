@@ -31,10 +31,14 @@ static void put_string(FaText *t, const char *s) {
     fai_text_bytes(t, "\"", 1);
     for (; s && *s; s++) {
         unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\') fai_text_printf(t, "\\%c", c);
-        else if (c == '\n') fai_text_str(t, "\\n");
-        else if (c < 0x20 || c == 0x7f) fai_text_printf(t, "\\x%02x", c);
-        else fai_text_bytes(t, s, 1);
+        if (c == '"' || c == '\\')
+            fai_text_printf(t, "\\%c", c);
+        else if (c == '\n')
+            fai_text_str(t, "\\n");
+        else if (c < 0x20 || c == 0x7f)
+            fai_text_printf(t, "\\x%02x", c);
+        else
+            fai_text_bytes(t, s, 1);
     }
     fai_text_bytes(t, "\"", 1);
 }
@@ -63,7 +67,8 @@ static void shape_identifiers(const FaRig *rig, char (*names)[IDENT]) {
     for (int s = 0; s < rig->nshape; s++) {
         char name[IDENT];
         identifier(rig->shape[s].name, "shape", name);
-        if (rig->nshape > COMPARED) snprintf(names[s], IDENT, "%.110s_%d", name, s);
+        if (rig->nshape > COMPARED)
+            snprintf(names[s], IDENT, "%.110s_%d", name, s);
         else {
             snprintf(names[s], IDENT, "%s", name);
             for (int k = 2; taken(names, s, names[s]); k++) snprintf(names[s], IDENT, "%.110s_%d", name, k);
@@ -268,7 +273,7 @@ struct FaUsdaWriter {
     int nvert;
     double fps, start;
     uint64_t patch;
-    FrameBox *box;  // (count)
+    FrameBox *box; // (count)
     int count, room;
 };
 
@@ -296,8 +301,10 @@ FaCode fai_usda_create(const char *path, const FaRig *rig, const FaClip *clip, d
     w->start = start;
     FaCode rc = fai_output_open(path, &w->out.file, err);
     if (rc >= 0) rc = begin_frames(w, rig, clip, generator, err);
-    if (rc >= 0) *writer = w;
-    else fai_usda_abandon(w);
+    if (rc >= 0)
+        *writer = w;
+    else
+        fai_usda_abandon(w);
     return fai_fail_in(err, rc, path);
 }
 
@@ -373,17 +380,17 @@ static void put_tokens(FaText *t, const char *before, const FaRig *rig, char (*n
     fai_text_str(t, "]\n");
 }
 
-static void put_weights(FaText *t, const float *w, int n) {
-    fai_decimal_row(t, "[", w, n, ", ", "]");
-}
+static void put_weights(FaText *t, const float *w, int n) { fai_decimal_row(t, "[", w, n, ", ", "]"); }
 
 // A skeleton of one joint at rest: blend shapes are played by whatever animation the skeleton has.
 static void put_skeleton(FaText *t, const char *root) {
     static const char *const unit = "( (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1) )";
     put_prim_begin(t, "    ", "Skeleton", "Skeleton", NULL, "SkelBindingAPI");
-    fai_text_printf(t, "        uniform matrix4d[] bindTransforms = [%s]\n        uniform token[] joints = [\"root\"]\n"
-                       "        uniform matrix4d[] restTransforms = [%s]\n"
-                       "        rel skel:animationSource = </%s/Animation>\n    }\n", unit, unit, root);
+    fai_text_printf(t,
+                    "        uniform matrix4d[] bindTransforms = [%s]\n        uniform token[] joints = [\"root\"]\n"
+                    "        uniform matrix4d[] restTransforms = [%s]\n"
+                    "        rel skel:animationSource = </%s/Animation>\n    }\n",
+                    unit, unit, root);
 }
 
 static FaCode put_animation(Out *o, const FaRig *rig, const FaClip *clip, char (*names)[IDENT], double *last,
@@ -489,8 +496,10 @@ FaCode fai_usda_save_rig(const FaRig *rig, const FaClip *clip, const char *path,
     Out o = {0};
     FaCode rc = fai_output_open(path, &o.file, err);
     if (rc >= 0) rc = put_rig(&o, rig, clip, names, err);
-    if (rc >= 0) rc = fai_output_finish(o.file, err);
-    else fai_output_abandon(o.file);
+    if (rc >= 0)
+        rc = fai_output_finish(o.file, err);
+    else
+        fai_output_abandon(o.file);
     fai_text_free(&o.text);
     fa_free(names);
     return fai_fail_in(err, rc, path);

@@ -14,9 +14,9 @@
 typedef struct FaUsdaWriter FaUsdaWriter;
 FaCode fai_usda_create(const char *path, const FaRig *rig, const FaClip *clip, double fps, double start,
                        const char *generator, FaUsdaWriter **writer, FaError *err);
-FaCode fai_usda_push(FaUsdaWriter *writer, double time, const float *x, FaError *err);  // s from the first frame
-FaCode fai_usda_finish(FaUsdaWriter *writer, FaError *err);  // frees the writer, also on failure
-void fai_usda_abandon(FaUsdaWriter *writer);                 // NULL is fine
+FaCode fai_usda_push(FaUsdaWriter *writer, double time, const float *x, FaError *err); // s from the first frame
+FaCode fai_usda_finish(FaUsdaWriter *writer, FaError *err); // frees the writer, also on failure
+void fai_usda_abandon(FaUsdaWriter *writer);                // NULL is fine
 
 // The neutral, its shapes, and the clip (NULL: none).
 FaCode fai_usda_save_rig(const FaRig *rig, const FaClip *clip, const char *path, FaError *err);

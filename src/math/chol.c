@@ -24,8 +24,9 @@ static FaCode alloc_numbers(FaChol *c, FaError *err) {
     if (!c->arena) return FA_FAIL_MEMORY(err);
     bool ok = (c->dense = FA_PUSH(c->arena, p->ndense, double)) && (c->fail = FA_PUSH(c->arena, p->npart, int));
     if (c->single)
-        ok = ok && (c->rough ? (c->panel_r = FA_PUSH(c->arena, p->npanel + FA_CHOL_WIDTH * FA_CHOL_WIDTH, uint16_t)) != NULL
-                             : (c->panel_f = FA_PUSH(c->arena, p->npanel_inner + 8, float)) != NULL) &&
+        ok = ok &&
+             (c->rough ? (c->panel_r = FA_PUSH(c->arena, p->npanel + FA_CHOL_WIDTH * FA_CHOL_WIDTH, uint16_t)) != NULL
+                       : (c->panel_f = FA_PUSH(c->arena, p->npanel_inner + 8, float)) != NULL) &&
              (c->vec_f = FA_PUSH(c->arena, 4 * p->nvec, float));
     else
         ok = ok && (c->panel_d = FA_PUSH(c->arena, p->npanel, double)) &&
@@ -46,7 +47,8 @@ static FaCode check_options(const FaCsr *a, const FaCholOptions *o, FaError *err
     if ((unsigned)o->order > FA_CHOL_NATURAL || (unsigned)o->backend > FA_CHOL_CHOLMOD)
         return FA_FAIL(err, FA_E_ARG, NULL, NULL, "there is no such order or backend");
     if (o->rough && (!o->single || o->nzone || o->drop > 0))
-        return FA_FAIL(err, FA_E_ARG, NULL, "ask for single as well, and for nothing else", "a rough factor has neither zone nor drop");
+        return FA_FAIL(err, FA_E_ARG, NULL, "ask for single as well, and for nothing else",
+                       "a rough factor has neither zone nor drop");
     if (o->backend == FA_CHOL_CHOLMOD && (o->single || o->nzone))
         return FA_FAIL(err, FA_E_UNSUPPORTED, NULL, "use our own",
                        "CHOLMOD has neither single factors nor a zone here");
@@ -141,7 +143,7 @@ FaCholStats fai_chol_stats(const FaChol *c) {
     if (c->mod) return fai_cholmod_stats(c->mod);
     const FaCholPlan *p = c->plan;
     size_t zone = (size_t)p->nzone, bytes = c->rough    ? p->npanel * sizeof(uint16_t)
-                                                   : c->single ? (p->npanel_inner + zone * zone) * sizeof(float)
-                                                               : p->npanel * sizeof(double);
+                                            : c->single ? (p->npanel_inner + zone * zone) * sizeof(float)
+                                                        : p->npanel * sizeof(double);
     return (FaCholStats){p->n, p->nzone, p->nsuper, p->nnz, bytes, p->flops};
 }

@@ -19,11 +19,11 @@ typedef struct FaCholOptions {
     FaCholBackend backend; // CHOLMOD: double, no zone; FA_E_UNSUPPORTED if not built in
     FaCholOrder order;     // BEST: METIS where built in, else AMD where built in, else MIN_DEGREE, our own
     bool single;           // store and solve in float; factored in double and rounded last
-    double drop;           // single: entries of L below this share of their column's pivot are stored as 0; 0: none. For matrices near
-                           // a diagonal, whose fill fades below what floats hold and is slow there (denormal numbers)
-    bool rough;            // with single: stored in 16 bits (8 of them precision), for preconditioners: fai_chol_solve_rough only
-    int nzone;             // 0: none
-    const int *zone;       // distinct unknowns, any order; copied                              (nzone)
+    double drop; // single: entries of L below this share of their column's pivot are stored as 0; 0: none. For matrices
+                 // near a diagonal, whose fill fades below what floats hold and is slow there (denormal numbers)
+    bool rough;  // with single: stored in 16 bits (8 of them precision), for preconditioners: fai_chol_solve_rough only
+    int nzone;   // 0: none
+    const int *zone; // distinct unknowns, any order; copied                              (nzone)
 } FaCholOptions;
 
 typedef struct FaChol FaChol;

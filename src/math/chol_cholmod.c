@@ -1,5 +1,5 @@
-// CHOLMOD behind the calls of chol.h: L L' in double, the reference of our own and of the benchmarks; its memory is its own.
-// Only its permissive modules are called, which factor column by column, unless the build asks for FASCIA_GPL.
+// CHOLMOD behind the calls of chol.h: L L' in double, the reference of our own and of the benchmarks; its memory is its
+// own. Only its permissive modules are called, which factor column by column, unless the build asks for FASCIA_GPL.
 #include "math/chol_work.h"
 
 #ifndef FA_HAVE_CHOLMOD

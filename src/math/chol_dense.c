@@ -125,29 +125,14 @@ AVX2 static inline __attribute__((always_inline)) void solve_width(FaCholDense x
 
 AVX2 static void solve_rows_avx2(FaCholDense x, const double *tri, int w, const double *inv, int n) {
     switch (w) {
-    case 1:
-        solve_width(x, tri, 1, inv, n);
-        break;
-    case 2:
-        solve_width(x, tri, 2, inv, n);
-        break;
-    case 3:
-        solve_width(x, tri, 3, inv, n);
-        break;
-    case 4:
-        solve_width(x, tri, 4, inv, n);
-        break;
-    case 5:
-        solve_width(x, tri, 5, inv, n);
-        break;
-    case 6:
-        solve_width(x, tri, 6, inv, n);
-        break;
-    case 7:
-        solve_width(x, tri, 7, inv, n);
-        break;
-    default:
-        solve_width(x, tri, 8, inv, n);
+    case 1: solve_width(x, tri, 1, inv, n); break;
+    case 2: solve_width(x, tri, 2, inv, n); break;
+    case 3: solve_width(x, tri, 3, inv, n); break;
+    case 4: solve_width(x, tri, 4, inv, n); break;
+    case 5: solve_width(x, tri, 5, inv, n); break;
+    case 6: solve_width(x, tri, 6, inv, n); break;
+    case 7: solve_width(x, tri, 7, inv, n); break;
+    default: solve_width(x, tri, 8, inv, n);
     }
 }
 #endif

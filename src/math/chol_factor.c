@@ -23,8 +23,10 @@ static float kept(double v, double least) { return v < least && v > -least ? 0 :
 
 // Four numbers of each of four columns, transposed.
 static inline __attribute__((always_inline)) void turn(const FourF c[4], FourF r[4]) {
-    FourF a = MIX(c[0], c[1], 0, 4, 1, 5), b = MIX(c[0], c[1], 2, 6, 3, 7), d = MIX(c[2], c[3], 0, 4, 1, 5), e = MIX(c[2], c[3], 2, 6, 3, 7);
-    r[0] = MIX(a, d, 0, 1, 4, 5), r[1] = MIX(a, d, 2, 3, 6, 7), r[2] = MIX(b, e, 0, 1, 4, 5), r[3] = MIX(b, e, 2, 3, 6, 7);
+    FourF a = MIX(c[0], c[1], 0, 4, 1, 5), b = MIX(c[0], c[1], 2, 6, 3, 7), d = MIX(c[2], c[3], 0, 4, 1, 5),
+          e = MIX(c[2], c[3], 2, 6, 3, 7);
+    r[0] = MIX(a, d, 0, 1, 4, 5), r[1] = MIX(a, d, 2, 3, 6, 7), r[2] = MIX(b, e, 0, 1, 4, 5),
+    r[3] = MIX(b, e, 2, 3, 6, 7);
 }
 
 // The upper halves of floats, rounded to even.
@@ -68,25 +70,26 @@ static inline __attribute__((always_inline)) void *store_rows(const Rows *s, con
     return to;
 }
 
-#define STORE(w)                                                                                                                           \
-    case w:                                                                                                                                \
+#define STORE(w)                                                                                                       \
+    case w:                                                                                                            \
         return s->rough ? store_rows(s, w, true) : store_rows(s, w, false)
-#define STORE_WIDTHS                                                                                                                       \
-    switch (w) {                                                                                                                           \
-        STORE(1);                                                                                                                          \
-        STORE(2);                                                                                                                          \
-        STORE(3);                                                                                                                          \
-        STORE(4);                                                                                                                          \
-        STORE(5);                                                                                                                          \
-        STORE(6);                                                                                                                          \
-        STORE(7);                                                                                                                          \
-        STORE(8);                                                                                                                          \
-    default:                                                                                                                               \
-        return s->to;                                                                                                                      \
+#define STORE_WIDTHS                                                                                                   \
+    switch (w) {                                                                                                       \
+        STORE(1);                                                                                                      \
+        STORE(2);                                                                                                      \
+        STORE(3);                                                                                                      \
+        STORE(4);                                                                                                      \
+        STORE(5);                                                                                                      \
+        STORE(6);                                                                                                      \
+        STORE(7);                                                                                                      \
+        STORE(8);                                                                                                      \
+    default: return s->to;                                                                                             \
     }
-static void *store_any(const Rows *s, int w) { STORE_WIDTHS }
+static void *store_any(const Rows *s, int w){STORE_WIDTHS}
 #ifdef FA_CHOL_AVX2
-AVX2 static void *store_avx2(const Rows *s, int w) { STORE_WIDTHS }
+AVX2 static void *store_avx2(const Rows *s, int w) {
+    STORE_WIDTHS
+}
 #endif
 
 static void store_panels_f(const FaChol *c, const FaCholSuper *s, FaCholDense f) {
@@ -145,7 +148,8 @@ typedef struct FactorJob {
 enum { ABOVE = 16 }; // rows; a tile has 12
 
 // Entries of the matrix, then the children's updates in order.
-static inline __attribute__((always_inline)) void assemble_front(const FaChol *c, const FaCholSuper *s, const double *val, double *f) {
+static inline __attribute__((always_inline)) void assemble_front(const FaChol *c, const FaCholSuper *s,
+                                                                 const double *val, double *f) {
     const FaCholPlan *p = c->plan;
     size_t ld = fai_front_stride(s);
     // as far above the diagonal as tiles reach
@@ -179,9 +183,13 @@ static inline __attribute__((always_inline)) void assemble_front(const FaChol *c
     }
 }
 
-static void assemble_any(const FaChol *c, const FaCholSuper *s, const double *val, double *f) { assemble_front(c, s, val, f); }
+static void assemble_any(const FaChol *c, const FaCholSuper *s, const double *val, double *f) {
+    assemble_front(c, s, val, f);
+}
 #ifdef FA_CHOL_AVX2
-AVX2 static void assemble_avx2(const FaChol *c, const FaCholSuper *s, const double *val, double *f) { assemble_front(c, s, val, f); }
+AVX2 static void assemble_avx2(const FaChol *c, const FaCholSuper *s, const double *val, double *f) {
+    assemble_front(c, s, val, f);
+}
 #endif
 
 static void assemble(const FaChol *c, const FaCholSuper *s, const double *val, double *f) {

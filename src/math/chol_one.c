@@ -1,9 +1,11 @@
-// Solving for one right-hand side with a rough factor: what a scalar matrix of all coordinates (3n unknowns) needs as a preconditioner.
+// Solving for one right-hand side with a rough factor: what a scalar matrix of all coordinates (3n unknowns) needs as a
+// preconditioner.
 //
-// The panels of chol_solve.c with one number per unknown instead of four, and numbers of 16 bits, the upper half of a float: that halves
-// what comes from memory, and conjugate gradients hardly notice what is cut off. Rows are taken as eight numbers wherever they end: what
-// is beyond belongs to the next row, and meets zeros or sums that nobody reads. Forwards, eight rows give eight sums at a time, added in
-// pairs; backwards, rows are dealt out to four sums. The plain kernels have the same order of the same operations: the same bits.
+// The panels of chol_solve.c with one number per unknown instead of four, and numbers of 16 bits, the upper half of a
+// float: that halves what comes from memory, and conjugate gradients hardly notice what is cut off. Rows are taken as
+// eight numbers wherever they end: what is beyond belongs to the next row, and meets zeros or sums that nobody reads.
+// Forwards, eight rows give eight sums at a time, added in pairs; backwards, rows are dealt out to four sums. The plain
+// kernels have the same order of the same operations: the same bits.
 #include "math/chol_work.h"
 
 #include "base/task.h"
@@ -11,8 +13,8 @@
 enum { W = FA_CHOL_WIDTH };
 _Static_assert(W == 8, "rows are eight numbers");
 
-// The columns of a panel are x[col..col + w), its nrow rows x[row[..]]. next: the panel to come, fetched along the way; the hardware does
-// not foresee it, backwards.
+// The columns of a panel are x[col..col + w), its nrow rows x[row[..]]. next: the panel to come, fetched along the way;
+// the hardware does not foresee it, backwards.
 typedef void PanelFn(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow, const uint16_t *next);
 
 typedef struct Solve {
@@ -40,7 +42,8 @@ static float dot_ref(const uint16_t *l, const float y[W]) {
     return ((p[0] + p[1]) + (p[2] + p[3])) + ((p[4] + p[5]) + (p[6] + p[7]));
 }
 
-static void forward_ref(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow, const uint16_t *next) {
+static void forward_ref(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow,
+                        const uint16_t *next) {
     (void)next;
     int wide = fai_even(w);
     float b[W] = {0}, y[W] = {0};
@@ -54,13 +57,15 @@ static void add_row_ref(const uint16_t *l, float v, float s[W]) {
     for (int k = 0; k < W; k++) s[k] = __builtin_fmaf(widen(l[k]), v, s[k]);
 }
 
-static void backward_ref(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow, const uint16_t *next) {
+static void backward_ref(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow,
+                         const uint16_t *next) {
     (void)next;
     int wide = fai_even(w);
     const uint16_t *below = panel + wide * wide;
     float s[4][W] = {{0}}, o[2][W] = {{0}};
     for (int i = 0; i < nrow; i++, below += wide) add_row_ref(below, x[row[i]], s[i % 4]);
-    for (int k = 0; k < w; k++) add_row_ref(panel + k * wide, x[col + k] - ((s[0][k] + s[1][k]) + (s[2][k] + s[3][k])), o[k % 2]);
+    for (int k = 0; k < w; k++)
+        add_row_ref(panel + k * wide, x[col + k] - ((s[0][k] + s[1][k]) + (s[2][k] + s[3][k])), o[k % 2]);
     for (int k = 0; k < w; k++) x[col + k] = o[0][k] + o[1][k];
 }
 
@@ -73,12 +78,16 @@ AVX2 static INLINE __m256 widen8(const uint16_t *l) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)l)), 16));
 }
 
-AVX2 static INLINE __m256 times(const uint16_t *l, int row, int wide, __m256 y) { return _mm256_mul_ps(widen8(l + row * wide), y); }
+AVX2 static INLINE __m256 times(const uint16_t *l, int row, int wide, __m256 y) {
+    return _mm256_mul_ps(widen8(l + row * wide), y);
+}
 
 // Eight rows times y.
 AVX2 static INLINE __m256 dot8(const uint16_t *l, int wide, __m256 y) {
-    __m256 a = _mm256_hadd_ps(times(l, 0, wide, y), times(l, 1, wide, y)), b = _mm256_hadd_ps(times(l, 2, wide, y), times(l, 3, wide, y));
-    __m256 c = _mm256_hadd_ps(times(l, 4, wide, y), times(l, 5, wide, y)), d = _mm256_hadd_ps(times(l, 6, wide, y), times(l, 7, wide, y));
+    __m256 a = _mm256_hadd_ps(times(l, 0, wide, y), times(l, 1, wide, y)),
+           b = _mm256_hadd_ps(times(l, 2, wide, y), times(l, 3, wide, y));
+    __m256 c = _mm256_hadd_ps(times(l, 4, wide, y), times(l, 5, wide, y)),
+           d = _mm256_hadd_ps(times(l, 6, wide, y), times(l, 7, wide, y));
     __m256 low = _mm256_hadd_ps(a, b), high = _mm256_hadd_ps(c, d); // rows 0..3 and 4..7, each of columns 0..3 | 4..7
     return _mm256_add_ps(_mm256_permute2f128_ps(low, high, 0x20), _mm256_permute2f128_ps(low, high, 0x31));
 }
@@ -103,7 +112,8 @@ AVX2 static INLINE void forward_rows(const uint16_t *panel, float *x, int col, i
     for (int k = 0; i < nrow; i++, k++) x[row[i]] -= t[k];
 }
 
-AVX2 static void forward_avx2(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow, const uint16_t *next) {
+AVX2 static void forward_avx2(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow,
+                              const uint16_t *next) {
     (void)next;
     if (w == W)
         forward_rows(panel, x, col, W, row, nrow);
@@ -111,7 +121,8 @@ AVX2 static void forward_avx2(const uint16_t *panel, float *x, int col, int w, c
         forward_rows(panel, x, col, w, row, nrow);
 }
 
-AVX2 static INLINE void backward_rows(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow, const uint16_t *next) {
+AVX2 static INLINE void backward_rows(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow,
+                                      const uint16_t *next) {
     const int wide = fai_even(w);
     const uint16_t *below = panel + wide * wide;
     __m256 s[4], o[2];
@@ -119,19 +130,22 @@ AVX2 static INLINE void backward_rows(const uint16_t *panel, float *x, int col, 
     int i = 0;
     for (; i + 4 <= nrow; i += 4, below += 4 * wide, next += 4 * wide) {
         __builtin_prefetch(next);
-        UNROLL for (int k = 0; k < 4; k++) s[k] = _mm256_fmadd_ps(widen8(below + k * wide), _mm256_broadcast_ss(x + row[i + k]), s[k]);
+        UNROLL for (int k = 0; k < 4; k++) s[k] =
+            _mm256_fmadd_ps(widen8(below + k * wide), _mm256_broadcast_ss(x + row[i + k]), s[k]);
     }
-    UNROLL for (int k = 0; k < 3; k++)
-        if (i + k < nrow) s[k] = _mm256_fmadd_ps(widen8(below + k * wide), _mm256_broadcast_ss(x + row[i + k]), s[k]);
+    UNROLL for (int k = 0; k < 3; k++) if (i + k < nrow) s[k] =
+        _mm256_fmadd_ps(widen8(below + k * wide), _mm256_broadcast_ss(x + row[i + k]), s[k]);
     _Alignas(32) float t[W];
     _mm256_store_ps(t, _mm256_add_ps(_mm256_add_ps(s[0], s[1]), _mm256_add_ps(s[2], s[3])));
     o[0] = o[1] = _mm256_setzero_ps();
-    for (int k = 0; k < w; k++) o[k % 2] = _mm256_fmadd_ps(widen8(panel + k * wide), _mm256_set1_ps(x[col + k] - t[k]), o[k % 2]);
+    for (int k = 0; k < w; k++)
+        o[k % 2] = _mm256_fmadd_ps(widen8(panel + k * wide), _mm256_set1_ps(x[col + k] - t[k]), o[k % 2]);
     _mm256_store_ps(t, _mm256_add_ps(o[0], o[1]));
     for (int k = 0; k < w; k++) x[col + k] = t[k];
 }
 
-AVX2 static void backward_avx2(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow, const uint16_t *next) {
+AVX2 static void backward_avx2(const uint16_t *panel, float *x, int col, int w, const int *row, int nrow,
+                               const uint16_t *next) {
     if (w == W)
         backward_rows(panel, x, col, W, row, nrow, next);
     else
@@ -183,7 +197,9 @@ static void backward_part(const Solve *v, const FaCholPart *t) {
         const uint16_t *panel = v->panel + s->last_panel;
         for (int k = (s->width - 1) / FA_CHOL_WIDTH * FA_CHOL_WIDTH; k >= 0; k -= FA_CHOL_WIDTH) {
             int w = FA_MIN(FA_CHOL_WIDTH, s->width - k), below = s->width - k - w + s->nrow;
-            const uint16_t *next = k ? panel - panel_size(s, k - FA_CHOL_WIDTH, FA_CHOL_WIDTH) : f ? v->panel + s[-1].last_panel : panel;
+            const uint16_t *next = k   ? panel - panel_size(s, k - FA_CHOL_WIDTH, FA_CHOL_WIDTH)
+                                   : f ? v->panel + s[-1].last_panel
+                                       : panel;
             v->backward(panel, x, local[k], w, local + k + w, below, next);
             panel = next;
         }

@@ -8,11 +8,11 @@ typedef struct NAME(Solve) {
     const T *b; // (n x 4)
     T *x;       // (n x 4)
     PANEL *forward, *backward;
-    int first;  // part of the stage
+    int first; // part of the stage
 } NAME(Solve);
 
 // The part's vector: its right-hand sides, and what its children's tails add.
-static T *NAME(gather)(const NAME(Solve) *v, const FaCholPart *t) {
+static T *NAME(gather)(const NAME(Solve) * v, const FaCholPart *t) {
     const FaCholPlan *p = v->p;
     T *x = v->vec + 4 * t->vec;
     for (int j = 0; j < t->ncol; j++) memcpy(x + 4 * j, v->b + 4 * (size_t)p->perm[t->col_begin + j], 4 * sizeof(T));
@@ -27,7 +27,7 @@ static T *NAME(gather)(const NAME(Solve) *v, const FaCholPart *t) {
     return x;
 }
 
-static void NAME(forward_part)(const NAME(Solve) *v, const FaCholPart *t) {
+static void NAME(forward_part)(const NAME(Solve) * v, const FaCholPart *t) {
     const FaCholPlan *p = v->p;
     T *x = NAME(gather)(v, t);
     for (int f = t->super_begin; f < t->super_end; f++) {
@@ -43,7 +43,7 @@ static void NAME(forward_part)(const NAME(Solve) *v, const FaCholPart *t) {
     }
 }
 
-static void NAME(backward_part)(const NAME(Solve) *v, const FaCholPart *t) {
+static void NAME(backward_part)(const NAME(Solve) * v, const FaCholPart *t) {
     const FaCholPlan *p = v->p;
     T *x = v->vec + 4 * t->vec;
     if (t->parent >= 0) {
@@ -80,14 +80,14 @@ static void NAME(backward_parts)(void *ctx, int begin, int end, int chunk) {
     for (int k = begin; k < end; k++) NAME(backward_part)(v, &v->p->part[v->first + k]);
 }
 
-static void NAME(forward_stages)(NAME(Solve) *v) {
+static void NAME(forward_stages)(NAME(Solve) * v) {
     for (int g = 0; g < v->p->nstage; g++) {
         v->first = v->p->stage[g];
         fai_parallel(v->p->stage[g + 1] - v->first, 1, NAME(forward_parts), v);
     }
 }
 
-static void NAME(backward_stages)(NAME(Solve) *v) {
+static void NAME(backward_stages)(NAME(Solve) * v) {
     for (int g = v->p->nstage; g-- > 0;) {
         v->first = v->p->stage[g];
         fai_parallel(v->p->stage[g + 1] - v->first, 1, NAME(backward_parts), v);

@@ -220,17 +220,10 @@ AVX2 static INLINE void backward_wide(PANEL_ARGS(float), const int pairs) {
 #define BY_PAIRS(name, wide_name)                                                                                      \
     AVX2 static void name(PANEL_ARGS(float)) {                                                                         \
         switch ((w + 1) / 2) {                                                                                         \
-        case 1:                                                                                                        \
-            wide_name(panel, x, col, w, row, nrow, next, 1);                                                           \
-            break;                                                                                                     \
-        case 2:                                                                                                        \
-            wide_name(panel, x, col, w, row, nrow, next, 2);                                                           \
-            break;                                                                                                     \
-        case 3:                                                                                                        \
-            wide_name(panel, x, col, w, row, nrow, next, 3);                                                           \
-            break;                                                                                                     \
-        default:                                                                                                       \
-            wide_name(panel, x, col, w, row, nrow, next, 4);                                                           \
+        case 1: wide_name(panel, x, col, w, row, nrow, next, 1); break;                                                \
+        case 2: wide_name(panel, x, col, w, row, nrow, next, 2); break;                                                \
+        case 3: wide_name(panel, x, col, w, row, nrow, next, 3); break;                                                \
+        default: wide_name(panel, x, col, w, row, nrow, next, 4);                                                      \
         }                                                                                                              \
     }
 BY_PAIRS(forward_float_avx2, forward_wide)
@@ -291,17 +284,10 @@ AVX2 static INLINE void backward_wide_d(PANEL_ARGS(double), const int wide) {
 #define BY_WIDTH(name, wide_name)                                                                                      \
     AVX2 static void name(PANEL_ARGS(double)) {                                                                        \
         switch ((w + 1) / 2) {                                                                                         \
-        case 1:                                                                                                        \
-            wide_name(panel, x, col, w, row, nrow, next, 2);                                                           \
-            break;                                                                                                     \
-        case 2:                                                                                                        \
-            wide_name(panel, x, col, w, row, nrow, next, 4);                                                           \
-            break;                                                                                                     \
-        case 3:                                                                                                        \
-            wide_name(panel, x, col, w, row, nrow, next, 6);                                                           \
-            break;                                                                                                     \
-        default:                                                                                                       \
-            wide_name(panel, x, col, w, row, nrow, next, 8);                                                           \
+        case 1: wide_name(panel, x, col, w, row, nrow, next, 2); break;                                                \
+        case 2: wide_name(panel, x, col, w, row, nrow, next, 4); break;                                                \
+        case 3: wide_name(panel, x, col, w, row, nrow, next, 6); break;                                                \
+        default: wide_name(panel, x, col, w, row, nrow, next, 8);                                                      \
         }                                                                                                              \
     }
 BY_WIDTH(forward_double_avx2, forward_wide_d)

@@ -500,7 +500,8 @@ static FaCode find_front_places(Making *m, FaError *err) {
             const FaCholSuper *c = &p->super[p->child[q]];
             int *to = p->place + c->row, *run = p->run + c->row;
             for (int i = 0; i < c->nrow; i++) to[i] = place[p->row[c->row + (size_t)i]];
-            for (int i = c->nrow - 1; i >= 0; i--) run[i] = i + 1 < c->nrow && to[i + 1] == to[i] + 1 ? run[i + 1] : i + 1;
+            for (int i = c->nrow - 1; i >= 0; i--)
+                run[i] = i + 1 < c->nrow && to[i + 1] == to[i] + 1 ? run[i + 1] : i + 1;
         }
         s->entry_begin = n;
         for (int j = 0; j < s->width; j++) {

@@ -66,18 +66,12 @@ void fai_nnls_free(FaNnls *w) {
 
 const char *fai_nnls_text(FaNnlsStatus status) {
     switch (status) {
-    case FA_NNLS_OK:
-        return "solved";
-    case FA_NNLS_LIMIT:
-        return "stopped early: the work was bounded, or rounding stops progress";
-    case FA_NNLS_UNBOUNDED:
-        return "unbounded: nothing holds a variable back";
-    case FA_NNLS_INDEFINITE:
-        return "the matrix is not positive semi-definite";
-    case FA_NNLS_BAD_BOUNDS:
-        return "a lower bound exceeds its upper bound";
-    case FA_NNLS_BAD_NUMBER:
-        return "a number is not finite, or the l1 weight is negative";
+    case FA_NNLS_OK: return "solved";
+    case FA_NNLS_LIMIT: return "stopped early: the work was bounded, or rounding stops progress";
+    case FA_NNLS_UNBOUNDED: return "unbounded: nothing holds a variable back";
+    case FA_NNLS_INDEFINITE: return "the matrix is not positive semi-definite";
+    case FA_NNLS_BAD_BOUNDS: return "a lower bound exceeds its upper bound";
+    case FA_NNLS_BAD_NUMBER: return "a number is not finite, or the l1 weight is negative";
     }
     return "unknown";
 }

@@ -5,16 +5,16 @@
 //   exp[0,0,z1,z2] = (1 - E1 + 2 a exp[0,z1,z2]) / w,
 // which cancel when w is small. Three regions, each safe:
 //   small:     both |z| <= 2: Taylor series in the complete homogeneous polynomials of z1, z2 (real also for a pair)
-//   separated: real roots further apart than 1: divided differences of phi1(z) = expm1(z)/z and phi2(z) = (phi1(z) - 1)/z
-//   else:      the closed forms; w > 1 there.
+//   separated: real roots further apart than 1: divided differences of phi1(z) = expm1(z)/z and phi2(z) = (phi1(z) -
+//   1)/z else:      the closed forms; w > 1 there.
 #include "math/oscillator.h"
 
 #include <math.h>
 
 typedef struct Differences {
-    double e0, e1;      // e^a cosh d, exp[z1,z2]
-    double xx, vv;      // e0 - a e1, e0 + a e1
-    double step, ramp;  // exp[0,z1,z2], exp[0,0,z1,z2]
+    double e0, e1;     // e^a cosh d, exp[z1,z2]
+    double xx, vv;     // e0 - a e1, e0 + a e1
+    double step, ramp; // exp[0,z1,z2], exp[0,0,z1,z2]
 } Differences;
 
 static double phi1(double z) { return fabs(z) < 1e-300 ? 1 : expm1(z) / z; }
@@ -46,17 +46,17 @@ static double series(double s, double w, int shift) {
 
 static Differences differences(double m, double c, double k, double t) {
     double a = -0.5 * c * t / m, w = k / m * t * t;
-    double q = a * a - w;  // d squared: positive apart, negative a conjugate pair
+    double q = a * a - w; // d squared: positive apart, negative a conjugate pair
     Differences r;
 
     // e^a cosh d and e^a sinh(d)/d, without overflow for large d (then e^(a+d) <= 1)
     if (q > 1) {
-        double d = sqrt(q), big = a - d, small = w > 0 ? w / big : 0;  // the small root without cancellation
+        double d = sqrt(q), big = a - d, small = w > 0 ? w / big : 0; // the small root without cancellation
         double e_small = exp(small), e_big = exp(big);
         r.e0 = 0.5 * (e_small + e_big);
         r.e1 = (e_small - e_big) / (2 * d);
         r.xx = (small * e_big - big * e_small) / (2 * d);
-        r.vv = (small * e_small - big * e_big) / (2 * d);  // e0 and a e1 nearly cancel when the roots are far apart
+        r.vv = (small * e_small - big * e_big) / (2 * d); // e0 and a e1 nearly cancel when the roots are far apart
     } else if (q >= -1) {
         double term = 1, cosine = 0, sine = 0;
         for (int n = 0; n < 24; n += 2) {

@@ -1,9 +1,9 @@
 // The damped oscillator m x'' + c x' + k x = f(t), solved exactly over a step in which the force is linear in time.
 //
-// Symbols: z1, z2 = the roots of m r^2 + c r + k = 0 times the step h (both real, or a conjugate pair; real parts <= 0).
-// Everything needed is a divided difference of exp: impulse exp[z1,z2], step exp[0,z1,z2], ramp exp[0,0,z1,z2]. Their
-// evaluation below loses no digits anywhere: not near critical damping (z1 = z2), not for k -> 0 (z1 -> 0), not for
-// small or large h.
+// Symbols: z1, z2 = the roots of m r^2 + c r + k = 0 times the step h (both real, or a conjugate pair; real parts <=
+// 0). Everything needed is a divided difference of exp: impulse exp[z1,z2], step exp[0,z1,z2], ramp exp[0,0,z1,z2].
+// Their evaluation below loses no digits anywhere: not near critical damping (z1 = z2), not for k -> 0 (z1 -> 0), not
+// for small or large h.
 #ifndef FAI_OSCILLATOR_H
 #define FAI_OSCILLATOR_H
 

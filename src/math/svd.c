@@ -47,8 +47,8 @@ void fai_polar3_many_ref(int n, const float *a, int stride, float *r) { twin()->
 struct FaSvdMemo {
     int n;
     const FaSvdKernels *kernels;
-    float *block;  // 64-byte aligned                                   (n / 8 rounded up x FA_MEMO_ROWS x 8)
-    void *base;    // what was allocated
+    float *block; // 64-byte aligned                                   (n / 8 rounded up x FA_MEMO_ROWS x 8)
+    void *base;   // what was allocated
 };
 
 FaCode fai_svd_memo_new(int n, FaSvdMemo **memo, FaError *err) {

@@ -5,5 +5,5 @@
 
 const FaSvdKernels fai_svd_kernels_avx2 = {svd_many, polar_many, memo_many};
 #else
-typedef int FaNoAvx2;  // a file must not be empty
+typedef int FaNoAvx2; // a file must not be empty
 #endif

@@ -6,12 +6,12 @@
 
 // A memo is an array of blocks of eight matrices. Rows of a block, eight floats each:
 enum {
-    FA_MEMO_F = 0,      // the matrix of the last exact decomposition; not a number where there is none  (9)
-    FA_MEMO_U = 9,      // its decomposition                                                             (9)
-    FA_MEMO_S = 18,     //                                                                               (3)
-    FA_MEMO_V = 21,     //                                                                               (9)
-    FA_MEMO_J = 30,     // j0..j5 of eq. A.8                                                             (6)
-    FA_MEMO_NORM = 36,  // the square of their norm                                                      (1)
+    FA_MEMO_F = 0,     // the matrix of the last exact decomposition; not a number where there is none  (9)
+    FA_MEMO_U = 9,     // its decomposition                                                             (9)
+    FA_MEMO_S = 18,    //                                                                               (3)
+    FA_MEMO_V = 21,    //                                                                               (9)
+    FA_MEMO_J = 30,    // j0..j5 of eq. A.8                                                             (6)
+    FA_MEMO_NORM = 36, // the square of their norm                                                      (1)
     FA_MEMO_ROWS = 37,
 };
 
@@ -27,7 +27,7 @@ extern const FaSvdKernels fai_svd_kernels_ref;
 #define FA_SVD_HAVE_AVX2 1
 extern const FaSvdKernels fai_svd_kernels_avx2, fai_svd_kernels_ref_fma;
 #endif
-bool fai_simd_wanted(void);  // has this machine AVX2 and FMA, and does FA_SIMD not say ref
-bool fai_fma_here(void);     // has this machine FMA
+bool fai_simd_wanted(void); // has this machine AVX2 and FMA, and does FA_SIMD not say ref
+bool fai_fma_here(void);    // has this machine FMA
 
 #endif

@@ -4,15 +4,18 @@
 // formed. Their directions are U's, and V's follow from A'u. Three thoughts make it quick and exact:
 //
 // - The turns are not normalised (fast Givens). A column is b / sqrt(g); turning by tan t with |t| <= 1
-//       b_p += alpha b_q,  b_q -= beta b_p,   g_p, g_q *= 1 + t^2,      alpha = gamma g_p, beta = gamma g_q, t^2 = alpha beta
-//   needs one root and one division for gamma, the smaller root of  a (1 - gamma^2 g_p g_q) - gamma (g_q n_p - g_p n_q) = 0,
-//   with a = b_p.b_q, n = |b|^2. Nothing is squared that is not tested against its own size: A'A never appears, so small
-//   singular values keep their digits.
-// - A lane is done with the sweep in which all turns were small: what one turn undoes of another is their product, below
+//       b_p += alpha b_q,  b_q -= beta b_p,   g_p, g_q *= 1 + t^2,      alpha = gamma g_p, beta = gamma g_q, t^2 =
+//       alpha beta
+//   needs one root and one division for gamma, the smaller root of  a (1 - gamma^2 g_p g_q) - gamma (g_q n_p - g_p n_q)
+//   = 0, with a = b_p.b_q, n = |b|^2. Nothing is squared that is not tested against its own size: A'A never appears, so
+//   small singular values keep their digits.
+// - A lane is done with the sweep in which all turns were small: what one turn undoes of another is their product,
+// below
 //   rounding then. Lanes that are done are frozen, so that a matrix's bits do not depend on its neighbours.
 // - U and V are completed by cross products: proper rotations, and mirroring shows in the sign of s[2] alone.
 //
-// Matrices are row-major arrays of nine. Several groups of lanes are turned together, since one alone would wait for its roots.
+// Matrices are row-major arrays of nine. Several groups of lanes are turned together, since one alone would wait for
+// its roots.
 #ifndef FAI_SVD_LANES_H
 #define FAI_SVD_LANES_H
 
@@ -29,14 +32,14 @@
 #ifndef SVD_GROUPS
 #define SVD_GROUPS 3
 #endif
-enum { SVD_SWEEPS = 12 };  // at most; four or five are usual
+enum { SVD_SWEEPS = 12 }; // at most; four or five are usual
 #define SVD_RIGHT 1e-13f  // squared cosine of what counts as a right angle
 #define SVD_SMALL 1e-7f   // squared cosine, and
 #define SVD_TURN 1e-6f    // squared tangent, of turns that upset others by no more than that
 
 typedef struct SvdColumns {
-    FaV b[9];  // columns, unnormalised
-    FaV g[3];  // their scales
+    FaV b[9]; // columns, unnormalised
+    FaV g[3]; // their scales
 } SvdColumns;
 
 FA_LANE FaV dot3(FaV a0, FaV a1, FaV a2, FaV b0, FaV b1, FaV b2) { return v_fma(a2, b2, v_fma(a1, b1, a0 * b0)); }
@@ -72,8 +75,8 @@ FA_LANE void mul33(const FaV *a, const FaV *b, FaV *out) {
         for (int j = 0; j < 3; j++) out[i + j] = dot3(a[i], a[i + 1], a[i + 2], b[j], b[3 + j], b[6 + j]);
 }
 
-// Turn columns p and q of all groups to right angles, step by step in all of them. more: lanes whose turn was large enough
-// to upset the others.
+// Turn columns p and q of all groups to right angles, step by step in all of them. more: lanes whose turn was large
+// enough to upset the others.
 FA_LANE void svd_turn(SvdColumns *c, int groups, int p, int q, const FaVm *live, FaVm *more) {
     FaV a[SVD_GROUPS], d[SVD_GROUPS], h[SVD_GROUPS];
     FaVm on[SVD_GROUPS];
@@ -121,7 +124,8 @@ FA_LANE void svd_columns(SvdColumns *c, int groups) {
     }
 }
 
-// The two largest columns, in order of size, and their squares; flat: the second is rounding of the first, or both are zero.
+// The two largest columns, in order of size, and their squares; flat: the second is rounding of the first, or both are
+// zero.
 FA_LANE FaVm svd_largest(const SvdColumns *c, FaV *b1, FaV *b2, FaV *n1, FaV *n2) {
     const FaV *b = c->b, *g = c->g;
     FaV n[3];
@@ -202,8 +206,10 @@ FA_LANE void svd_groups(int groups, FaV (*a)[9], FaV (*start)[9], FaV (*u)[9], F
     SvdColumns c[SVD_GROUPS];
     SvdPair f[SVD_GROUPS];
     for (int k = 0; k < groups; k++) {
-        if (start) mul33(a[k], start[k], c[k].b);
-        else for (int e = 0; e < 9; e++) c[k].b[e] = a[k][e];
+        if (start)
+            mul33(a[k], start[k], c[k].b);
+        else
+            for (int e = 0; e < 9; e++) c[k].b[e] = a[k][e];
     }
     svd_columns(c, groups);
     for (int k = 0; k < groups; k++) svd_first(a[k], &c[k], &f[k]);
@@ -213,7 +219,7 @@ FA_LANE void svd_groups(int groups, FaV (*a)[9], FaV (*start)[9], FaV (*u)[9], F
 
 // --- the closest rotation only ------------------------------------------------------------------------------------
 
-enum { POLAR_STEPS = 9, NEAR_STEPS = 6 };  // at most; four or five, and three or four are usual
+enum { POLAR_STEPS = 9, NEAR_STEPS = 6 }; // at most; four or five, and three or four are usual
 
 // Rows of the cofactor matrix: a^-T times the determinant, which is returned. Symmetric to the bit where a is.
 FA_LANE FaV cofactors(const FaV *a, FaV *c) {
@@ -225,13 +231,14 @@ FA_LANE FaV cofactors(const FaV *a, FaV *c) {
 
 FA_LANE FaV square9(const FaV *a) {
     FaV s0 = a[0] * a[0], s1 = a[1] * a[1], s2 = a[2] * a[2];
-    for (int e = 3; e < 9; e += 3) s0 = v_fma(a[e], a[e], s0), s1 = v_fma(a[e + 1], a[e + 1], s1), s2 = v_fma(a[e + 2], a[e + 2], s2);
+    for (int e = 3; e < 9; e += 3)
+        s0 = v_fma(a[e], a[e], s0), s1 = v_fma(a[e + 1], a[e + 1], s1), s2 = v_fma(a[e + 2], a[e + 2], s2);
     return s0 + s1 + s2;
 }
 
-// Newton (Higham): X = (z X + X^-T / z) / 2 from the scaled matrices a, z balancing the first step. From then on all singular
-// values are 1 or more, so the determinant alone tells how far they are: below 1 + 3e-4 one more step is exact. hard: lanes that are
-// mirrored, nearly flat or do not converge; for them r is of no use.
+// Newton (Higham): X = (z X + X^-T / z) / 2 from the scaled matrices a, z balancing the first step. From then on all
+// singular values are 1 or more, so the determinant alone tells how far they are: below 1 + 3e-4 one more step is
+// exact. hard: lanes that are mirrored, nearly flat or do not converge; for them r is of no use.
 FA_LANE void polar_newton(int groups, FaV (*a)[9], FaV (*r)[9], FaVm *hard) {
     const FaV half = v_set(0.5f), one = v_set(1), least = v_set(0.02f);
     FaVm live[SVD_GROUPS];
@@ -260,8 +267,8 @@ FA_LANE void polar_newton(int groups, FaV (*a)[9], FaV (*r)[9], FaVm *hard) {
     }
 }
 
-// The cofactors of I + y and its determinant, both less those of I: c is cof(I + y) - I, returned is det(I + y) - 1. As many
-// digits as y has, however small, and nothing at all where y is nothing.
+// The cofactors of I + y and its determinant, both less those of I: c is cof(I + y) - I, returned is det(I + y) - 1. As
+// many digits as y has, however small, and nothing at all where y is nothing.
 FA_LANE FaV cofactors_less_one(const FaV *y, FaV *c) {
     const FaV one = v_set(1);
     FaV x0 = one + y[0], x4 = one + y[4], x8 = one + y[8];
@@ -274,9 +281,9 @@ FA_LANE FaV cofactors_less_one(const FaV *y, FaV *c) {
     return v_fma(y[2], c[2], v_fma(y[1], c[1], v_fma(x0, c[0], y[0])));
 }
 
-// The same for matrices I + y of order 1, in place, y becoming R - I with y's digits: Newton on y, each step scaled by 1 / (1 + g),
-// which centres the singular values on 1 as well as the determinant 1 + d can tell. Between I + y and its inverse transposed the
-// step weighs with a and b, a + b - 1 = (g^2 - 2 g d - d) / (2 (1 + g) (1 + d)).
+// The same for matrices I + y of order 1, in place, y becoming R - I with y's digits: Newton on y, each step scaled by
+// 1 / (1 + g), which centres the singular values on 1 as well as the determinant 1 + d can tell. Between I + y and its
+// inverse transposed the step weighs with a and b, a + b - 1 = (g^2 - 2 g d - d) / (2 (1 + g) (1 + d)).
 FA_LANE void polar_near(int groups, FaV (*y)[9], FaVm *hard) {
     const FaV zero = v_set(0), half = v_set(0.5f), one = v_set(1), third = v_set(1.0f / 3);
     FaVm live[SVD_GROUPS];
@@ -284,7 +291,8 @@ FA_LANE void polar_near(int groups, FaV (*y)[9], FaVm *hard) {
     for (int step = 0; step < NEAR_STEPS; step++) {
         FaVm any = v_none();
         for (int k = 0; k < groups; k++) {
-            FaV c[9], d = cofactors_less_one(y[k], c), det = one + d, g = v_min(third * d, one), s = one + g, over = half / (s * det);
+            FaV c[9], d = cofactors_less_one(y[k], c), det = one + d, g = v_min(third * d, one), s = one + g,
+                      over = half / (s * det);
             FaV a = over * det, b = over * (s * s), shift = over * v_fms(g, g - (d + d), d);
             if (step == 0) {
                 live[k] = v_both(v_gt(d, v_set(-0.9f)), v_lt(d, v_set(7)));

@@ -5,5 +5,5 @@
 
 const FaSvdKernels fai_svd_kernels_ref_fma = {svd_many, polar_many, memo_many};
 #else
-typedef int FaNoFma;  // a file must not be empty
+typedef int FaNoFma; // a file must not be empty
 #endif

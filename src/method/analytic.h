@@ -4,7 +4,7 @@
 
 #include "fascia/analytic.h"
 
-const double *fai_analytic_weights(const FaMethod *m);        // filtered weights, before they are rounded    (nshape)
-FaOscillator fai_analytic_oscillator(const FaMethod *m);      // of shapes without one of their own
+const double *fai_analytic_weights(const FaMethod *m);   // filtered weights, before they are rounded    (nshape)
+FaOscillator fai_analytic_oscillator(const FaMethod *m); // of shapes without one of their own
 
 #endif

@@ -1,12 +1,15 @@
-// bench drive: a face driven by markers, judged on the vertices that carry none, every way to solve in its row beside the others.
+// bench drive: a face driven by markers, judged on the vertices that carry none, every way to solve in its row beside
+// the others.
 //
-// Truth (method/dense_truth.h) is made by other means than what is judged: the shipped head's nonlinear evaluation of `talk`, `press` and
-// `rom`, and flesh under physics with head motion and contact. The rig that solves has the exact shapes, those of another identity
-// moved over by deformation transfer (same topology), or such from a mesh of another topology. Where a rig is given (bench drive RIG), its
-// shapes, moved over, are those of another character, and its own flesh under the clip is one more truth. drive_rig: only that, 5 s of
-// the clip where it is liveliest (moving a production rig's shapes over takes longer than all the rest).
+// Truth (method/dense_truth.h) is made by other means than what is judged: the shipped head's nonlinear evaluation of
+// `talk`, `press` and `rom`, and flesh under physics with head motion and contact. The rig that solves has the exact
+// shapes, those of another identity moved over by deformation transfer (same topology), or such from a mesh of another
+// topology. Where a rig is given (bench drive RIG), its shapes, moved over, are those of another character, and its own
+// flesh under the clip is one more truth. drive_rig: only that, 5 s of the clip where it is liveliest (moving a
+// production rig's shapes over takes longer than all the rest).
 //
-// Rows: accuracy is the mean dense error in mm. Ratios: SBS over the way named, the worst sequence. `relaxation`: figure 5.6.
+// Rows: accuracy is the mean dense error in mm. Ratios: SBS over the way named, the worst sequence. `relaxation`:
+// figure 5.6.
 #include "fascia/drive.h"
 #include "method/bench_list.h"
 #include "method/dense_truth.h"
@@ -18,7 +21,7 @@
 typedef struct Way {
     const char *name;
     FaDriveOptions options;
-    bool few;  // also in the rows over marker counts and noise
+    bool few; // also in the rows over marker counts and noise
 } Way;
 
 enum { WAY_SBS = 0, WAY_SBS_JAW_RES = 4, WAY_LITERAL = 7, WAY_OURS = 11, WAY_AUTO = 12 };
@@ -39,14 +42,14 @@ static const Way ways[] = {
 };
 enum { WAYS = FA_COUNT(ways) };
 
-static const uint64_t OTHER = 3;      // seed of the identity whose shapes are moved over
-static const struct Pair {            // identities that no figure was tuned on (docs/drive.md says what was learnt from which)
+static const uint64_t OTHER = 3; // seed of the identity whose shapes are moved over
+static const struct Pair { // identities that no figure was tuned on (docs/drive.md says what was learnt from which)
     uint64_t from, to;
 } fresh[] = {{21, 34}, {55, 8}, {13, 40}, {77, 5}, {91, 62}};
-static const double NOISE = 0.3e-3;   // m per coordinate, of the noisy rows
+static const double NOISE = 0.3e-3; // m per coordinate, of the noisy rows
 enum { MARKERS = 80 };
 
-typedef struct Worst {  // ratio SBS / way, the smallest over the sequences
+typedef struct Worst { // ratio SBS / way, the smallest over the sequences
     double exact, moved, any, same_pass, literal;
 } Worst;
 
@@ -56,7 +59,7 @@ typedef struct Bench {
     const FaClip *clip;  // nullable
     FaJsonWriter *w;
     Worst worst;
-    float *x;            // (nvert of the largest x 3)
+    float *x; // (nvert of the largest x 3)
     double *ms;
 } Bench;
 
@@ -64,12 +67,12 @@ typedef struct Bench {
 
 typedef struct Scene {
     const FaTruth *truth;
-    const FaRig *rig;        // that solves
+    const FaRig *rig; // that solves
     const FaFace *face;
     const FaMarkerMap *map;
     const FaMarkerTake *take;
     FaDense *dense;
-    const char *shapes;      // "exact", "identity", ...
+    const char *shapes; // "exact", "identity", ...
     double difference, outside, noise;
 } Scene;
 
@@ -187,7 +190,8 @@ static FaCode on_take(Bench *b, Scene *s, int markers, double noise, bool few, F
 }
 
 // A truth with one set of shapes: the table, and the rows over marker counts and noise.
-static FaCode with_shapes(Bench *b, const FaTruth *truth, const FaRig *rig, const char *shapes, bool vary, FaError *err) {
+static FaCode with_shapes(Bench *b, const FaTruth *truth, const FaRig *rig, const char *shapes, bool vary,
+                          FaError *err) {
     FaFace *face = NULL;
     Scene s = {.truth = truth, .rig = rig, .shapes = shapes, .difference = fai_shapes_difference(rig, truth->rig)};
     FA_TRY(fa_face_build(rig, NULL, &face, err));
@@ -268,7 +272,8 @@ static FaCode head_truths(Bench *b, FaError *err) {
     return FA_OK;
 }
 
-// `count` frames of a clip at 60 fps where its weights move most, with the head of the clip `run` where it has none of its own.
+// `count` frames of a clip at 60 fps where its weights move most, with the head of the clip `run` where it has none of
+// its own.
 static FaCode lively_clip(const FaClip *from, int count, FaClip **clip, FaError *err) {
     FaClip *even = NULL, *run = NULL;
     FA_TRY(fa_clip_resample(from, 60, &even, err));
@@ -280,13 +285,15 @@ static FaCode lively_clip(const FaClip *from, int count, FaClip **clip, FaError 
         for (size_t k = 0; k < n; k++) {
             sum += fabs((double)even->weight[(size_t)f * n + k] - (double)even->weight[(size_t)(f - 1) * n + k]);
             if (f > count)
-                sum -= fabs((double)even->weight[(size_t)(f - count) * n + k] - (double)even->weight[(size_t)(f - count - 1) * n + k]);
+                sum -= fabs((double)even->weight[(size_t)(f - count) * n + k] -
+                            (double)even->weight[(size_t)(f - count - 1) * n + k]);
         }
         if (f >= count - 1 && sum > best) best = sum, at = f - count + 1;
     }
     FaCode rc = fa_clip_slice(even, at, at + count - 1, clip, err);
     bool moves = false;
-    for (int f = 0; rc >= 0 && (*clip)->head && f < count; f++) moves |= memcmp(&(*clip)->head[f], &(*clip)->head[0], sizeof(FaPose)) != 0;
+    for (int f = 0; rc >= 0 && (*clip)->head && f < count; f++)
+        moves |= memcmp(&(*clip)->head[f], &(*clip)->head[0], sizeof(FaPose)) != 0;
     if (rc >= 0 && !moves) {
         rc = fa_head_clip("run", &run, err);
         if (rc >= 0 && !(*clip)->head) (*clip)->head = FA_NEW(count, FaPose);
@@ -327,7 +334,7 @@ static FaCode physics_truths(Bench *b, FaError *err) {
     FA_TRY(fa_head_new(&p, &head, err));
     FaCode rc = fa_head_rig(head, 0, &rig, err);
     if (rc >= 0) rc = fa_head_clip("talk", &talk, err);
-    for (int f = 0; rc >= 0 && f < talk->nframe; f++) talk->head[f] = talk->head[0];  // the runner's instead
+    for (int f = 0; rc >= 0 && f < talk->nframe; f++) talk->head[f] = talk->head[0]; // the runner's instead
     if (rc >= 0 && !b->only_rig) rc = physics_of(b, rig, talk, "flesh", b->full ? 300 : 60, err);
     int frames = b->only_rig ? 300 : b->full ? 200 : 60;
     if (rc >= 0 && b->rig) rc = physics_of(b, b->rig, b->clip ? b->clip : talk, "character flesh", frames, err);
@@ -389,6 +396,8 @@ FaCode fai_bench_drive_full(const FaRig *rig, const FaClip *clip, FaJsonWriter *
 }
 
 FaCode fai_bench_drive_rig(const FaRig *rig, const FaClip *clip, FaJsonWriter *w, FaError *err) {
-    if (!rig) return FA_FAIL(err, FA_E_ARG, NULL, "name a rig: fascia bench drive_rig RIG [--clip CLIP]", "this benchmark needs a rig");
+    if (!rig)
+        return FA_FAIL(err, FA_E_ARG, NULL, "name a rig: fascia bench drive_rig RIG [--clip CLIP]",
+                       "this benchmark needs a rig");
     return run((Bench){.only_rig = true, .rig = rig, .clip = clip, .w = w}, err);
 }

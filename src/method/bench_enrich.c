@@ -1,10 +1,11 @@
-// bench enrich: steps of algorithm 1 of paper 000 at its size (about 10k nodes, h = 1/300 s), every minimiser beside the others: time of a
-// step (dynamic and static solve together), iterations, and how far the trajectory is from one solved to 1e-9.
+// bench enrich: steps of algorithm 1 of paper 000 at its size (about 10k nodes, h = 1/300 s), every minimiser beside
+// the others: time of a step (dynamic and static solve together), iterations, and how far the trajectory is from one
+// solved to 1e-9.
 //
-// A smile comes up in 0.3 s, with the stiffening that goes with it, while the head swings +-40 mm at 2.5 Hz and turns +-20 degrees at 3 Hz
-// (enrich-notes). The paper: 4 s per step, about 9k nodes, i7 at 3.2 GHz.
-#include "fascia/head.h"
+// A smile comes up in 0.3 s, with the stiffening that goes with it, while the head swings +-40 mm at 2.5 Hz and turns
+// +-20 degrees at 3 Hz (enrich-notes). The paper: 4 s per step, about 9k nodes, i7 at 3.2 GHz.
 #include "face/face.h"
+#include "fascia/head.h"
 #include "math/mat3.h"
 #include "method/bench_list.h"
 #include "method/enrich.h"
@@ -22,7 +23,7 @@ typedef struct Bench {
     FaFace *face;
     FaClip *clip;
     float *surface;
-    double *track[2];  // d of every step, solved to 1e-9: without contact, with it     (STEPS x nnode x 3)
+    double *track[2]; // d of every step, solved to 1e-9: without contact, with it     (STEPS x nnode x 3)
     double *ms;
 } Bench;
 
@@ -42,7 +43,8 @@ static FaCode make_clip(Bench *b, FaError *err) {
     for (int f = 0; f <= STEPS; f++) {
         double t = (double)f / RATE, part = fmin(1, t / 0.3), turn[3] = {0, 20 * M_PI / 180 * sin(2 * M_PI * 3 * t), 0};
         for (int s = 0; s < b->rig->nshape; s++)
-            if (strstr(b->rig->shape[s].name, "mouthSmile")) b->clip->weight[(size_t)f * (size_t)b->rig->nshape + (size_t)s] = (float)(part * part * (3 - 2 * part));
+            if (strstr(b->rig->shape[s].name, "mouthSmile"))
+                b->clip->weight[(size_t)f * (size_t)b->rig->nshape + (size_t)s] = (float)(part * part * (3 - 2 * part));
         b->clip->head[f] = fai_pose_identity();
         fai_q_exp(turn, b->clip->head[f].q);
         fai_v3_set(b->clip->head[f].p, 0.04 * sin(2 * M_PI * 2.5 * t), 0, 0);
@@ -127,7 +129,8 @@ static FaCode write_case(Bench *b, const Case *c, FaJsonWriter *w, double *mean,
     *mean = 0;
     for (int i = 0; i < STEPS; i++) *mean += b->ms[i] / STEPS;
     FaBenchTimes ms = fai_bench_times(b->ms, STEPS);
-    fai_text_printf(&note, "a step of both solves; accuracy: mm from a run solved to 1e-9, at most%s", strcmp(c->solver, "cholmod") ? "" : CHOLMOD_NOTE);
+    fai_text_printf(&note, "a step of both solves; accuracy: mm from a run solved to 1e-9, at most%s",
+                    strcmp(c->solver, "cholmod") ? "" : CHOLMOD_NOTE);
     fai_jw_open(w, NULL, '{');
     fai_jw_str(w, "case", c->name);
     fai_jw_int(w, "threads", fa_threads());
@@ -152,7 +155,8 @@ static FaCode write_case(Bench *b, const Case *c, FaJsonWriter *w, double *mean,
     return FA_OK;
 }
 
-// --- figures 5 and 6: a bar of 60 mm whose rest length grows by half in 0.1 s -----------------------------------------------
+// --- figures 5 and 6: a bar of 60 mm whose rest length grows by half in 0.1 s
+// -----------------------------------------------
 
 enum { CUBES = 12, SIDE = 3, BAR = 120 };
 
@@ -164,7 +168,8 @@ typedef struct Bar {
 } Bar;
 
 static void add_cube(Bar *bar, const int c[8]) {
-    static const int way[6][4] = {{0, 1, 3, 7}, {0, 5, 1, 7}, {0, 3, 2, 7}, {0, 2, 6, 7}, {0, 4, 5, 7}, {0, 6, 4, 7}};  // positive volumes
+    static const int way[6][4] = {{0, 1, 3, 7}, {0, 5, 1, 7}, {0, 3, 2, 7},
+                                  {0, 2, 6, 7}, {0, 4, 5, 7}, {0, 6, 4, 7}}; // positive volumes
     const double step = 0.005;
     for (int t = 0; t < 6; t++, bar->ntet++) {
         for (int k = 0; k < 4; k++) {
@@ -189,7 +194,8 @@ static void make_bar(Bar *bar) {
         for (int j = 0; j + 1 < SIDE; j++)
             for (int i = 0; i < CUBES; i++) {
                 int c[8];
-                for (int q = 0; q < 8; q++) c[q] = i + (q & 1) + (j + (q >> 1 & 1)) * (CUBES + 1) + (k + (q >> 2)) * (CUBES + 1) * SIDE;
+                for (int q = 0; q < 8; q++)
+                    c[q] = i + (q & 1) + (j + (q >> 1 & 1)) * (CUBES + 1) + (k + (q >> 2)) * (CUBES + 1) * SIDE;
                 add_cube(bar, c);
             }
 }
@@ -246,7 +252,7 @@ static FaCode write_bars(FaJsonWriter *w, FaError *err) {
 
 // --- all of it ----------------------------------------------------------------------------------------------------
 
-enum { PCG, PCG_1E6, PCG_TOUCHING, PCG_TOUCHING_1E6, CHOL_1E6, NEWTON };  // in `cases`, for the ratios
+enum { PCG, PCG_1E6, PCG_TOUCHING, PCG_TOUCHING_1E6, CHOL_1E6, NEWTON }; // in `cases`, for the ratios
 static const Case cases[] = {
     [PCG] = {"pcg", "pcg", "1e-4", "off"},
     [PCG_1E6] = {"pcg_verified", "pcg", "1e-6", "off"},

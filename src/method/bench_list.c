@@ -7,15 +7,9 @@ static const struct {
     const char *name;
     FaBenchFn *fn;
 } benches[] = {
-    {"blend", fai_bench_blend},
-    {"analytic", fai_bench_analytic},
-    {"svd", fai_bench_svd},
-    {"projective", fai_bench_projective},
-    {"enrich", fai_bench_enrich},
-    {"live", fai_bench_live},
-    {"drive", fai_bench_drive},
-    {"drive_full", fai_bench_drive_full},
-    {"drive_rig", fai_bench_drive_rig},
+    {"blend", fai_bench_blend},           {"analytic", fai_bench_analytic},     {"svd", fai_bench_svd},
+    {"projective", fai_bench_projective}, {"enrich", fai_bench_enrich},         {"live", fai_bench_live},
+    {"drive", fai_bench_drive},           {"drive_full", fai_bench_drive_full}, {"drive_rig", fai_bench_drive_rig},
 };
 
 const char *const *fa_bench_names(void) {

@@ -4,7 +4,8 @@
 
 #include "rig/bench.h"
 
-FaBenchFn fai_bench_live, fai_bench_svd, fai_bench_analytic, fai_bench_projective, fai_bench_enrich, fai_bench_drive, fai_bench_drive_full;
+FaBenchFn fai_bench_live, fai_bench_svd, fai_bench_analytic, fai_bench_projective, fai_bench_enrich, fai_bench_drive,
+    fai_bench_drive_full;
 FaBenchFn fai_bench_drive_rig;
 
 #endif

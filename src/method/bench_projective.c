@@ -1,8 +1,10 @@
-// bench projective: a frame of flesh at the thesis's size (14k nodes, 45k tets, 8 iterations), with and without contact; each
-// solver on the same minimisation, with the energy it reached; and a baseline on Eigen (bench/peers) to equal energy.
+// bench projective: a frame of flesh at the thesis's size (14k nodes, 45k tets, 8 iterations), with and without
+// contact; each solver on the same minimisation, with the energy it reached; and a baseline on Eigen (bench/peers) to
+// equal energy.
 //
-// The head presses its lips (the clip `press` with weights of 1.4); the frame with most rows is kept and solved again by every solver, from the same start. Errors are
-// relative, as in the thesis's figure 6.2: (E - E*) / (E0 - E*), E* the lowest energy that quick or pd find when they go on.
+// The head presses its lips (the clip `press` with weights of 1.4); the frame with most rows is kept and solved again
+// by every solver, from the same start. Errors are relative, as in the thesis's figure 6.2: (E - E*) / (E0 - E*), E*
+// the lowest energy that quick or pd find when they go on.
 #include "fascia/head.h"
 #include "method/bench_list.h"
 #include "method/peers.h"
@@ -13,14 +15,14 @@
 enum { ITERATIONS = 8, LONG = 240, REPEATS = 15, FEW = 3, PEER_MOST = 400, LEAST_ROWS = 120, CASES = 3, CURVE = 60 };
 static const double THESIS_MS = 40;
 
-typedef struct Frames {  // one pass through the clip
-    double free_ms[2], free_min[2], contact_ms[2], contact_min[2];  // one thread, all threads
-    double parts[2][4];  // goal, contact, solve, output: medians of the frames with contact, ms
-    int touching;        // frames with LEAST_ROWS rows or more
+typedef struct Frames {                                            // one pass through the clip
+    double free_ms[2], free_min[2], contact_ms[2], contact_min[2]; // one thread, all threads
+    double parts[2][4]; // goal, contact, solve, output: medians of the frames with contact, ms
+    int touching;       // frames with LEAST_ROWS rows or more
     int most_rows;
 } Frames;
 
-typedef struct Problem {  // a frame's minimisation, kept
+typedef struct Problem { // a frame's minimisation, kept
     float *y, *anchor, *tet_rest, *start;
     FaRow *row;
     FaProjectiveInput input;
@@ -34,15 +36,15 @@ typedef struct Bench {
     const FaRig *rig;
     const FaClip *clip;
     FaFace *face;
-    FaMethod *method[2];  // contact off, contact on
+    FaMethod *method[2]; // contact off, contact on
     float *x, *weights;
     FaBinding binding;
     double *ms;
     Frames frames;
     Problem problem;
-    float push;  // on the weights
+    float push; // on the weights
     int all;
-    FaArena *arena;  // of the problem: fields want to be aligned
+    FaArena *arena; // of the problem: fields want to be aligned
 } Bench;
 
 // --- frames through the method ------------------------------------------------------------------------------------
@@ -58,7 +60,8 @@ static FaCode play(Bench *b, FaMethod *m, int frame, FaStats *stats, FaError *er
 
 static FaCode keep(Bench *b, const FaProjectiveProblem *p, FaError *err) {
     Problem *k = &b->problem;
-    size_t n = 4 * (size_t)p->flesh->nnode, anchors = 4 * (size_t)p->flesh->e.nanchor, rest = 9 * (size_t)p->input.frame.tet_stride;
+    size_t n = 4 * (size_t)p->flesh->nnode, anchors = 4 * (size_t)p->flesh->e.nanchor,
+           rest = 9 * (size_t)p->input.frame.tet_stride;
     if (!k->y) {
         k->y = FA_PUSH(b->arena, n, float);
         k->start = FA_PUSH(b->arena, n, float);
@@ -81,7 +84,7 @@ static FaCode keep(Bench *b, const FaProjectiveProblem *p, FaError *err) {
     return FA_OK;
 }
 
-static int rows_of(const FaMethod *m) { return fai_projective_times(m)->touching.rows; }  // bonds' included
+static int rows_of(const FaMethod *m) { return fai_projective_times(m)->touching.rows; } // bonds' included
 
 // Through the clip: times of all frames (contact off) or of those that touch (on), and the frame with most rows.
 static FaCode run_clip(Bench *b, int contact, int which, FaError *err) {
@@ -126,7 +129,8 @@ typedef struct Solved {
 
 static const char *const solver_name[] = {"quick", "gs", "pd"};
 
-static FaCode solve_with(Bench *b, FaSolveKind kind, FaSvdKind svd, int nrow, int iterations, int repeats, Solved *s, float *u, FaError *err) {
+static FaCode solve_with(Bench *b, FaSolveKind kind, FaSvdKind svd, int nrow, int iterations, int repeats, Solved *s,
+                         float *u, FaError *err) {
     const Problem *k = &b->problem;
     const FaElastic *e = &fai_projective_problem(b->method[1]).flesh->e;
     FaProjectiveOptions o = k->options;
@@ -154,7 +158,8 @@ static FaCode solve_with(Bench *b, FaSolveKind kind, FaSvdKind svd, int nrow, in
 
 static double start_energy(const Solved *s) { return s->report.energy[0]; }
 
-static void write_row(FaJsonWriter *w, const char *name, int threads, FaBenchTimes ms, double accuracy, const char *note) {
+static void write_row(FaJsonWriter *w, const char *name, int threads, FaBenchTimes ms, double accuracy,
+                      const char *note) {
     fai_jw_open(w, NULL, '{');
     fai_jw_str(w, "case", name);
     fai_jw_int(w, "threads", threads);
@@ -171,7 +176,8 @@ static void write_frames(Bench *b, FaJsonWriter *w) {
         int threads = i ? b->all : 1;
         write_row(w, "free", threads, (FaBenchTimes){f->free_ms[i], f->free_min[i]}, NAN, "a whole frame, contact off");
         fai_jw_close(w);
-        write_row(w, "contact", threads, (FaBenchTimes){f->contact_ms[i], f->contact_min[i]}, NAN, "a whole frame, frames with 120 rows or more");
+        write_row(w, "contact", threads, (FaBenchTimes){f->contact_ms[i], f->contact_min[i]}, NAN,
+                  "a whole frame, frames with 120 rows or more");
         for (int k = 0; k < 4; k++) fai_jw_num(w, part[k], f->parts[i][k]);
         fai_jw_int(w, "frames", f->touching);
         fai_jw_close(w);
@@ -189,7 +195,8 @@ static FaCode lowest_energy(Bench *b, int nrow, float *u, double *lowest, FaErro
     return FA_OK;
 }
 
-static FaCode write_solvers(Bench *b, int nrow, const char *what, float *u, FaJsonWriter *w, double *quick_energy, double *lowest, double *gs_energy, FaError *err) {
+static FaCode write_solvers(Bench *b, int nrow, const char *what, float *u, FaJsonWriter *w, double *quick_energy,
+                            double *lowest, double *gs_energy, FaError *err) {
     FA_TRY(lowest_energy(b, nrow, u, lowest, err));
     for (int kind = 0; kind < 3; kind++)
         for (int svd = 0; svd < (kind == 0 ? 2 : 1); svd++)
@@ -197,9 +204,11 @@ static FaCode write_solvers(Bench *b, int nrow, const char *what, float *u, FaJs
                 Solved s;
                 char name[64];
                 fa_threads_set(all ? b->all : 1);
-                FA_TRY(solve_with(b, (FaSolveKind)kind, (FaSvdKind)svd, nrow, ITERATIONS, kind == 0 ? REPEATS : FEW, &s, u, err));
+                FA_TRY(solve_with(b, (FaSolveKind)kind, (FaSvdKind)svd, nrow, ITERATIONS, kind == 0 ? REPEATS : FEW, &s,
+                                  u, err));
                 snprintf(name, sizeof name, "%s_%s%s", what, solver_name[kind], svd ? "_taylor" : "");
-                write_row(w, name, all ? b->all : 1, s.ms, (s.energy - *lowest) / fmax(start_energy(&s) - *lowest, 1e-30),
+                write_row(w, name, all ? b->all : 1, s.ms,
+                          (s.energy - *lowest) / fmax(start_energy(&s) - *lowest, 1e-30),
                           "8 iterations of one frame; accuracy: relative error of the energy");
                 fai_jw_num(w, "energy", s.energy);
                 fai_jw_num(w, "local_ms", 1e3 * s.report.seconds_local);
@@ -234,8 +243,9 @@ static double energy_of(void *ctx, const float *u) {
 static FaCode run_peer(Bench *b, double target, float *u, int all, FaJsonWriter *w, double *ms, FaError *err) {
     const Problem *k = &b->problem;
     const FaElastic *e = &fai_projective_problem(b->method[1]).flesh->e;
-    PeerBody body = {e->nnode, e->ntet, e->nanchor, e->x0, e->mass, &e->tet[0][0], e->tet_strain, e->tet_volume, e->anchor_node, e->anchor_weight,
-                     k->input.inertia, all ? b->all : 1};
+    PeerBody body = {e->nnode,       e->ntet,          e->nanchor,       e->x0,
+                     e->mass,        &e->tet[0][0],    e->tet_strain,    e->tet_volume,
+                     e->anchor_node, e->anchor_weight, k->input.inertia, all ? b->all : 1};
     FaProjectiveOptions o = k->options;
     FaProjectiveInput in = k->input;
     in.nrow = 0;
@@ -247,12 +257,14 @@ static FaCode run_peer(Bench *b, double target, float *u, int all, FaJsonWriter 
     double seconds, times[3];
     for (int i = 0; i < 3 && peer; i++) {
         memcpy(u, k->start, 4 * (size_t)e->nnode * sizeof(float));
-        made = peer_projective_solve(peer, k->y, k->anchor, in.frame.tet_rest, in.frame.tet_stride, u, PEER_MOST, target, energy_of, &energy, &seconds);
+        made = peer_projective_solve(peer, k->y, k->anchor, in.frame.tet_rest, in.frame.tet_stride, u, PEER_MOST,
+                                     target, energy_of, &energy, &seconds);
         times[i] = 1e3 * seconds;
     }
     if (peer) {
         FaBenchTimes t = fai_bench_times(times, 3);
-        write_row(w, "eigen", all ? b->all : 1, t, energy_of(&energy, u) / target - 1, "JacobiSVD + SimplicialLLT to the energy of free_quick; accuracy: excess over it");
+        write_row(w, "eigen", all ? b->all : 1, t, energy_of(&energy, u) / target - 1,
+                  "JacobiSVD + SimplicialLLT to the energy of free_quick; accuracy: excess over it");
         fai_jw_int(w, "iterations", made);
         fai_jw_close(w);
         *ms = t.med;
@@ -271,7 +283,8 @@ static FaCode write_curves(Bench *b, double lowest, float *u, FaJsonWriter *w, F
         Solved s;
         FaProjectiveOptions usual = b->problem.options;
         if (kind == 3) b->problem.options.gs_sweeps = 1, b->problem.options.gs_fixed = true;
-        FaCode rc = solve_with(b, kind == 3 ? FA_SOLVE_GS : (FaSolveKind)kind, FA_SVD_EXACT, b->problem.input.nrow, CURVE, kind == FA_SOLVE_PD ? 1 : FEW, &s, u, err);
+        FaCode rc = solve_with(b, kind == 3 ? FA_SOLVE_GS : (FaSolveKind)kind, FA_SVD_EXACT, b->problem.input.nrow,
+                               CURVE, kind == FA_SOLVE_PD ? 1 : FEW, &s, u, err);
         b->problem.options = usual;
         FA_TRY(rc);
         fai_jw_open(w, NULL, '{');
@@ -280,7 +293,8 @@ static FaCode write_curves(Bench *b, double lowest, float *u, FaJsonWriter *w, F
         for (int i = 0; i <= s.report.iterations; i++) fai_jw_num(w, NULL, 1e3 * s.report.at[i]);
         fai_jw_close(w);
         fai_jw_open(w, "error", '[');
-        for (int i = 0; i <= s.report.iterations; i++) fai_jw_num(w, NULL, (s.report.energy[i] - lowest) / fmax(start_energy(&s) - lowest, 1e-30));
+        for (int i = 0; i <= s.report.iterations; i++)
+            fai_jw_num(w, NULL, (s.report.energy[i] - lowest) / fmax(start_energy(&s) - lowest, 1e-30));
         fai_jw_close(w);
         fai_jw_close(w);
     }
@@ -301,7 +315,7 @@ static FaCode set_up(Bench *b, const FaRig *rig, const FaClip *clip, FaError *er
         rig = b->own_rig;
     }
     if (!clip) {
-        b->push = 1.4f;  // pushed past their limits, as animators do: the lips cross in linear blending
+        b->push = 1.4f; // pushed past their limits, as animators do: the lips cross in linear blending
         FA_TRY(fa_head_clip("press", &b->own_clip, err));
         clip = b->own_clip;
     }
@@ -370,7 +384,8 @@ static FaCode run(Bench *b, FaJsonWriter *w, FaError *err) {
     fai_jw_int(w, "tets", e->ntet);
     fai_jw_int(w, "contact_rows", nrow);
     fai_jw_open(w, "ratios", '{');
-    if (rc >= 0 && isfinite(peer_ms[1])) fai_jw_num(w, "eigen", fmin(peer_ms[0] / ours[0].ms.med, peer_ms[1] / ours[1].ms.med));
+    if (rc >= 0 && isfinite(peer_ms[1]))
+        fai_jw_num(w, "eigen", fmin(peer_ms[0] / ours[0].ms.med, peer_ms[1] / ours[1].ms.med));
     fai_jw_num(w, "thesis", THESIS_MS / b->frames.contact_ms[1]);
     if (rc >= 0) fai_jw_num(w, "gs_energy", gs[1] / quick[1]);
     fai_jw_close(w);

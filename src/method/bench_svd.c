@@ -1,5 +1,5 @@
-// bench svd: ns per 3x3 decomposition, ours and Eigen's, on matrices drawn as thesis 001 section 6.3.4 does; the data of its
-// figures 6.4 and 6.5; and what the thresholds of section 6.3.3 make of typical changes.
+// bench svd: ns per 3x3 decomposition, ours and Eigen's, on matrices drawn as thesis 001 section 6.3.4 does; the data
+// of its figures 6.4 and 6.5; and what the thresholds of section 6.3.3 make of typical changes.
 //
 // The cases take turns, so that whatever else the machine does hits all alike, on one thread. Times are of all
 // matrices, scaled where a call takes fewer.
@@ -15,12 +15,12 @@
 enum { MATRICES = 45000, STRIDE = 45000, ROUNDS = 24, TURN = 8, MOST_CASES = 8, SAMPLES = 4096 };
 
 typedef struct Bench {
-    float *a, *moved;    // matrices, and the same a little later                 (9 x STRIDE each)
+    float *a, *moved; // matrices, and the same a little later                 (9 x STRIDE each)
     FaSvd3 out;
-    float *r;            // (9 x STRIDE)
-    FaSvdMemo *memo;     // about a
+    float *r;        // (9 x STRIDE)
+    FaSvdMemo *memo; // about a
     void *base;
-    double *ms[MOST_CASES];  // (ROUNDS x TURN, or SAMPLES)
+    double *ms[MOST_CASES]; // (ROUNDS x TURN, or SAMPLES)
     int taken[MOST_CASES];
 } Bench;
 
@@ -31,7 +31,7 @@ typedef struct Draw {
     double u[9], s[3], v[9];
 } Draw;
 
-static void euler(const double t[3], double r[9]) {  // eq. 6.12
+static void euler(const double t[3], double r[9]) { // eq. 6.12
     double a[9] = {1, 0, 0, 0, cos(t[0]), sin(t[0]), 0, -sin(t[0]), cos(t[0])};
     double b[9] = {cos(t[1]), 0, -sin(t[1]), 0, 1, 0, sin(t[1]), 0, cos(t[1])};
     double c[9] = {cos(t[2]), sin(t[2]), 0, -sin(t[2]), cos(t[2]), 0, 0, 0, 1};
@@ -97,7 +97,9 @@ typedef void RunFn(Bench *b, int n, const float *a);
 
 static void run_exact(Bench *b, int n, const float *a) { fai_svd3_many(n, a, STRIDE, &b->out); }
 static void run_polar(Bench *b, int n, const float *a) { fai_polar3_many(n, a, STRIDE, b->r); }
-static void run_taylor(Bench *b, int n, const float *a) { fai_svd_memo_update(b->memo, 0, n, a, STRIDE, 0, 1e9f, &b->out); }
+static void run_taylor(Bench *b, int n, const float *a) {
+    fai_svd_memo_update(b->memo, 0, n, a, STRIDE, 0, 1e9f, &b->out);
+}
 static void run_warm(Bench *b, int n, const float *a) { fai_svd_memo_update(b->memo, 0, n, a, STRIDE, 0, 0, &b->out); }
 static void run_ref(Bench *b, int n, const float *a) { fai_svd3_many_ref(n, a, STRIDE, &b->out); }
 #ifdef FA_HAVE_EIGEN_PEER
@@ -107,11 +109,12 @@ static void run_eigen(Bench *b, int n, const float *a) { fai_peer_svd(n, a, STRI
 static const struct {
     const char *name;
     RunFn *run;
-    int n;  // matrices per call: calls of a slow one should not last longer, or a busy machine would disturb it more
+    int n; // matrices per call: calls of a slow one should not last longer, or a busy machine would disturb it more
     const char *note;
 } cases[] = {
     {"exact", run_exact, MATRICES, "one-sided Jacobi, proper rotations"},
-    {"taylor", run_taylor, MATRICES, "thesis algorithm 4 about a memoised state, all expanded; its accuracy is that of tau1 = 0.1"},
+    {"taylor", run_taylor, MATRICES,
+     "thesis algorithm 4 about a memoised state, all expanded; its accuracy is that of tau1 = 0.1"},
     {"warm", run_warm, MATRICES, "exact, from the memoised state"},
     {"polar", run_polar, MATRICES, "the closest rotation only"},
     {"scalar", run_ref, MATRICES / 10, "exact, the scalar twin"},
@@ -175,7 +178,7 @@ static double error_at(const Bench *b, const float *rows, int i, bool polar) {
     product(u, s, v, back);
     double worst = fmax(off_identity(u), off_identity(v));
     for (int e = 0; e < 9; e++) worst = fmax(worst, fabs(back[e] - a[e]) / ts[0]);
-    for (int k = 0; k < 3; k++) worst = fmax(worst, fabs(fabs(s[k]) - fabs(ts[k])) / ts[0]);  // Eigen has no signs
+    for (int k = 0; k < 3; k++) worst = fmax(worst, fabs(fabs(s[k]) - fabs(ts[k])) / ts[0]); // Eigen has no signs
     return worst;
 }
 
@@ -184,8 +187,10 @@ static double accuracy(Bench *b, RunFn *run) {
     fai_svd_memo_restart(b->memo);
     run_warm(b, MATRICES, b->a);
     const float *rows = run == run_taylor ? b->moved : b->a;
-    if (run == run_taylor) fai_svd_memo_update(b->memo, 0, MATRICES, rows, STRIDE, 0, 0.1f, &b->out);
-    else run(b, MATRICES, rows);
+    if (run == run_taylor)
+        fai_svd_memo_update(b->memo, 0, MATRICES, rows, STRIDE, 0, 0.1f, &b->out);
+    else
+        run(b, MATRICES, rows);
     for (int i = 0; i < MATRICES; i++) worst = fmax(worst, error_at(b, rows, i, run == run_polar));
     return worst;
 }
@@ -202,11 +207,11 @@ static double angle_between(const double a[9], const double b[9]) {
     return 2 * asin(fmin(sqrt(sum / 8), 1));
 }
 
-// One point: SAMPLES matrices disturbed by these deviations, expanded about where they were. Medians: among so many there are
-// some with nearly equal values, where the expansion knows nothing and a mean would show nothing else.
+// One point: SAMPLES matrices disturbed by these deviations, expanded about where they were. Medians: among so many
+// there are some with nearly equal values, where the expansion knows nothing and a mean would show nothing else.
 static void point(Bench *b, double angle, double diagonal, FaJsonWriter *w) {
     static const char *const names[] = {"distance", "error", "angle_kept", "angle_expanded"};
-    double *got[4] = {b->ms[0], b->ms[1], b->ms[2], b->ms[3]};  // reported by now
+    double *got[4] = {b->ms[0], b->ms[1], b->ms[2], b->ms[3]}; // reported by now
     fai_svd_memo_restart(b->memo);
     fai_svd_memo_update(b->memo, 0, SAMPLES, b->a, STRIDE, 0, 0, &b->out);
     for (int i = 0; i < SAMPLES; i++) {
@@ -239,7 +244,8 @@ static void point(Bench *b, double angle, double diagonal, FaJsonWriter *w) {
 }
 
 static void figures(Bench *b, FaJsonWriter *w) {
-    static const double angles[] = {0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2}, diagonals[] = {0, 0.01, 0.05, 0.1};
+    static const double angles[] = {0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2},
+                        diagonals[] = {0, 0.01, 0.05, 0.1};
     fai_jw_open(w, "figure_6_4", '[');
     for (int k = 0; k < FA_COUNT(diagonals); k++)
         for (int i = 0; i < FA_COUNT(angles); i++) point(b, angles[i], diagonals[k], w);
@@ -276,8 +282,10 @@ static void shares(Bench *b, FaJsonWriter *w) {
 
 static void take_turn(Bench *b, int i) {
     fai_svd_memo_restart(b->memo);
-    if (cases[i].run == run_taylor || cases[i].run == run_warm) run_warm(b, MATRICES, b->a);
-    else cases[i].run(b, cases[i].n, b->moved);
+    if (cases[i].run == run_taylor || cases[i].run == run_warm)
+        run_warm(b, MATRICES, b->a);
+    else
+        cases[i].run(b, cases[i].n, b->moved);
     for (int k = 0; k < TURN; k++) {
         // a kept state would be no expansion and no decomposition: the memo always sees what it was not made of
         const float *a = cases[i].run == run_taylor || k % 2 == 0 ? b->moved : b->a;

@@ -11,36 +11,36 @@
 #include "method/unfold.h"
 #include "solve/newton.h"
 
-static const double MU = 3000, LAMBDA = 100;     // Pa
-static const double MOVES = 5e-6;                // m: less is no motion
-static const double REACH = 18e-3;               // m along the skin around what moves
-static const double HELD = 0.5;                  // share from which bones hold a node
+static const double MU = 3000, LAMBDA = 100;                  // Pa
+static const double MOVES = 5e-6;                             // m: less is no motion
+static const double REACH = 18e-3;                            // m along the skin around what moves
+static const double HELD = 0.5;                               // share from which bones hold a node
 static const double SPRING[] = {2, 10, 50, 250, 2000, 20000}; // N/m, the steps of eq. 13
-static const double BONE_SPRING[] = {20, 200, 2000}; // N/m, of the second solve
+static const double BONE_SPRING[] = {20, 200, 2000};          // N/m, of the second solve
 static const double FLOOR = 1e-7, TOLERANCE = 1e-4;
-static const double NEXT_TO_BONE = 4e-3;         // m: nodes closer to skull or jaw in the neutral lie on it
-static const double SLIDES = 8e-3;               // m along a bone, at most
-static const double SAME_SIDE = 0.2;             // cosine of the normals of a bone where a node was and is
-static const double SWELLS = 3;                  // ratio of volumes, at most
-static const double FLAT = 0.06;                 // J of a tet that is all but flat
-static const double ONE_BONE = 0.9;              // share of what holds a node that one bone must have
+static const double NEXT_TO_BONE = 4e-3; // m: nodes closer to skull or jaw in the neutral lie on it
+static const double SLIDES = 8e-3;       // m along a bone, at most
+static const double SAME_SIDE = 0.2;     // cosine of the normals of a bone where a node was and is
+static const double SWELLS = 3;          // ratio of volumes, at most
+static const double FLAT = 0.06;         // J of a tet that is all but flat
+static const double ONE_BONE = 0.9;      // share of what holds a node that one bone must have
 enum { ITERATIONS = 40, VOLUME_LAST = 2, ROUNDS = 3, TRIES = 3 };
 
 struct FaVolumeModel {
     const FaFace *face;
     const FaRig *rig;
-    double *x0;               //                                                     (nnode x 3)
-    FaTopology near;          // of the skin
+    double *x0;      //                                                     (nnode x 3)
+    FaTopology near; // of the skin
     FaMesh skin;
-    int nheld;                // triangles of the deepest layer that bones hold at all corners
-    int *held;                //                                                     (nheld x 3)
-    FaClosest *solid[2];      // closed teeth and bones that stay, that go with the jaw, in the neutral; NULL: none
-    FaMesh bone[2];           // skull, jaw
-    FaClosest *on[2];         // of them; NULL: none
-    float *normal[2];         // of their vertices                                        (nvert x 3)
-    signed char *bone_of;     // which of them a deepest node lies next to; -1: none      (nskin)
-    double *stand_off;        // how far outside its surface, m, and what that leaves out: x0 - p - s n   (nskin x 4)
-    unsigned char *in_bone;   // nodes that are in one in the neutral already        (nnode)
+    int nheld;              // triangles of the deepest layer that bones hold at all corners
+    int *held;              //                                                     (nheld x 3)
+    FaClosest *solid[2];    // closed teeth and bones that stay, that go with the jaw, in the neutral; NULL: none
+    FaMesh bone[2];         // skull, jaw
+    FaClosest *on[2];       // of them; NULL: none
+    float *normal[2];       // of their vertices                                        (nvert x 3)
+    signed char *bone_of;   // which of them a deepest node lies next to; -1: none      (nskin)
+    double *stand_off;      // how far outside its surface, m, and what that leaves out: x0 - p - s n   (nskin x 4)
+    unsigned char *in_bone; // nodes that are in one in the neutral already        (nnode)
     FaArena *arena;
 };
 
@@ -50,8 +50,8 @@ static bool is_solid(const FaBone *b) { return b->closed && b->kind != FA_BONE_E
 static bool is_skull_or_jaw(const FaBone *b) { return b->kind == FA_BONE_SKULL || b->kind == FA_BONE_JAW; }
 
 // Bones of a kind that stay, or go with the jaw, as one surface.
-static FaCode collect_bones(FaVolumeModel *m, bool with_jaw, bool (*wanted)(const FaBone *), FaMesh *whole, FaClosest **out,
-                            FaError *err) {
+static FaCode collect_bones(FaVolumeModel *m, bool with_jaw, bool (*wanted)(const FaBone *), FaMesh *whole,
+                            FaClosest **out, FaError *err) {
     const FaFace *f = m->face;
     int nvert = 0, ntri = 0;
     for (int pass = 0; pass < 2; pass++) {
@@ -129,7 +129,8 @@ static FaCode find_bones(FaVolumeModel *m, FaError *err) {
     }
     for (int i = 0; i < f->nskin; i++) {
         const double *x = m->x0 + 3 * ((size_t)f->nskin * (size_t)f->layers + (size_t)i);
-        const double hold = (double)f->to_skull[i] + (double)f->to_jaw[i], jaw = hold > 0 ? (double)f->to_jaw[i] / hold : 0;
+        const double hold = (double)f->to_skull[i] + (double)f->to_jaw[i],
+                     jaw = hold > 0 ? (double)f->to_jaw[i] / hold : 0;
         const int side = jaw > ONE_BONE ? 1 : jaw < 1 - ONE_BONE ? 0 : -1;
         double point[3], n[3], d[3];
         m->bone_of[i] = -1;
@@ -155,11 +156,13 @@ static FaCode model_new(FaVolumeModel *m, FaError *err) {
     if (!m->held || !m->in_bone) return FA_FAIL_MEMORY(err);
     for (int t = 0; t < f->ntri; t++) {
         const int *v = f->tri + 3 * (size_t)t;
-        if (held(f, v[0]) && held(f, v[1]) && held(f, v[2])) memcpy(m->held + 3 * (size_t)m->nheld++, v, 3 * sizeof(int));
+        if (held(f, v[0]) && held(f, v[1]) && held(f, v[2]))
+            memcpy(m->held + 3 * (size_t)m->nheld++, v, 3 * sizeof(int));
     }
     for (int side = 0; side < 2; side++) {
         FA_TRY(collect_bones(m, side == 1, is_solid, NULL, &m->solid[side], err));
-        for (int i = 0; m->solid[side] && i < f->nnode; i++) m->in_bone[i] |= inside(m->solid[side], f->x0 + 3 * (size_t)i);
+        for (int i = 0; m->solid[side] && i < f->nnode; i++)
+            m->in_bone[i] |= inside(m->solid[side], f->x0 + 3 * (size_t)i);
     }
     return find_bones(m, err);
 }
@@ -196,8 +199,8 @@ typedef struct Work {
     const FaVolumeModel *m;
     int shape;
     FaPose jaw;
-    const float *base;    // of the shape it goes on top of; NULL: none             (nnode x 3)
-    float *delta;         // of all nodes: the skin's known, the others' found      (nnode x 3)
+    const float *base; // of the shape it goes on top of; NULL: none             (nnode x 3)
+    float *delta;      // of all nodes: the skin's known, the others' found      (nnode x 3)
     FaArena *arena;
     // the part; own numbers
     int n, ntet;
@@ -211,8 +214,8 @@ typedef struct Work {
     FaSpring *spring;     //                                                        (n)
     FaSolid *solid;
     FaSolidRest *rest;
-    FaMesh bone;          // what bone nodes slide on, as this shape has it         (nskin)
-    FaClosest *surface;   // of it; NULL: nothing holds
+    FaMesh bone;        // what bone nodes slide on, as this shape has it         (nskin)
+    FaClosest *surface; // of it; NULL: nothing holds
     FaVolumeShape *report;
 } Work;
 
@@ -260,7 +263,8 @@ static FaCode choose_part(Work *w, const double *dist, FaError *err) {
     w->lambda = FA_PUSH(w->arena, w->ntet, double);
     w->spring = FA_PUSH(w->arena, n, FaSpring);
     w->force = FA_PUSH(w->arena, 3 * n, double);
-    if (!w->force || !w->node || !w->still || !w->skin || !w->x0 || !w->x || !w->mu || !w->lambda || !w->spring) return FA_FAIL_MEMORY(err);
+    if (!w->force || !w->node || !w->still || !w->skin || !w->x0 || !w->x || !w->mu || !w->lambda || !w->spring)
+        return FA_FAIL_MEMORY(err);
     for (int i = 0; i < f->nnode; i++) {
         int k = local[i] - 1;
         if (k < 0) continue;
@@ -317,15 +321,16 @@ static double volume_gradient(const double *x, const int t[4], double g[4][3]) {
 // Slivers change their volume by any factor; none of them may rule the rest.
 static double within(double ratio) { return fmin(fmax(ratio, -SWELLS), SWELLS); }
 
-// Eq. 13 has V(X) = V(X0): the rest shape follows, volumes do not. The solid measures both against the rest shape Xp, so
-// what differs, lambda/2 [(V/V0 - 1)^2 - (V/Vp - 1)^2] per Vp, is added as the force that it has at x. With lambda a
+// Eq. 13 has V(X) = V(X0): the rest shape follows, volumes do not. The solid measures both against the rest shape Xp,
+// so what differs, lambda/2 [(V/V0 - 1)^2 - (V/Vp - 1)^2] per Vp, is added as the force that it has at x. With lambda a
 // thirtieth of mu a second pass with the force at the new x leaves nothing of the error; the last two steps make one.
 static void volume_force(const Work *w) {
     const double *rest = fai_solid_rest_volume(w->rest);
     memset(w->force, 0, 3 * (size_t)w->n * sizeof(double));
     for (int t = 0; t < w->ntet; t++) {
         const int *v = w->tet + 4 * (size_t)t;
-        double g[4][3], V0 = volume_gradient(w->x0, v, g), V = volume_gradient(w->x, v, g), r = fmin(rest[t] / V0, SWELLS);
+        double g[4][3], V0 = volume_gradient(w->x0, v, g), V = volume_gradient(w->x, v, g),
+                        r = fmin(rest[t] / V0, SWELLS);
         double pressure = w->lambda[t] * (r * (within(V / V0) - 1) - (within(V / rest[t]) - 1));
         for (int k = 0; k < 4; k++)
             for (size_t c = 0; c < 3; c++) w->force[3 * (size_t)v[k] + c] -= pressure * g[k][c];
@@ -362,8 +367,8 @@ static FaCode pull(Work *w, FaError *err) {
     return rc;
 }
 
-// What stands for the bones where there are none, or too far below: the deepest layer where something holds it, each node
-// carried by as much of the jaw's motion as the jaw holds of it.
+// What stands for the bones where there are none, or too far below: the deepest layer where something holds it, each
+// node carried by as much of the jaw's motion as the jaw holds of it.
 static FaCode carry_bones(Work *w, FaError *err) {
     const FaFace *f = w->m->face;
     const float *deep = f->x0 + 3 * (size_t)f->nskin * (size_t)f->layers;
@@ -375,7 +380,8 @@ static FaCode carry_bones(Work *w, FaError *err) {
     fai_pose_apply(&w->jaw, hinge, at);
     fai_v3_sub(at, hinge, slide);
     for (int i = 0; i < f->nskin; i++) {
-        const double hold = (double)f->to_skull[i] + (double)f->to_jaw[i], b = hold > 0 ? (double)f->to_jaw[i] / hold : 0;
+        const double hold = (double)f->to_skull[i] + (double)f->to_jaw[i],
+                     b = hold > 0 ? (double)f->to_jaw[i] / hold : 0;
         double q[4], x[3];
         fai_v3_load(deep, i, x);
         if (b > 0) {
@@ -409,7 +415,8 @@ static bool bone_goal(const Work *w, int k, double out[3], double normal[3]) {
         fai_v3_sub(q, neutral, d);
         const double far = fai_v3_norm(d), part = far > SLIDES ? SLIDES / far : 1;
         for (int c = 0; c < 3; c++) q[c] = neutral[c] + part * d[c];
-        if (!bone_point(w->m, side, q, INFINITY, point, n) || !bone_point(w->m, side, neutral, INFINITY, q, n0)) return false;
+        if (!bone_point(w->m, side, q, INFINITY, point, n) || !bone_point(w->m, side, neutral, INFINITY, q, n0))
+            return false;
         // a node that came so far into the bone that its other side is nearer goes where the bone carries it
         if (fai_v3_dot(n, n0) < SAME_SIDE) memcpy(point, q, sizeof q), memcpy(n, n0, sizeof n);
         for (int c = 0; c < 3; c++) point[c] += off[0] * n[c] + off[c + 1];
@@ -425,8 +432,8 @@ static bool bone_goal(const Work *w, int k, double out[3], double normal[3]) {
     return tri_normal(&w->bone, hit.tri, normal);
 }
 
-// Root mean square distance along the normal (they may slide) of bone nodes to where they belong: of those next to a bone's
-// own surface where there are any, else of all.
+// Root mean square distance along the normal (they may slide) of bone nodes to where they belong: of those next to a
+// bone's own surface where there are any, else of all.
 static double off_bone(const Work *w) {
     double sum[2] = {0};
     int count[2] = {0};
@@ -471,7 +478,8 @@ static FaCode project(Work *w, unsigned char *fixed, signed char *tooth, FaError
     for (int k = 0; k < w->n; k++) {
         double goal[3], normal[3];
         if (fixed[k] || bone_of(w, k) < 0) continue;
-        for (int round = 0; round < ROUNDS && bone_goal(w, k, goal, normal); round++) memcpy(w->x + 3 * (size_t)k, goal, sizeof goal);
+        for (int round = 0; round < ROUNDS && bone_goal(w, k, goal, normal); round++)
+            memcpy(w->x + 3 * (size_t)k, goal, sizeof goal);
         fixed[k] = 1;
         w->report->on_bone++;
     }
@@ -516,8 +524,8 @@ static FaCode settle(Work *w, FaError *err) {
 
 // --- a shape --------------------------------------------------------------------------------------------------------
 
-// Prisms of tets that stay inverted are given up: the face leaves them out in the end, and the flesh around them need no longer make room
-// for them.
+// Prisms of tets that stay inverted are given up: the face leaves them out in the end, and the flesh around them need
+// no longer make room for them.
 static FaCode give_up(Work *w, const unsigned char *fixed, FaError *err) {
     const int below = 3 * w->m->face->layers; // prisms are whole in the part, and in a row
     double F[9];
@@ -527,7 +535,8 @@ static FaCode give_up(Work *w, const unsigned char *fixed, FaError *err) {
     FaUnfoldInput in = {.n = w->n, .tet = tet, .x0 = w->x0, .fixed = fixed};
     for (int round = 0; left && round < ROUNDS; round++) {
         in.ntet = 0;
-        for (int t = 0; t < w->ntet; t++) gone[t / below] |= !(fai_tet_gradient(w->x0, w->x, w->tet + 4 * (size_t)t, F) > 0);
+        for (int t = 0; t < w->ntet; t++)
+            gone[t / below] |= !(fai_tet_gradient(w->x0, w->x, w->tet + 4 * (size_t)t, F) > 0);
         for (int t = 0; t < w->ntet; t++)
             if (!gone[t / below]) memcpy(tet + 4 * (size_t)in.ntet++, w->tet + 4 * (size_t)t, 4 * sizeof(int));
         FA_TRY(fai_unfold(&in, w->x, &bad, &left, err));
@@ -535,14 +544,15 @@ static FaCode give_up(Work *w, const unsigned char *fixed, FaError *err) {
     return FA_OK;
 }
 
-// Local moves, first with the nodes on bones staying there; around tets that this leaves inverted or all but flat bone nodes may leave
-// the bone; where tets stay inverted even so, all may.
+// Local moves, first with the nodes on bones staying there; around tets that this leaves inverted or all but flat bone
+// nodes may leave the bone; where tets stay inverted even so, all may.
 static FaCode unfold(Work *w, unsigned char *fixed, FaError *err) {
     FaUnfoldInput in = {.n = w->n, .ntet = w->ntet, .tet = w->tet, .x0 = w->x0, .fixed = fixed};
     double F[9], *before = FA_PUSH(w->arena, 3 * (size_t)w->n, double);
     if (!before) return FA_FAIL_MEMORY(err);
     memcpy(before, w->x, 3 * (size_t)w->n * sizeof *before);
-    for (int t = 0; t < w->ntet; t++) w->report->folded += !(fai_tet_gradient(w->x0, w->x, w->tet + 4 * (size_t)t, F) > 0);
+    for (int t = 0; t < w->ntet; t++)
+        w->report->folded += !(fai_tet_gradient(w->x0, w->x, w->tet + 4 * (size_t)t, F) > 0);
     for (int k = 0; k < w->n; k++) fixed[k] = w->still[k] || w->skin[k] || bone_of(w, k) >= 0;
     for (int round = 0; round < 3; round++) {
         int bad, flat = 0;
@@ -570,9 +580,8 @@ static FaCode store(Work *w, FaError *err) {
     for (int k = 0; k < w->n; k++) {
         if (fixed[k]) continue;
         for (size_t c = 0; c < 3; c++)
-            w->delta[3 * (size_t)w->node[k] + c] =
-                (float)(w->x[3 * (size_t)k + c] - w->x0[3 * (size_t)k + c] -
-                        (w->base ? (double)w->base[3 * (size_t)w->node[k] + c] : 0));
+            w->delta[3 * (size_t)w->node[k] + c] = (float)(w->x[3 * (size_t)k + c] - w->x0[3 * (size_t)k + c] -
+                                                           (w->base ? (double)w->base[3 * (size_t)w->node[k] + c] : 0));
     }
     return FA_OK;
 }
@@ -598,7 +607,9 @@ static FaCode shape(Work *w, FaError *err) {
 int fai_volume_base(const FaVolumeModel *m, int index) {
     const FaShape *s = &m->rig->shape[index];
     const int open = m->face->jaw.found ? m->face->jaw.shape[0] : -1;
-    return s->arkit >= 0 && !strcmp(fa_arkit_name(s->arkit), "mouthClose") && open < m->rig->nshape && open != index ? open : -1;
+    return s->arkit >= 0 && !strcmp(fa_arkit_name(s->arkit), "mouthClose") && open < m->rig->nshape && open != index
+               ? open
+               : -1;
 }
 
 FaCode fai_volume_shape(const FaVolumeModel *m, int index, const float *base, float *delta, FaVolumeShape *report,
@@ -615,7 +626,8 @@ FaCode fai_volume_shape(const FaVolumeModel *m, int index, const float *base, fl
     if (rc >= 0) {
         double *X = FA_NEW(3 * (size_t)m->face->nnode, double);
         if (!X) return FA_FAIL_MEMORY(err);
-        for (size_t i = 0; i < 3 * (size_t)m->face->nnode; i++) X[i] = m->x0[i] + (base ? (double)base[i] : 0) + (double)delta[i];
+        for (size_t i = 0; i < 3 * (size_t)m->face->nnode; i++)
+            X[i] = m->x0[i] + (base ? (double)base[i] : 0) + (double)delta[i];
         FaVolumeQuality q = fai_volume_quality(m->face, X);
         fai_volume_change(m->face, X, &report->volume, &report->volume_rms);
         report->least = q.least;
@@ -662,7 +674,8 @@ FaVolumeQuality fai_volume_quality(const FaFace *f, const double *X) {
         const int *c = f->tet + 4 * (size_t)t;
         for (int k = 0; k < 3; k++)
             for (int j = 0; j < 3; j++) {
-                m[3 * j + k] = (double)f->x0[3 * (size_t)c[k + 1] + (size_t)j] - (double)f->x0[3 * (size_t)c[0] + (size_t)j];
+                m[3 * j + k] =
+                    (double)f->x0[3 * (size_t)c[k + 1] + (size_t)j] - (double)f->x0[3 * (size_t)c[0] + (size_t)j];
                 d[3 * j + k] = X[3 * (size_t)c[k + 1] + (size_t)j] - X[3 * (size_t)c[0] + (size_t)j];
             }
         if (!fai_m3_inverse(m, inv)) continue;

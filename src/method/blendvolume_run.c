@@ -1,6 +1,7 @@
 // The volumes of all shapes: in parallel, kept on disk as they come, so that a build that was stopped goes on.
 //
-// The partial file, rewritten as a whole (temporary file, rename) after each batch of shapes, this machine's byte order:
+// The partial file, rewritten as a whole (temporary file, rename) after each batch of shapes, this machine's byte
+// order:
 //   0 8 signature   8 8 key: what the volumes depend on   16 8 size   24 8 checksum of the rest
 //   then per finished shape: number, entries; nodes (entries), displacements (entries x 3)
 // A file with another key, or damaged, is not used; it is replaced.
@@ -17,7 +18,8 @@
 #include <stdio.h>
 
 enum { BATCH = 8, HEADER = 32, DRAWS = 64 };
-static const double LEAST = 1e-6; // J of a tet: what has less counts as inverted, whoever measures it and however it rounds
+static const double LEAST =
+    1e-6; // J of a tet: what has less counts as inverted, whoever measures it and however it rounds
 static const char SIGNATURE[8] = {'F', 'A', 'V', 'O', 'L', '\r', '\n', 0x1a};
 
 typedef struct Column {
@@ -123,7 +125,8 @@ static void resume(Run *r, const char *path) {
 
 // Dense again (nnode x 3).
 static void spread(const Column *c, float *dense) {
-    for (int i = 0; i < c->count; i++) memcpy(dense + 3 * (size_t)c->node[i], c->value + 3 * (size_t)i, 3 * sizeof(float));
+    for (int i = 0; i < c->count; i++)
+        memcpy(dense + 3 * (size_t)c->node[i], c->value + 3 * (size_t)i, 3 * sizeof(float));
 }
 
 static FaCode fill(const Run *r, int s, FaError *err) {
@@ -170,7 +173,8 @@ static FaCode all_shapes(Run *r, const FaVolumeOptions *o, FaError *err) {
     for (;;) {
         int done = 0;
         for (int s = 0; s < r->rig->nshape; s++) done += r->column[s].done;
-        if (o && o->progress && !o->progress(o->progress_user, "volumes", r->rig->nshape ? (double)done / r->rig->nshape : 1))
+        if (o && o->progress &&
+            !o->progress(o->progress_user, "volumes", r->rig->nshape ? (double)done / r->rig->nshape : 1))
             return FA_FAIL(err, FA_E_LIMIT, NULL, o->partial ? "the same command goes on where it stopped" : NULL,
                            "cancelled");
         next_batch(r);
@@ -180,8 +184,8 @@ static FaCode all_shapes(Run *r, const FaVolumeOptions *o, FaError *err) {
         for (int i = 0; i < r->npending; i++)
             if (r->code[i] < 0) {
                 const FaError *e = &r->error[i];
-                return FA_FAIL(err, e->code, FA_PLACE("shape '%.80s'", r->rig->shape[r->pending[i]].name), e->remedy, "%s",
-                               e->what);
+                return FA_FAIL(err, e->code, FA_PLACE("shape '%.80s'", r->rig->shape[r->pending[i]].name), e->remedy,
+                               "%s", e->what);
             }
         if (o && o->partial) FA_TRY(keep(r, o->partial, err));
     }
@@ -195,7 +199,8 @@ static void place_shape(const Run *r, int s, double *X) {
     for (size_t i = 0; i < 3 * (size_t)r->face->nnode; i++) X[i] = (double)r->face->x0[i];
     for (int k = 0; k < 2; k++) {
         const Column *c = k ? on >= 0 ? &r->column[on] : NULL : &r->column[s];
-        for (int i = 0; c && i < 3 * c->count; i++) X[3 * (size_t)c->node[i / 3] + (size_t)(i % 3)] += (double)c->value[i];
+        for (int i = 0; c && i < 3 * c->count; i++)
+            X[3 * (size_t)c->node[i / 3] + (size_t)(i % 3)] += (double)c->value[i];
     }
 }
 
@@ -292,8 +297,8 @@ FaCode fai_volume_draws(const FaFace *face, const FaRig *rig, int draws, FaVolum
     return rc;
 }
 
-// What there is to say of the tets of shapes as they are kept, so that the face does not depend on who made it: of all if something was
-// left out, else of those that were resumed.
+// What there is to say of the tets of shapes as they are kept, so that the face does not depend on who made it: of all
+// if something was left out, else of those that were resumed.
 static void measure(void *ctx, int begin, int end, int chunk) {
     const Run *r = ctx;
     (void)chunk;
@@ -332,7 +337,12 @@ static void list_folded(const Run *r, char *text, size_t size) {
 
 // What the face keeps of the report. Only what a resumed run knows as well: the file must not depend on who made it.
 static void keep_report(const Run *r, FaFace *face, const FaVolumesReport *report) {
-    FaVolumesMade m = {.version = FA_VOLUMES_VERSION, .key = r->key, .inverted = report->inverted, .left_out = r->left_out, .least = report->least, .volume = report->volume};
+    FaVolumesMade m = {.version = FA_VOLUMES_VERSION,
+                       .key = r->key,
+                       .inverted = report->inverted,
+                       .left_out = r->left_out,
+                       .least = report->least,
+                       .volume = report->volume};
     int most = 0, folded = -1;
     for (int s = 0; s < r->rig->nshape; s++)
         if (r->column[s].left_out > most) most = r->column[s].left_out, folded = s;
@@ -361,9 +371,17 @@ static FaCode tell(Run *r, FaFace *face, const FaVolumeOptions *o, FaVolumesRepo
             measured++;
         }
         if (o && o->each && v->active) {
-            const FaVolumeShapeReport shape = {.name = r->rig->shape[s].name, .resumed = r->column[s].resumed, .volume = v->volume, .volume_rms = v->volume_rms,
-                                               .on_bone = v->on_bone, .off_bone_first_mm = 1e3 * v->off_bone_first, .off_bone_mm = 1e3 * v->off_bone,
-                                               .folded = v->folded, .inverted = v->inverted, .least = v->least, .seconds = v->seconds};
+            const FaVolumeShapeReport shape = {.name = r->rig->shape[s].name,
+                                               .resumed = r->column[s].resumed,
+                                               .volume = v->volume,
+                                               .volume_rms = v->volume_rms,
+                                               .on_bone = v->on_bone,
+                                               .off_bone_first_mm = 1e3 * v->off_bone_first,
+                                               .off_bone_mm = 1e3 * v->off_bone,
+                                               .folded = v->folded,
+                                               .inverted = v->inverted,
+                                               .least = v->least,
+                                               .seconds = v->seconds};
             o->each(o->each_user, &shape);
         }
         if (v->active && v->least < report->least) report->least = v->least, worst = s;
@@ -374,8 +392,10 @@ static FaCode tell(Run *r, FaFace *face, const FaVolumeOptions *o, FaVolumesRepo
     keep_report(r, face, report);
     char where[256] = "";
     list_folded(r, where, sizeof where);
-    fai_note_count(&face->notes, r->left_out, "volume-folded", where, "smooth the shapes where they fold the skin",
-                   "%d triangles are folded by some shape so that no flesh fits below them: they follow the shapes alone", r->left_out);
+    fai_note_count(
+        &face->notes, r->left_out, "volume-folded", where, "smooth the shapes where they fold the skin",
+        "%d triangles are folded by some shape so that no flesh fits below them: they follow the shapes alone",
+        r->left_out);
     return fai_volume_draws(face, r->rig, DRAWS, report, err);
 }
 
@@ -384,7 +404,8 @@ bool fa_face_volumes_fit(const FaFace *face, const FaRig *rig) {
     return face->volumes.nshape == rig->nshape && m->version == FA_VOLUMES_VERSION && m->key == key_of(face, rig);
 }
 
-FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *options, FaVolumesReport *report, FaError *err) {
+FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *options, FaVolumesReport *report,
+                       FaError *err) {
     Run r = {.face = face, .rig = rig, .first = -1};
     double t0 = fai_seconds();
     FaColumns columns = {0};

@@ -1,6 +1,6 @@
-// Based on: thesis 001 section 6.1.1, eq. 6.2 and 6.3. Symbols: Q -> r, t -> t, l_v -> seen, beta_exp -> w, beta_id -> id. Deviations:
-// expressions have bounds instead of a PCA prior, landmarks have trust and a robust loss, and z (where a detector gives it) counts
-// a little, up to an offset per frame that is solved for.
+// Based on: thesis 001 section 6.1.1, eq. 6.2 and 6.3. Symbols: Q -> r, t -> t, l_v -> seen, beta_exp -> w, beta_id ->
+// id. Deviations: expressions have bounds instead of a PCA prior, landmarks have trust and a robust loss, and z (where
+// a detector gives it) counts a little, up to an offset per frame that is solved for.
 #include "method/camera_fit.h"
 
 #include "math/mat3.h"
@@ -15,21 +15,21 @@ static const double BEHIND = 0.3;      // sine of how far beyond profile a face 
 static const double NEAR = 0.03;       // m: nothing of a face is nearer to the lens
 
 struct FaFitWork {
-    int stride;             // 6 + nexp + nid + 1
-    double *s, *y;          // landmarks of the model: head frame, and turned to camera axes   (n x 3)
-    double *res;            // residuals, pixels                                               (n x 3)
-    double *dist;           // lengths of them (across; metric: all three)                     (n)
-    double *say;            // trust x robust weight                                           (n)
-    double *sort;           // (n)
-    double *g, *f;          // normal equations: 1/2 d'Gd - f'd          (stride x stride, stride)
-    double *damped;         // (stride x stride)
-    double *h;              // what the offset of z sees                                       (stride)
-    double *col[3];         // rows of one landmark                                            (stride each)
-    int *at;                // their columns                                                   (stride)
-    double *d, *lo, *hi;    // step                                                            (stride)
+    int stride;                   // 6 + nexp + nid + 1
+    double *s, *y;                // landmarks of the model: head frame, and turned to camera axes   (n x 3)
+    double *res;                  // residuals, pixels                                               (n x 3)
+    double *dist;                 // lengths of them (across; metric: all three)                     (n)
+    double *say;                  // trust x robust weight                                           (n)
+    double *sort;                 // (n)
+    double *g, *f;                // normal equations: 1/2 d'Gd - f'd          (stride x stride, stride)
+    double *damped;               // (stride x stride)
+    double *h;                    // what the offset of z sees                                       (stride)
+    double *col[3];               // rows of one landmark                                            (stride each)
+    int *at;                      // their columns                                                   (stride)
+    double *d, *lo, *hi;          // step                                                            (stride)
     double *wtry, *wbest, *wkeep; // expressions                                               (nexp each)
-    int *free;              // unknowns that are solved for                                    (stride)
-    double *ll, *ls;        // (stride x stride each)
+    int *free;                    // unknowns that are solved for                                    (stride)
+    double *ll, *ls;              // (stride x stride each)
     FaNnls *nnls;
     FaArena *arena;
 };
@@ -51,23 +51,26 @@ FaCode fai_fit_work_new(const FaFitSetup *setup, FaFitWork **work, FaError *err)
     int nexp = setup->model->nexp, ns = 6 + nexp + setup->model->nid + 1;
     size_t n = (size_t)setup->n, m = (size_t)ns;
     k->stride = ns;
-    double **list[] = {&k->s, &k->y, &k->res, &k->dist, &k->say, &k->sort, &k->g, &k->damped, &k->ll, &k->ls, &k->f,
-                       &k->h, &k->col[0], &k->col[1], &k->col[2], &k->d, &k->lo, &k->hi, &k->wtry, &k->wbest, &k->wkeep};
+    double **list[] = {&k->s,      &k->y,  &k->res, &k->dist, &k->say,  &k->sort,   &k->g,
+                       &k->damped, &k->ll, &k->ls,  &k->f,    &k->h,    &k->col[0], &k->col[1],
+                       &k->col[2], &k->d,  &k->lo,  &k->hi,   &k->wtry, &k->wbest,  &k->wkeep};
     size_t size[] = {3 * n, 3 * n, 3 * n, n, n, n, m * m, m * m, m * m, m * m, m, m, m, m, m, m, m, m, m, m, m};
     bool ok = true;
     for (int i = 0; i < FA_COUNT(list); i++) ok = ok && (*list[i] = FA_PUSH(k->arena, size[i], double));
     k->at = FA_PUSH(k->arena, m, int);
     k->free = FA_PUSH(k->arena, m, int);
     FaCode rc = ok && k->at && k->free ? fai_nnls_new(6 + nexp, &k->nnls, err) : FA_FAIL_MEMORY(err);
-    if (rc < 0) fai_fit_work_free(k);
-    else *work = k;
+    if (rc < 0)
+        fai_fit_work_free(k);
+    else
+        *work = k;
     return rc;
 }
 
 // --- what is known ------------------------------------------------------------------------------------------------
 
-FaCode fai_fit_setup(const FaFaceModel *model, FaLandmarkLayout layout, int dims, bool metric, double width, double height,
-                     const FaCameraOptions *o, FaFitSetup *setup, FaError *err) {
+FaCode fai_fit_setup(const FaFaceModel *model, FaLandmarkLayout layout, int dims, bool metric, double width,
+                     double height, const FaCameraOptions *o, FaFitSetup *setup, FaError *err) {
     const FaModelRows *rows = fai_model_rows(model, layout);
     if (!rows)
         return FA_FAIL(err, FA_E_ARG, NULL, "give the model a table of these landmarks",
@@ -77,7 +80,8 @@ FaCode fai_fit_setup(const FaFaceModel *model, FaLandmarkLayout layout, int dims
     double all[] = {o->focal_px, o->smooth, o->id_prior, o->exp_prior, o->sparse, o->z_weight, o->hold, o->ease};
     for (int i = 0; i < FA_COUNT(all); i++)
         if (!(all[i] >= 0) || !isfinite(all[i]))
-            return FA_FAIL(err, FA_E_ARG, NULL, "give 0 or more", "an option of the camera's fit is negative or not a number");
+            return FA_FAIL(err, FA_E_ARG, NULL, "give 0 or more",
+                           "an option of the camera's fit is negative or not a number");
     double crowd = fmax(1, rows->n / 100.0);
     *setup = (FaFitSetup){.model = model,
                           .rows = rows,
@@ -236,7 +240,8 @@ static double energy(const FaFitWork *k, const FaFitSetup *setup, const FaFitSha
 
 // --- equations ----------------------------------------------------------------------------------------------------
 
-// Columns of one landmark: derivatives of its three residuals by pose, its expressions and, if joint, identities and focal.
+// Columns of one landmark: derivatives of its three residuals by pose, its expressions and, if joint, identities and
+// focal.
 static int columns(FaFitWork *k, const FaFitSetup *setup, const FaFitShared *shared, const FaFitPose *pose, int i,
                    bool joint, double zc) {
     const FaModelRows *r = setup->rows;
@@ -245,7 +250,8 @@ static int columns(FaFitWork *k, const FaFitSetup *setup, const FaFitShared *sha
     fai_v3_add(y, pose->t, c);
     double z = fmax(c[2], NEAR), f = shared->focal / z;
     bool depth = setup->z_weight > 0;
-    if (setup->metric) p[0][0] = p[1][1] = p[2][2] = FA_FIT_METRIC_PX;
+    if (setup->metric)
+        p[0][0] = p[1][1] = p[2][2] = FA_FIT_METRIC_PX;
     else {
         fai_v3_set(p[0], f, 0, c[2] > NEAR ? -f * c[0] / z : 0);
         fai_v3_set(p[1], 0, f, c[2] > NEAR ? -f * c[1] / z : 0);
@@ -292,7 +298,8 @@ static void weigh(FaFitWork *k, const FaFitSetup *setup, const FaFitSeen *seen, 
 }
 
 // G and f of the data at the residuals in k (lower triangle, mirrored by finish). The z rows lose their common offset.
-static void assemble(FaFitWork *k, const FaFitSetup *setup, const FaFitShared *shared, const FaFitPose *pose, bool joint) {
+static void assemble(FaFitWork *k, const FaFitSetup *setup, const FaFitShared *shared, const FaFitPose *pose,
+                     bool joint) {
     size_t m = (size_t)k->stride;
     int used = joint ? k->stride : 6 + setup->model->nexp;
     double zc = centre_depth(setup, pose), zsum = 0, hsum = 0, zw = setup->z_weight * setup->z_weight;
@@ -368,8 +375,8 @@ static void apply(const FaFitSetup *setup, const double *d, int n, const FaFitVa
 }
 
 // Gauss-Newton over the first n unknowns (6: pose only) for a number of steps. The robust width never grows.
-static int iterate(FaFitWork *k, const FaFitSetup *setup, const FaFitShared *shared, const FaFitSeen *seen, FaFitVars *v,
-                   int n, int steps, double *width) {
+static int iterate(FaFitWork *k, const FaFitSetup *setup, const FaFitShared *shared, const FaFitSeen *seen,
+                   FaFitVars *v, int n, int steps, double *width) {
     double damp = 0;
     int it = 0;
     residuals(k, setup, shared, seen, &v->pose, v->w);
@@ -438,7 +445,8 @@ FaFitReport fai_fit_warm(FaFitWork *k, const FaFitSetup *setup, const FaFitShare
 
 // --- first frames -------------------------------------------------------------------------------------------------
 
-// A frontal start: the similarity in the picture that brings the model's front view to the landmarks. False: they say nothing.
+// A frontal start: the similarity in the picture that brings the model's front view to the landmarks. False: they say
+// nothing.
 static bool first_pose(const FaFitSetup *setup, const FaFitShared *shared, const FaFitSeen *seen, FaFitPose *pose,
                        double middle[3]) {
     const double *axes = setup->model->rig->axes, front[9] = {1, 0, 0, 0, -1, 0, 0, 0, -1};
@@ -470,8 +478,8 @@ static bool first_pose(const FaFitSetup *setup, const FaFitShared *shared, const
     return true;
 }
 
-static void start_from(const FaFitSetup *setup, const FaFitPose *front, const double middle[3], double yaw, double pitch,
-                       FaFitPose *pose) {
+static void start_from(const FaFitSetup *setup, const FaFitPose *front, const double middle[3], double yaw,
+                       double pitch, FaFitPose *pose) {
     double turn[3] = {pitch, yaw, 0}, q[4], m[9], c[3];
     const double *axes = setup->model->rig->axes;
     fai_q_exp(turn, q);

@@ -1,20 +1,21 @@
-// Smoothing in time that follows the measured noise. Each channel is a level that wanders: with noise s of the measurement and
-// a wander q per frame, the steady Kalman gain is (-p^2 + sqrt(p^4 + 4p^2)) / 2, p = q / s. q is small at rest, and grows with the
-// slow speed of the channel and at once with a jump that the noise does not explain, in the manner of the One-Euro filter.
+// Smoothing in time that follows the measured noise. Each channel is a level that wanders: with noise s of the
+// measurement and a wander q per frame, the steady Kalman gain is (-p^2 + sqrt(p^4 + 4p^2)) / 2, p = q / s. q is small
+// at rest, and grows with the slow speed of the channel and at once with a jump that the noise does not explain, in the
+// manner of the One-Euro filter.
 #include "math/mat3.h"
 #include "method/camera_fit.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static const double REST = 0.06;      // wander at rest over the noise, per frame at 60 per second
-static const double BEYOND = 2.5;     // noises beyond which a jump is motion
-static const double AGREE = 2.2;      // noises within which windows agree
-static const double WIDEST = 0.4;     // s: half of the widest window
+static const double REST = 0.06;       // wander at rest over the noise, per frame at 60 per second
+static const double BEYOND = 2.5;      // noises beyond which a jump is motion
+static const double AGREE = 2.2;       // noises within which windows agree
+static const double WIDEST = 0.4;      // s: half of the widest window
 static const double MOST_NOISE = 0.02; // of an expression: what moves more is taken as meant
-static const double EDGE = 0.12;      // of the gaze from frame to frame: what bends more is meant
-static const double SHUT = 0.55;      // weight of a blink from which on the iris is not seen
-static const double SPEED_SLOW = 0.1; // share of a new speed per frame at 60 per second
+static const double EDGE = 0.12;       // of the gaze from frame to frame: what bends more is meant
+static const double SHUT = 0.55;       // weight of a blink from which on the iris is not seen
+static const double SPEED_SLOW = 0.1;  // share of a new speed per frame at 60 per second
 
 bool fai_filter_new(FaFitFilter *filter, int nexp, double smooth, FaArena *arena) {
     size_t n = 7 + (size_t)nexp;
@@ -41,7 +42,8 @@ static void difference(const double *a, const double *b, int channel, double out
         fai_q_log(q, out);
     } else if (channel == 1)
         for (int k = 0; k < 2; k++) out[k] = b[4 + k] - a[4 + k];
-    else out[0] = b[4 + channel] - a[4 + channel];
+    else
+        out[0] = b[4 + channel] - a[4 + channel];
 }
 static void advance(double *a, int channel, double gain, const double d[3]) {
     if (channel == 0) {
@@ -52,9 +54,12 @@ static void advance(double *a, int channel, double gain, const double d[3]) {
         fai_q_normalize(a);
     } else if (channel == 1)
         for (int k = 0; k < 2; k++) a[4 + k] += gain * d[k];
-    else a[4 + channel] += gain * d[0];
+    else
+        a[4 + channel] += gain * d[0];
 }
-static double *speed_at(FaFitFilter *f, int channel) { return f->speed + (channel == 0 ? 0 : channel == 1 ? 3 : 3 + channel); }
+static double *speed_at(FaFitFilter *f, int channel) {
+    return f->speed + (channel == 0 ? 0 : channel == 1 ? 3 : 3 + channel);
+}
 
 static double second_difference(const double *a, const double *b, const double *c, int channel) {
     double ab[3], bc[3], d[3];
@@ -108,8 +113,8 @@ void fai_filter_step(FaFitFilter *f, const double *in, double rate, bool learn, 
 
 // --- whole takes --------------------------------------------------------------------------------------------------
 
-// A parabola (heads) or a line (faces) through the frames within h of frame i, at i: its height against frame i's own value, and how
-// much noise is left. By polynomials that are orthogonal over the window: 1, v, v^2 - its mean.
+// A parabola (heads) or a line (faces) through the frames within h of frame i, at i: its height against frame i's own
+// value, and how much noise is left. By polynomials that are orthogonal over the window: 1, v, v^2 - its mean.
 static double curve_at(int nframe, const double *raw, size_t n, int i, int h, int channel, bool bent, double out[3]) {
     int lo = FA_MAX(0, i - h), hi = FA_MIN(nframe - 1, i + h), m = hi - lo + 1;
     double middle = 0.5 * (lo + hi) - i, spread = 0, bend = 0, mean[3] = {0}, slope[3] = {0}, curve[3] = {0};
@@ -128,12 +133,14 @@ static double curve_at(int nframe, const double *raw, size_t n, int i, int h, in
     return sqrt(1.0 / m + tilt * tilt * spread + arch * arch * bend);
 }
 
-// The widest window whose curves agree with those of all narrower ones within the noise (intersection of confidence intervals,
-// Goldenshluger and Nemirovski 1997): long at rest, short where it moves, and without lag.
-static void smooth_frame(const FaFitFilter *f, int nframe, const double *raw, int i, int widest, int channel, double best[3]) {
+// The widest window whose curves agree with those of all narrower ones within the noise (intersection of confidence
+// intervals, Goldenshluger and Nemirovski 1997): long at rest, short where it moves, and without lag.
+static void smooth_frame(const FaFitFilter *f, int nframe, const double *raw, int i, int widest, int channel,
+                         double best[3]) {
     static const int WINDOW[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
     size_t n = 4 + (size_t)f->n;
-    double lo[3], hi[3], noise = fmax(f->noise[channel], floor_noise(channel)), wide = AGREE * noise * sqrt(fmax(f->smooth, 0));
+    double lo[3], hi[3], noise = fmax(f->noise[channel], floor_noise(channel)),
+                         wide = AGREE * noise * sqrt(fmax(f->smooth, 0));
     fai_v3_set(best, 0, 0, 0);
     for (int k = 0; k < 3; k++) lo[k] = -wide, hi[k] = wide;
     for (int w = 0; w < FA_COUNT(WINDOW) && WINDOW[w] <= widest; w++) {
@@ -154,7 +161,8 @@ void fai_filter_take(FaFitFilter *f, int nframe, const double *raw, double rate,
     for (int i = 0; i < nframe; i++)
         for (int c = 0; c < f->n; c++) {
             double d[3];
-            smooth_frame(f, nframe, raw, i, c < 3 ? widest : FA_MAX(widest / 4, 1), c, d); // faces are faster than heads
+            smooth_frame(f, nframe, raw, i, c < 3 ? widest : FA_MAX(widest / 4, 1), c,
+                         d); // faces are faster than heads
             advance(out + (size_t)i * n, c, 1, d);
         }
     // windows of neighbours differ: take off the steps between them
@@ -193,16 +201,20 @@ static int by_size(const void *a, const void *b) {
 
 void fai_filter_noise(FaFitFilter *f, int nframe, const double *raw, const unsigned char *ok, double *scratch) {
     size_t n = 4 + (size_t)f->n;
-    static const double QUARTER[] = {0, 0.319, 0.536, 0.636}; // lower quartile of the root mean square of 1, 2, 3 normals
+    static const double QUARTER[] = {0, 0.319, 0.536,
+                                     0.636}; // lower quartile of the root mean square of 1, 2, 3 normals
     for (int c = 0; c < f->n; c++) {
         int m = 0;
         for (int i = 2; i < nframe; i++) {
             const double *x = raw + (size_t)i * n;
             if (!ok[i] || !ok[i - 1] || !ok[i - 2]) continue;
             // an expression at a bound has no noise to measure
-            if (c >= 3 && !(x[4 + c] > 0 && x[4 + c] < 1 && x[4 + c - (int)n] > 0 && x[4 + c - 2 * (int)n] > 0)) continue;
-            if (c >= 3) scratch[m++] = second_difference(x - 2 * n, x - n, x, c);
-            else if (i > 2 && ok[i - 3]) scratch[m++] = third_difference(x - 3 * n, n, c);
+            if (c >= 3 && !(x[4 + c] > 0 && x[4 + c] < 1 && x[4 + c - (int)n] > 0 && x[4 + c - 2 * (int)n] > 0))
+                continue;
+            if (c >= 3)
+                scratch[m++] = second_difference(x - 2 * n, x - n, x, c);
+            else if (i > 2 && ok[i - 3])
+                scratch[m++] = third_difference(x - 3 * n, n, c);
         }
         qsort(scratch, (size_t)m, sizeof *scratch, by_size);
         // the lower quartile: most of a take may move
@@ -215,8 +227,9 @@ void fai_filter_noise(FaFitFilter *f, int nframe, const double *raw, const unsig
 // --- gaze ---------------------------------------------------------------------------------------------------------
 
 bool fai_gaze_channels(const FaFitSetup *setup, int channel[2][5]) {
-    static const char *const NAME[2][5] = {{"eyeBlinkLeft", "eyeLookInLeft", "eyeLookOutLeft", "eyeLookUpLeft", "eyeLookDownLeft"},
-                                           {"eyeBlinkRight", "eyeLookInRight", "eyeLookOutRight", "eyeLookUpRight", "eyeLookDownRight"}};
+    static const char *const NAME[2][5] = {
+        {"eyeBlinkLeft", "eyeLookInLeft", "eyeLookOutLeft", "eyeLookUpLeft", "eyeLookDownLeft"},
+        {"eyeBlinkRight", "eyeLookInRight", "eyeLookOutRight", "eyeLookUpRight", "eyeLookDownRight"}};
     const FaModelRows *r = setup->rows;
     for (int i = 0; i < 10; i++) {
         channel[i / 5][i % 5] = -1;
@@ -226,7 +239,9 @@ bool fai_gaze_channels(const FaFitSetup *setup, int channel[2][5]) {
     return r->n && r->index[r->n - 1] >= 468;
 }
 
-bool fai_gaze_hidden(const int channel[5], const double *value) { return channel[0] >= 0 && value[7 + channel[0]] > SHUT; }
+bool fai_gaze_hidden(const int channel[5], const double *value) {
+    return channel[0] >= 0 && value[7 + channel[0]] > SHUT;
+}
 
 void fai_gaze_keep(const int channel[5], const double *from, double *to) {
     for (int k = 1; k < 5; k++)

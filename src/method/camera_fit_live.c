@@ -1,40 +1,41 @@
-// The camera's fit frame by frame, as frames come: pose and expression from the last frame's, identity by adding up what frames that
-// are unlike each other say about it (their information, pose and expression eliminated), until enough have spoken; then it stays.
+// The camera's fit frame by frame, as frames come: pose and expression from the last frame's, identity by adding up
+// what frames that are unlike each other say about it (their information, pose and expression eliminated), until enough
+// have spoken; then it stays.
 #include "math/mat3.h"
 #include "method/camera_fit.h"
 
 #include <math.h>
 
 enum { WARM = 4 };
-static const double FORGET = 0.95;   // what early frames, seen with a wrong identity, keep of their say per new one
-static const double NOVEL = 1.0;     // unlikeness that is worth another look, see fai_fit_unlike
-static const double NOVEL_FADE = 1;  // s: how fast less will do
+static const double FORGET = 0.95;  // what early frames, seen with a wrong identity, keep of their say per new one
+static const double NOVEL = 1.0;    // unlikeness that is worth another look, see fai_fit_unlike
+static const double NOVEL_FADE = 1; // s: how fast less will do
 
 struct FaCameraTracker {
     FaFitSetup setup;
     FaFitShared shared;
     FaCameraOptions o;
-    int count;              // landmarks of a frame
+    int count; // landmarks of a frame
     double fps;
     FaFitWork *work;
     FaFitSeen seen;
     FaFitVars vars;
     FaFitFilter filter;
     FaNnls *nnls;
-    double *info, *eta;     // of the identity                           (nid x nid, nid)
-    double *sum, *s, *g;    // scratch                       (nid x nid, ns x ns, ns)
-    double *lo, *hi;        // (nid)
-    double *spoken;         // frames that have told of the identity     (id_frames x (7 + nexp))
+    double *info, *eta;  // of the identity                           (nid x nid, nid)
+    double *sum, *s, *g; // scratch                       (nid x nid, ns x ns, ns)
+    double *lo, *hi;     // (nid)
+    double *spoken;      // frames that have told of the identity     (id_frames x (7 + nexp))
     int nspoken;
-    double since;           // s since the last of them
+    double since;               // s since the last of them
     double *raw, *shown, *held; // (7 + nexp)
     bool irises;
-    int gaze[2][5];         // see fai_gaze_channels
-    bool known;             // vars are the last frame's
-    bool started;           // something was shown
-    bool sized;             // sigma is measured
+    int gaze[2][5];          // see fai_gaze_channels
+    bool known;              // vars are the last frame's
+    bool started;            // something was shown
+    bool sized;              // sigma is measured
     double time, lost, back; // s: of the last frame; without a face; since it came back
-    bool up;                // metric: y of the file points up
+    bool up;                 // metric: y of the file points up
     FaPose first;
     float *weight, *identity;
     FaArena *arena;
@@ -51,9 +52,11 @@ void fa_camera_tracker_free(FaCameraTracker *t) {
 static bool push_all(FaCameraTracker *t) {
     const FaFaceModel *m = t->setup.model;
     size_t nid = (size_t)m->nid, ns = nid + 1, n = 7 + (size_t)m->nexp, l = (size_t)t->setup.n;
-    double **list[] = {&t->shared.id, &t->shared.face, &t->seen.x, &t->seen.a, &t->vars.w, &t->info, &t->eta, &t->sum, &t->s, &t->g,
-                       &t->lo, &t->hi, &t->spoken, &t->raw, &t->shown, &t->held};
-    size_t size[] = {nid, 3 * l, 3 * l, l, n, nid * nid, nid, nid * nid, ns * ns, ns, nid, nid, n * (size_t)t->o.id_frames, n, n, n};
+    double **list[] = {&t->shared.id, &t->shared.face, &t->seen.x, &t->seen.a, &t->vars.w, &t->info,
+                       &t->eta,       &t->sum,         &t->s,      &t->g,      &t->lo,     &t->hi,
+                       &t->spoken,    &t->raw,         &t->shown,  &t->held};
+    size_t size[] = {
+        nid, 3 * l, 3 * l, l, n, nid * nid, nid, nid * nid, ns * ns, ns, nid, nid, n * (size_t)t->o.id_frames, n, n, n};
     for (int i = 0; i < FA_COUNT(list); i++)
         if (!(*list[i] = FA_PUSH(t->arena, size[i], double))) return false;
     t->weight = FA_PUSH(t->arena, n, float);
@@ -61,8 +64,9 @@ static bool push_all(FaCameraTracker *t) {
     return t->weight && t->identity && fai_filter_new(&t->filter, m->nexp, t->o.smooth, t->arena);
 }
 
-FaCode fa_camera_tracker_new(const FaFaceModel *model, FaLandmarkLayout layout, int dims, bool metric, double width, double height,
-                             double fps, const FaCameraOptions *options, FaCameraTracker **tracker, FaError *err) {
+FaCode fa_camera_tracker_new(const FaFaceModel *model, FaLandmarkLayout layout, int dims, bool metric, double width,
+                             double height, double fps, const FaCameraOptions *options, FaCameraTracker **tracker,
+                             FaError *err) {
     FA_ASSERT(model && tracker && (dims == 2 || dims == 3));
     *tracker = NULL;
     FaCameraOptions o = options ? *options : fa_camera_options_default();
@@ -158,7 +162,8 @@ static FaFitReport fit_frame(FaCameraTracker *t) {
     FaFitReport rep = {0};
     if (!t->sized) t->shared.sigma = 0.005 * t->seen.size;
     if (t->known) rep = fai_fit_warm(t->work, &t->setup, &t->shared, &t->seen, &t->vars, WARM);
-    if (!rep.ok || rep.rms > 0.06 * t->seen.size) rep = fai_fit_cold(t->work, &t->setup, &t->shared, &t->seen, &t->vars);
+    if (!rep.ok || rep.rms > 0.06 * t->seen.size)
+        rep = fai_fit_cold(t->work, &t->setup, &t->shared, &t->seen, &t->vars);
     if (!rep.ok) return rep;
     fai_fit_pack(&t->setup, &t->vars, t->raw);
     if (worth_asking(t)) {
@@ -205,8 +210,10 @@ FaCode fa_camera_tracker_step(FaCameraTracker *t, const FaCameraFrame *frame, Fa
     fai_fit_see(&t->setup, t->count, frame->x, frame->visibility, &t->seen);
     t->since += dt;
     FaFitReport rep = fit_frame(t);
-    if (rep.ok) show(t, dt);
-    else if (t->started) hold(t, dt);
+    if (rep.ok)
+        show(t, dt);
+    else if (t->started)
+        hold(t, dt);
     *state = (FaCameraState){.ok = rep.ok, .used = rep.used, .weight = t->weight, .identity = t->identity};
     state->pose = state->world = (FaPose){.q = {0, 0, 0, 1}};
     state->error = rep.rms * (t->setup.metric ? 1000 / FA_FIT_METRIC_PX : 1);
@@ -214,7 +221,8 @@ FaCode fa_camera_tracker_step(FaCameraTracker *t, const FaCameraFrame *frame, Fa
     if (rep.ok || t->started) {
         fai_fit_unpack(&t->setup, t->shown, &state->pose, t->weight);
         if (!t->started) {
-            double up[3] = {t->setup.model->rig->axes[3], t->setup.model->rig->axes[4], t->setup.model->rig->axes[5]}, y[3];
+            double up[3] = {t->setup.model->rig->axes[3], t->setup.model->rig->axes[4], t->setup.model->rig->axes[5]},
+                   y[3];
             fai_q_rotate(state->pose.q, up, y);
             t->up = t->setup.metric && y[1] > 0;
             t->first = state->pose;

@@ -80,8 +80,8 @@ static void set_point(FaMarkerTake *t, int frame, int marker, const double p[3])
 }
 
 // A rig that has the expressions moves its own points by them.
-static FaCode own_markers(const FaCameraFit *fit, const FaClip *clip, const FaBinding *bind, const FaRig *rig, const FaMarkerMap *map,
-                          FaMarkerTake *t, FaError *err) {
+static FaCode own_markers(const FaCameraFit *fit, const FaClip *clip, const FaBinding *bind, const FaRig *rig,
+                          const FaMarkerMap *map, FaMarkerTake *t, FaError *err) {
     float *x = FA_NEW(3 * (size_t)rig->mesh.nvert, float), *w = FA_NEW(rig->nshape, float);
     FaCode rc = x && w ? FA_OK : FA_FAIL_MEMORY(err);
     for (int i = 0; rc >= 0 && i < fit->nframe; i++) {
@@ -116,8 +116,8 @@ static bool twin(const FaFaceModel *model, const FaRegister *reg, const FaMarker
 }
 
 // Pairs of places at rest, and the warp through them.
-static FaCode make_warp(const FaFaceModel *model, const FaRig *rig, const FaMarkerMap *map, FaArena *arena, FaMarkerPoint *point,
-                        FaRbf **warp, FaMarkerTake *t, FaError *err) {
+static FaCode make_warp(const FaFaceModel *model, const FaRig *rig, const FaMarkerMap *map, FaArena *arena,
+                        FaMarkerPoint *point, FaRbf **warp, FaMarkerTake *t, FaError *err) {
     FaRegister reg = {0};
     FaRegisterInput in = {.source = &model->rig->mesh, .target = &rig->mesh};
     in.reach = 0.05 * fai_mesh_extent(&rig->mesh);
@@ -168,7 +168,8 @@ static FaCode warped_markers(const FaCameraFit *fit, const FaFaceModel *model, c
     return rc;
 }
 
-static FaCode head_poses(const FaClip *clip, const FaFaceModel *model, const FaRig *rig, FaMarkerTake *t, FaError *err) {
+static FaCode head_poses(const FaClip *clip, const FaFaceModel *model, const FaRig *rig, FaMarkerTake *t,
+                         FaError *err) {
     t->head = FA_NEW(t->nframe, FaPose);
     if (!t->head) return FA_FAIL_MEMORY(err);
     FaPose local = model_from_rig(model, rig);
@@ -185,8 +186,8 @@ static FaCode head_poses(const FaClip *clip, const FaFaceModel *model, const FaR
     return FA_OK;
 }
 
-FaCode fa_camera_markers(const FaCameraFit *fit, const FaFaceModel *model, const FaRig *rig, const FaMarkerMap *map, bool warp,
-                         FaMarkerTake **take, FaError *err) {
+FaCode fa_camera_markers(const FaCameraFit *fit, const FaFaceModel *model, const FaRig *rig, const FaMarkerMap *map,
+                         bool warp, FaMarkerTake **take, FaError *err) {
     FA_ASSERT(fit && model && rig && map && take && fit->nexp == model->nexp);
     *take = NULL;
     FaClip *clip = NULL;
@@ -199,8 +200,10 @@ FaCode fa_camera_markers(const FaCameraFit *fit, const FaFaceModel *model, const
         memcpy(t->time, fit->time, (size_t)fit->nframe * sizeof *t->time);
         bool same = !warp && clip->nchan - bind.unused >= SAME * clip->nchan;
         if (!same)
-            fai_note(&t->notes, "markers-warped", "", "", "the rig does not move by the model's expressions (%d of %d): the model's "
-                     "surface moves, warped to the rig's proportions", clip->nchan - bind.unused, clip->nchan);
+            fai_note(&t->notes, "markers-warped", "", "",
+                     "the rig does not move by the model's expressions (%d of %d): the model's "
+                     "surface moves, warped to the rig's proportions",
+                     clip->nchan - bind.unused, clip->nchan);
         rc = same ? own_markers(fit, clip, &bind, rig, map, t, err) : warped_markers(fit, model, rig, map, t, err);
     }
     if (rc >= 0) rc = head_poses(clip, model, rig, t, err);

@@ -1,4 +1,5 @@
-// A picture of one frame of the fit: landmarks as seen, those of the model, and the face that was found, to judge it by.
+// A picture of one frame of the fit: landmarks as seen, those of the model, and the face that was found, to judge it
+// by.
 #include "io/png.h"
 #include "math/mat3.h"
 #include "method/camera_fit.h"
@@ -6,12 +7,13 @@
 
 #include <math.h>
 
-static const FaInk SEEN = {255, 214, 64, 1}, MODEL = {64, 224, 255, 1}, WIRE = {120, 190, 220, 0.28F}, OFF = {255, 80, 80, 0.9F};
+static const FaInk SEEN = {255, 214, 64, 1}, MODEL = {64, 224, 255, 1}, WIRE = {120, 190, 220, 0.28F},
+                   OFF = {255, 80, 80, 0.9F};
 
 typedef struct View {
     const FaCameraFit *fit;
     int frame;
-    double scale;          // of the picture against the landmarks' pixels
+    double scale; // of the picture against the landmarks' pixels
     double shift[2];
 } View;
 
@@ -48,17 +50,20 @@ static void draw_wires(FaImage *image, const View *v, const FaMesh *mesh, const 
     }
 }
 
-static void draw_points(FaImage *image, const View *v, const FaFaceModel *model, const FaModelRows *rows, const FaLandmarkTake *take) {
+static void draw_points(FaImage *image, const View *v, const FaFaceModel *model, const FaModelRows *rows,
+                        const FaLandmarkTake *take) {
     float r = fmaxf(1.2F, (float)image->height / 420);
     for (int i = 0; i < rows->n; i++) {
         int l = rows->index[i];
         double p[3];
         float m[2];
-        fai_model_landmark(model, rows, i, v->fit->identity, v->fit->weight + (size_t)v->frame * (size_t)v->fit->nexp, p);
+        fai_model_landmark(model, rows, i, v->fit->identity, v->fit->weight + (size_t)v->frame * (size_t)v->fit->nexp,
+                           p);
         if (!project(v, p, m)) continue;
         const float *s = take->x + ((size_t)v->frame * (size_t)take->count + (size_t)l) * (size_t)take->dims;
         if (l < take->count && isfinite(s[0] + s[1])) {
-            float u = (float)((double)s[0] * v->scale + v->shift[0]), w = (float)((double)s[1] * v->scale + v->shift[1]);
+            float u = (float)((double)s[0] * v->scale + v->shift[0]),
+                  w = (float)((double)s[1] * v->scale + v->shift[1]);
             fai_canvas_line(image, u, w, m[0], m[1], 1, OFF);
             fai_canvas_rect(image, u - r, w - r, u + r, w + r, SEEN);
         }
@@ -95,7 +100,8 @@ FaCode fa_camera_overlay(const FaCameraFit *fit, const FaFaceModel *model, const
     FA_ASSERT(fit && model && take && path && fit->nexp == model->nexp && fit->nid == model->nid);
     const FaModelRows *rows = fai_model_rows(model, fit->layout);
     if (frame < 0 || frame >= fit->nframe || frame >= take->nframe || !rows)
-        return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", frame), "give one of the take", "there is no such frame to draw");
+        return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", frame), "give one of the take",
+                       "there is no such frame to draw");
     View view = {.fit = fit, .frame = frame};
     FaImage image = {0};
     float *x = FA_NEW(3 * (size_t)model->rig->mesh.nvert, float);
@@ -109,8 +115,10 @@ FaCode fa_camera_overlay(const FaCameraFit *fit, const FaFaceModel *model, const
         if (fit->ok[frame])
             snprintf(text, sizeof text, "frame %d: rms %.2f %s, %d landmarks in use", frame, (double)fit->error[frame],
                      fit->metric ? "mm" : "px", fit->used[frame]);
-        else snprintf(text, sizeof text, "frame %d: no face found", frame);
-        fai_canvas_label(&image, size, (float)image.height - size, size, FA_ALIGN_LEFT, text, (FaInk){240, 240, 240, 1});
+        else
+            snprintf(text, sizeof text, "frame %d: no face found", frame);
+        fai_canvas_label(&image, size, (float)image.height - size, size, FA_ALIGN_LEFT, text,
+                         (FaInk){240, 240, 240, 1});
         rc = fa_image_save(&image, path, NULL, err);
     }
     fa_free(x);

@@ -1,12 +1,14 @@
-// The size of the pictures that landmarks are from, where their file does not say. Pixels: the smallest usual picture that holds them.
-// Shares of the picture's sides: the usual shape in which they look most like a face, tried on some frames.
+// The size of the pictures that landmarks are from, where their file does not say. Pixels: the smallest usual picture
+// that holds them. Shares of the picture's sides: the usual shape in which they look most like a face, tried on some
+// frames.
 #include "base/base.h"
 #include "fascia/camera.h"
 
 #include <math.h>
 
-enum { LOOKS = 12 };                // frames that decide
-static const double TRUST = 0.004;  // error of a landmark over the size of a face that weighs like a standard deviation of identity
+enum { LOOKS = 12 }; // frames that decide
+static const double TRUST =
+    0.004; // error of a landmark over the size of a face that weighs like a standard deviation of identity
 
 static void scale(FaLandmarkTake *t, double width, double height) {
     double by[3] = {width, height, width};
@@ -29,7 +31,8 @@ static FaCode some_frames(const FaLandmarkTake *t, FaLandmarkTake **some, FaErro
 }
 
 // How unlike a face the landmarks are in a picture of this shape; INFINITY: no face at all.
-static FaCode unlike(const FaFaceModel *model, const FaLandmarkTake *t, double width, double height, double *score, FaError *err) {
+static FaCode unlike(const FaFaceModel *model, const FaLandmarkTake *t, double width, double height, double *score,
+                     FaError *err) {
     FaLandmarkTake *some = NULL;
     FaCameraFit *fit = NULL;
     FaError why = {0};
@@ -55,8 +58,11 @@ static void say(FaNotes *notes, const char *taken, const char *why) {
     *notes = (FaNotes){0};
     for (int i = 0; i < old.count; i++) {
         const FaNote *n = &old.note[i];
-        if (strcmp(n->code, "image-size")) fai_note_count(notes, n->count, n->code, n->where, n->remedy, "%s", n->text);
-        else fai_note(notes, n->code, n->where, n->remedy, "the size of the pictures is not known; %s was taken, %s", taken, why);
+        if (strcmp(n->code, "image-size"))
+            fai_note_count(notes, n->count, n->code, n->where, n->remedy, "%s", n->text);
+        else
+            fai_note(notes, n->code, n->where, n->remedy, "the size of the pictures is not known; %s was taken, %s",
+                     taken, why);
     }
     fai_notes_free(&old);
 }
@@ -76,8 +82,10 @@ static void of_pixels(FaLandmarkTake *t, const double far[2]) {
 }
 
 FaCode fa_camera_picture(const FaFaceModel *model, FaLandmarkTake *t, FaError *err) {
-    static const struct { const char *name; double width, height; } SHAPE[] = {
-        {"16:9", 1280, 720}, {"4:3", 960, 720}, {"1:1", 720, 720}, {"3:4", 720, 960}, {"9:16", 720, 1280}};
+    static const struct {
+        const char *name;
+        double width, height;
+    } SHAPE[] = {{"16:9", 1280, 720}, {"4:3", 960, 720}, {"1:1", 720, 720}, {"3:4", 720, 960}, {"9:16", 720, 1280}};
     FA_ASSERT(model && t);
     if (t->metric || t->width > 1 || t->height > 1 || !fa_face_model_has(model, t->layout)) return FA_OK;
     double far[2] = {1, 1}, best = INFINITY;

@@ -1,8 +1,8 @@
 // A whole take: who it is and the camera's focal length from frames that are well spread, then every frame with these.
 //
-// Identity and focal length: rounds of (1) fit each chosen frame with what is shared held, within bounds; (2) solve for the shared
-// unknowns with pose and free expressions of every frame eliminated, a Gauss-Newton step of the joint problem. Frames are fitted
-// in parallel, in chunks that do not depend on the number of threads, and added in order.
+// Identity and focal length: rounds of (1) fit each chosen frame with what is shared held, within bounds; (2) solve for
+// the shared unknowns with pose and free expressions of every frame eliminated, a Gauss-Newton step of the joint
+// problem. Frames are fitted in parallel, in chunks that do not depend on the number of threads, and added in order.
 #include "base/task.h"
 #include "io/landmarks.h"
 #include "math/mat3.h"
@@ -15,8 +15,14 @@ enum { CANDIDATES = 72, JITTER_ROOM = 20000, ROUNDS = 10, CHUNK = 48, WARM = 6, 
 static const double POOR = 0.04; // rms over the size of the face from which on a frame fits badly
 
 FaCameraOptions fa_camera_options_default(void) {
-    return (FaCameraOptions){.smooth = 1, .id_prior = 1, .exp_prior = 1, .sparse = 1, .z_weight = 0.1, .id_frames = 24,
-                             .hold = 0.3, .ease = 0.4};
+    return (FaCameraOptions){.smooth = 1,
+                             .id_prior = 1,
+                             .exp_prior = 1,
+                             .sparse = 1,
+                             .z_weight = 0.1,
+                             .id_frames = 24,
+                             .hold = 0.3,
+                             .ease = 0.4};
 }
 
 void fa_camera_free(FaCameraFit *fit) {
@@ -41,8 +47,8 @@ double fai_fit_sigma(const FaFitSetup *setup, double median, double size) {
     return fmin(fmax(s, 0.0005 * size), 0.02 * size);
 }
 
-double fai_fit_shared_step(const FaFitSetup *setup, FaFitShared *shared, double *s, double *g, double frames, FaNnls *nnls,
-                           double *scratch, double *unsure) {
+double fai_fit_shared_step(const FaFitSetup *setup, FaFitShared *shared, double *s, double *g, double frames,
+                           FaNnls *nnls, double *scratch, double *unsure) {
     const FaFaceModel *m = setup->model;
     int nid = m->nid, ns = nid + 1;
     size_t n = (size_t)ns;
@@ -101,8 +107,8 @@ typedef struct Frame { // of those that decide the identity
     int frame;
     FaFitReport rep;
     double size;
-    double *value;     // 7 + nexp
-    double *s, *g;     // what it says about the shared unknowns
+    double *value; // 7 + nexp
+    double *s, *g; // what it says about the shared unknowns
     bool chosen, told;
 } Frame;
 
@@ -110,9 +116,9 @@ typedef struct Job {
     const FaFitSetup *setup;
     FaFitShared *shared;
     const FaLandmarkTake *take;
-    Frame *frame;      // of the batch
+    Frame *frame; // of the batch
     bool cold;
-    double *raw;       // of the take
+    double *raw; // of the take
     unsigned char *ok;
     FaFitReport *rep;
     double *size;
@@ -162,11 +168,13 @@ static void batch_chunk(void *ctx, int begin, int end, int chunk) {
         if (!job->cold && !f->chosen) continue;
         look(job, f->frame, &desk.seen);
         f->size = desk.seen.size;
-        if (job->cold) f->rep = fai_fit_cold(desk.work, job->setup, job->shared, &desk.seen, &desk.vars);
+        if (job->cold)
+            f->rep = fai_fit_cold(desk.work, job->setup, job->shared, &desk.seen, &desk.vars);
         else {
             fai_fit_load(job->setup, f->value, &desk.vars);
             f->rep = fai_fit_warm(desk.work, job->setup, job->shared, &desk.seen, &desk.vars, WARM_ROUND);
-            f->told = f->rep.ok && fai_fit_shared_info(desk.work, job->setup, job->shared, &desk.seen, &desk.vars, f->s, f->g);
+            f->told = f->rep.ok &&
+                      fai_fit_shared_info(desk.work, job->setup, job->shared, &desk.seen, &desk.vars, f->s, f->g);
         }
         if (f->rep.ok) fai_fit_pack(job->setup, &desk.vars, f->value);
     }
@@ -268,7 +276,8 @@ static double take_noise(const FaLandmarkTake *t, double *scratch, int room) {
     return m ? 1.4826 * scratch[m / 2] / sqrt(6) : 0;
 }
 
-static double rounds(Job *job, int n, int chosen, bool fixed, FaNnls *nnls, double *sum, double *scratch, double *unsure) {
+static double rounds(Job *job, int n, int chosen, bool fixed, FaNnls *nnls, double *sum, double *scratch,
+                     double *unsure) {
     int ns = job->setup->model->nid + 1;
     size_t m = (size_t)ns;
     double *s = sum, *g = sum + m * m, most = 0;
@@ -292,7 +301,8 @@ static double rounds(Job *job, int n, int chosen, bool fixed, FaNnls *nnls, doub
     return most;
 }
 
-static FaCode find_shared(Job *job, const FaCameraOptions *o, FaArena *arena, double *size, double *unsure, FaError *err) {
+static FaCode find_shared(Job *job, const FaCameraOptions *o, FaArena *arena, double *size, double *unsure,
+                          FaError *err) {
     const FaFaceModel *m = job->setup->model;
     const FaLandmarkTake *t = job->take;
     int n = FA_MIN(t->nframe, CANDIDATES), ns = m->nid + 1;
@@ -347,16 +357,21 @@ static int fill_gaps(int nframe, int nexp, const unsigned char *ok, double *raw)
         }
         for (int k = last + 1; k < i; k++) {
             double u = (double)(k - last) / (i - last);
-            if (last < 0) memcpy(raw + (size_t)k * n, raw + (size_t)i * n, n * sizeof *raw);
-            else if (i == nframe) memcpy(raw + (size_t)k * n, raw + (size_t)last * n, n * sizeof *raw);
-            else fai_filter_mix(nexp, raw + (size_t)last * n, raw + (size_t)i * n, u * u * (3 - 2 * u), raw + (size_t)k * n);
+            if (last < 0)
+                memcpy(raw + (size_t)k * n, raw + (size_t)i * n, n * sizeof *raw);
+            else if (i == nframe)
+                memcpy(raw + (size_t)k * n, raw + (size_t)last * n, n * sizeof *raw);
+            else
+                fai_filter_mix(nexp, raw + (size_t)last * n, raw + (size_t)i * n, u * u * (3 - 2 * u),
+                               raw + (size_t)k * n);
         }
         last = i;
     }
     return lost;
 }
 
-static FaCode new_fit(const FaFaceModel *m, const FaLandmarkTake *t, const FaFitSetup *setup, FaCameraFit **fit, FaError *err) {
+static FaCode new_fit(const FaFaceModel *m, const FaLandmarkTake *t, const FaFitSetup *setup, FaCameraFit **fit,
+                      FaError *err) {
     FaCameraFit *f = *fit = FA_NEW(1, FaCameraFit);
     if (!f) return FA_FAIL_MEMORY(err);
     size_t n = (size_t)t->nframe;
@@ -376,7 +391,8 @@ static FaCode new_fit(const FaFaceModel *m, const FaLandmarkTake *t, const FaFit
     f->ok = FA_NEW(n, unsigned char);
     f->error = FA_NEW(n, float);
     f->used = FA_NEW(n, int);
-    if (!f->time || !f->pose || !f->weight || !f->identity || !f->ok || !f->error || !f->used) return FA_FAIL_MEMORY(err);
+    if (!f->time || !f->pose || !f->weight || !f->identity || !f->ok || !f->error || !f->used)
+        return FA_FAIL_MEMORY(err);
     memcpy(f->time, t->time, n * sizeof *f->time);
     return FA_OK;
 }
@@ -421,7 +437,8 @@ static FaCode fit_frames(Job *job, const FaCameraOptions *o, FaArena *arena, FaC
     job->ok = FA_PUSH(arena, nframe, unsigned char);
     job->rep = FA_PUSH(arena, nframe, FaFitReport);
     job->size = FA_PUSH(arena, nframe, double);
-    if (!scratch || !raw || !smooth || !job->ok || !job->rep || !job->size || !fai_filter_new(&filter, m->nexp, o->smooth, arena))
+    if (!scratch || !raw || !smooth || !job->ok || !job->rep || !job->size ||
+        !fai_filter_new(&filter, m->nexp, o->smooth, arena))
         return FA_FAIL_MEMORY(err);
     job->raw = raw;
     fai_parallel(f->nframe, CHUNK, take_chunk, job);
@@ -429,17 +446,21 @@ static FaCode fit_frames(Job *job, const FaCameraOptions *o, FaArena *arena, FaC
     int found = 0, behind = 0;
     for (int i = 0; i < f->nframe; i++) found += job->ok[i], behind += job->rep[i].behind;
     if (found < behind && 2 * behind > f->nframe)
-        return FA_FAIL(err, FA_E_FORMAT, NULL, "swap x and y, or turn one of them: x to the right, y down, left and right as seen",
-                       "the landmarks are a mirror image: in %d of %d frames they fit a face seen from behind", behind, f->nframe);
+        return FA_FAIL(
+            err, FA_E_FORMAT, NULL, "swap x and y, or turn one of them: x to the right, y down, left and right as seen",
+            "the landmarks are a mirror image: in %d of %d frames they fit a face seen from behind", behind, f->nframe);
     if (!found)
         return FA_FAIL(err, FA_E_FORMAT, NULL, "check layout, picture size and which way up the landmarks are",
                        "no frame shows a face that the model fits");
     fai_filter_noise(&filter, f->nframe, raw, job->ok, scratch);
     fill_gaps(f->nframe, m->nexp, job->ok, raw);
     fai_gaze_take(job->setup, f->nframe, raw, &filter);
-    if (o->smooth > 0) fai_filter_take(&filter, f->nframe, raw, f->fps, smooth, scratch);
-    else memcpy(smooth, raw, nframe * n * sizeof *raw);
-    for (size_t i = 0; i < nframe; i++) fai_fit_unpack(job->setup, smooth + i * n, &f->pose[i], f->weight + i * (size_t)m->nexp);
+    if (o->smooth > 0)
+        fai_filter_take(&filter, f->nframe, raw, f->fps, smooth, scratch);
+    else
+        memcpy(smooth, raw, nframe * n * sizeof *raw);
+    for (size_t i = 0; i < nframe; i++)
+        fai_fit_unpack(job->setup, smooth + i * n, &f->pose[i], f->weight + i * (size_t)m->nexp);
     job->raw = smooth;
     fai_parallel(f->nframe, CHUNK, judge_chunk, job);
     if (job->failed) return FA_FAIL_MEMORY(err);
@@ -449,8 +470,8 @@ static FaCode fit_frames(Job *job, const FaCameraOptions *o, FaArena *arena, FaC
     return FA_OK;
 }
 
-static FaCode fit_take(const FaCameraOptions *o, const FaLandmarkTake *take, FaFitSetup *setup, FaArena *arena, FaCameraFit *f,
-                       FaError *err) {
+static FaCode fit_take(const FaCameraOptions *o, const FaLandmarkTake *take, FaFitSetup *setup, FaArena *arena,
+                       FaCameraFit *f, FaError *err) {
     const FaFaceModel *m = setup->model;
     FaFitShared shared = {.focal = setup->focal0,
                           .id = FA_PUSH(arena, m->nid, double),
@@ -473,12 +494,13 @@ static FaCode fit_take(const FaCameraOptions *o, const FaLandmarkTake *take, FaF
                  "the focal length, %.0f pixels, is known to %.0f %% only; distances and depth of the face share that",
                  shared.focal, 100 * unsure);
     if (take->width <= 1 && take->height <= 1 && !setup->metric && !fai_note_find(&take->notes, "image-size"))
-        fai_note(&f->notes, "image-size", "", "give width and height", "the picture's size is not known: taken as square");
+        fai_note(&f->notes, "image-size", "", "give width and height",
+                 "the picture's size is not known: taken as square");
     return f->error_worst > 0 && fai_note_find(&f->notes, "fit-poor") ? FA_STALLED : FA_OK;
 }
 
-FaCode fa_camera_fit(const FaFaceModel *model, const FaLandmarkTake *take, const FaCameraOptions *options, FaCameraFit **fit,
-                     FaError *err) {
+FaCode fa_camera_fit(const FaFaceModel *model, const FaLandmarkTake *take, const FaCameraOptions *options,
+                     FaCameraFit **fit, FaError *err) {
     FA_ASSERT(model && take && fit);
     *fit = NULL;
     double start = fai_seconds();

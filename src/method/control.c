@@ -1,8 +1,8 @@
 // A frame of the control: markers to commands, commands to skin, what is missed to the residual pass.
 //
-// Based on: thesis 001 algorithm 1 and section 6.1.1 (one linear solve per frame, projections of the frame before), eq. 3.4, 3.5.
-// All of it in the rest frame: the shapes' own solve poses the jaw, the jaw's frames are taken off the markers, forces or shapes
-// account for the rest, the residual is spread, and the frames are put back at the end.
+// Based on: thesis 001 algorithm 1 and section 6.1.1 (one linear solve per frame, projections of the frame before),
+// eq. 3.4, 3.5. All of it in the rest frame: the shapes' own solve poses the jaw, the jaw's frames are taken off the
+// markers, forces or shapes account for the rest, the residual is spread, and the frames are put back at the end.
 #include "method/control_work.h"
 
 #include "base/task.h"
@@ -10,11 +10,11 @@
 
 #include <math.h>
 
-static const double EASE = 0.35;        // s: a face without markers relaxes in this time
-static const double OUTLIER = 0.008;    // m: nearer markers are never doubted
+static const double EASE = 0.35;     // s: a face without markers relaxes in this time
+static const double OUTLIER = 0.008; // m: nearer markers are never doubted
 static const double OUTLIER_MEDIANS = 6;
 enum { ARC_ROUNDS = 3 };
-enum { DOUBTS = 2 };                    // solves more at most where some marker is doubted
+enum { DOUBTS = 2 }; // solves more at most where some marker is doubted
 
 void fa_control_reset(FaControl *c) {
     c->started = c->filtering = false;
@@ -44,7 +44,8 @@ int fai_control_passes(const FaControl *c) { return c->forces ? c->relinearise :
 const double *fai_control_commands(const FaControl *c) { return c->pass; }
 
 void fai_control_markers_at(const FaControl *c, const float *surface, double *at) {
-    for (int i = 0; i < c->npoint; i++) fa_marker_point_at(&c->map->point[c->place[i]], surface, true, at + 3 * (size_t)i);
+    for (int i = 0; i < c->npoint; i++)
+        fa_marker_point_at(&c->map->point[c->place[i]], surface, true, at + 3 * (size_t)i);
 }
 
 // --- markers ------------------------------------------------------------------------------------------------------
@@ -72,8 +73,8 @@ static double distance(const float *a, const float *b) {
     return fai_v3_norm(d);
 }
 
-// Markers far from where the others put them lose their say (Geman-McClure beyond a multiple of the median). True: some weight
-// changed.
+// Markers far from where the others put them lose their say (Geman-McClure beyond a multiple of the median). True: some
+// weight changed.
 static bool doubt(FaControl *c) {
     int n = 0;
     for (int i = 0; i < c->npoint; i++)
@@ -147,7 +148,9 @@ void fai_control_set_ridge(FaControl *c, double ridge) {
     c->metric_fresh = true;
 }
 
-double fai_control_noise_of(const FaControl *c, int point) { return c->trust[point] > 0 ? c->noise / (double)c->trust[point] : 0; }
+double fai_control_noise_of(const FaControl *c, int point) {
+    return c->trust[point] > 0 ? c->noise / (double)c->trust[point] : 0;
+}
 
 const FaSpread *fai_control_even_metric(FaControl *c, double noise) {
     if (!c->spread) return NULL;
@@ -173,7 +176,8 @@ double fai_control_miss(FaControl *c, const FaMarkers *m, FaControlFrame *frame,
         return 0;
     }
     solve_shapes(c, frame);
-    for (int i = 0; i < 3 * c->npoint; i++) miss[i] = sqrt((double)c->weight[i / 3]) * ((double)c->x[i] - (double)c->guess[i]);
+    for (int i = 0; i < 3 * c->npoint; i++)
+        miss[i] = sqrt((double)c->weight[i / 3]) * ((double)c->x[i] - (double)c->guess[i]);
     return fai_control_has_jaw(c) ? (double)frame->carried[c->jaw->shape[0]] : 0;
 }
 
@@ -187,13 +191,13 @@ void fai_control_set_arcs(FaControl *c, const double *gain) {
 
 void fai_control_arc_evidence(FaControl *c, const FaControlFrame *f, double *g, double *right) {
     int n = c->rig->nshape, row = 3 * c->npoint;
-    fai_spread_coefficients(c->spread, c->r, c->q);  // W r
+    fai_spread_coefficients(c->spread, c->r, c->q); // W r
     for (int j = 0; j < n; j++) {
         double wj = (double)fai_arc_weight(f->weights[j]);
         const double *a = c->arc_columns + (size_t)j * (size_t)row;
         if (fabs(wj) < 1e-3 || !c->arcs->rig.shape[j].count) continue;
         for (int k = 0; k < row; k++) right[j] += wj * a[k] * c->q[k];
-        fai_spread_coefficients(c->spread, a, c->at);  // W c_j
+        fai_spread_coefficients(c->spread, a, c->at); // W c_j
         for (int i = 0; i <= j; i++) {
             double wi = (double)fai_arc_weight(f->weights[i]), sum = 0;
             const double *b = c->arc_columns + (size_t)i * (size_t)row;
@@ -220,7 +224,8 @@ static void set_metric(FaControl *c) {
     if (!changed) return;
     c->metric_fresh = false;
     if (c->spread) fai_spread_noise(c->spread, c->noise_of);
-    fai_command_fit_metric(c->command, c->joint ? NULL : c->metric, c->joint ? fai_spread_metric(c->spread) : NULL, c->ridge);
+    fai_command_fit_metric(c->command, c->joint ? NULL : c->metric, c->joint ? fai_spread_metric(c->spread) : NULL,
+                           c->ridge);
 }
 
 // The jaw's shapes are decided already.
@@ -313,7 +318,8 @@ static void measure(FaControl *c, FaControlFrame *out) {
     out->fit.after = used ? after / used : 0;
 }
 
-// Markers a little off the skin turn with it: their offsets for the next frame, from this frame's skin without the residual.
+// Markers a little off the skin turn with it: their offsets for the next frame, from this frame's skin without the
+// residual.
 static void turn_offsets(FaControl *c, const FaControlFrame *f) {
     if (!c->offsets) return;
     for (int i = 0; i < c->npoint; i++) {
@@ -342,7 +348,8 @@ static void turn_offsets(FaControl *c, const FaControlFrame *f) {
         fai_v3_sub(with, without, o);
         const double *m = c->frame + 12 * (size_t)i;
         for (int k = 0; k < 3; k++)
-            c->offset[3 * (size_t)i + (size_t)k] = (float)(c->jaw ? m[4 * k] * o[0] + m[4 * k + 1] * o[1] + m[4 * k + 2] * o[2] : o[k]);
+            c->offset[3 * (size_t)i + (size_t)k] =
+                (float)(c->jaw ? m[4 * k] * o[0] + m[4 * k + 1] * o[1] + m[4 * k + 2] * o[2] : o[k]);
     }
 }
 
@@ -359,7 +366,8 @@ static void hold(FaControl *c, double dt, double stretch, FaControlFrame *out) {
     for (int q = 0; c->jaw && q < c->jaw->nshape; q++) c->u[c->jaw->shape[q]] = (double)out->weights[c->jaw->shape[q]];
     memcpy(out->carried, out->weights, (size_t)n * sizeof *out->carried);
     if (c->forces) {
-        for (int p = 0; p < c->relinearise; p++) memcpy(c->pass + (size_t)p * (size_t)n, c->u, (size_t)n * sizeof *c->u);
+        for (int p = 0; p < c->relinearise; p++)
+            memcpy(c->pass + (size_t)p * (size_t)n, c->u, (size_t)n * sizeof *c->u);
         run_forces(c, c->pass, stretch, out);
     }
     for (int i = 0; i < 3 * c->npoint; i++) out->coef[i] = left * c->last_coef[i];
@@ -370,7 +378,7 @@ static void hold(FaControl *c, double dt, double stretch, FaControlFrame *out) {
 static double advance(FaControl *c, double time, double *stretch) {
     double dt = c->started ? time - c->time : 1 / c->fps;
     *stretch = c->started && c->step > 0 ? fmin(dt / c->step, 2) : 1;
-    if (dt * c->fps > 8) *stretch = 0;  // after a gap the old velocity says nothing
+    if (dt * c->fps > 8) *stretch = 0; // after a gap the old velocity says nothing
     c->step = dt;
     c->time = time;
     c->started = true;
@@ -385,7 +393,8 @@ void fai_control_replay(FaControl *c, const double *commands, double time, FaCon
 
 FaCode fai_control_solve(FaControl *c, const FaMarkers *markers, double time, FaControlFrame *out, FaError *err) {
     if (!isfinite(time) || (c->started && !(time > c->time)))
-        return FA_FAIL(err, FA_E_ARG, FA_PLACE("%.6g s", time), "give frames in the order of their times", "time does not increase");
+        return FA_FAIL(err, FA_E_ARG, FA_PLACE("%.6g s", time), "give frames in the order of their times",
+                       "time does not increase");
     double start = fai_seconds(), stretch, dt = advance(c, time, &stretch);
     out->fit = (FaControlFit){0};
     int used = read_markers(c, markers);
@@ -453,7 +462,8 @@ static void compose(void *ctx, int begin, int end, int chunk) {
         } else if (f && f->ride_node[3 * (size_t)v] >= 0) {
             for (size_t j = 0; j < 3; j++)
                 for (size_t k = 0; k < 3; k++)
-                    x[k] += f->ride_weight[3 * (size_t)v + j] * c->move[4 * (size_t)f->ride_node[3 * (size_t)v + j] + k];
+                    x[k] +=
+                        f->ride_weight[3 * (size_t)v + j] * c->move[4 * (size_t)f->ride_node[3 * (size_t)v + j] + k];
         }
         for (size_t k = 0; c->arcs && k < 3; k++) x[k] += c->surface2[3 * (size_t)v + k];
         if (c->jaw) fai_jaw_apply(&c->table, c->jaw->belong[v], x, x);
@@ -480,8 +490,8 @@ void fai_control_surface(FaControl *c, const FaControlFrame *frame, const double
     if (c->jaw) fai_jaw_close(c->jaw, frame->carried, surface);
 }
 
-// Live: level and trend (g-h filter, critically damped): noise is averaged over some `smooth` frames, and a residual that changes
-// steadily has no lag.
+// Live: level and trend (g-h filter, critically damped): noise is averaged over some `smooth` frames, and a residual
+// that changes steadily has no lag.
 static void filter(FaControl *c, const double *coef) {
     double keep = c->smooth > 0 ? c->smooth / (1 + c->smooth) : 0, g = 1 - keep * keep, h = (1 - keep) * (1 - keep);
     for (int i = 0; i < 3 * c->npoint; i++) {
@@ -497,8 +507,8 @@ static void filter(FaControl *c, const double *coef) {
     c->filtering = true;
 }
 
-FaCode fa_control_step(FaControl *c, const FaMarkers *markers, double time, float *surface, float *weights, FaControlFit *fit,
-                       FaError *err) {
+FaCode fa_control_step(FaControl *c, const FaMarkers *markers, double time, float *surface, float *weights,
+                       FaControlFit *fit, FaError *err) {
     double start = fai_seconds();
     FaCode rc = fai_control_solve(c, markers, time, &c->own, err);
     if (rc < 0) return rc;

@@ -1,5 +1,5 @@
-// Based on: Alexa, Cohen-Or, Levin, As-rigid-as-possible shape interpolation, 2000; Sumner and Popovic, Deformation transfer,
-// 2004 (gradients of triangles with their normal). Kept near the linear way over long distances by a screen.
+// Based on: Alexa, Cohen-Or, Levin, As-rigid-as-possible shape interpolation, 2000; Sumner and Popovic, Deformation
+// transfer, 2004 (gradients of triangles with their normal). Kept near the linear way over long distances by a screen.
 #include "method/control_arc.h"
 
 #include "math/chol.h"
@@ -7,17 +7,17 @@
 
 #include <math.h>
 
-static const double SCREEN = 0.05;  // m
-static const double DROP = 2e-6;    // m: arcs below this are left out
+static const double SCREEN = 0.05; // m
+static const double DROP = 2e-6;   // m: arcs below this are left out
 
 typedef struct Work {
     const FaFace *f;
     const FaRig *basis;
-    double *cot;    // half cotangents of each triangle's corners       (ntri x 3)
-    double *inv;    // inverse of [e1 e2 n] at rest                     (ntri x 9)
-    double *mass;   //                                                  (nskin)
-    double *d;      // the shape at the nodes                           (nskin x 3)
-    double *b;      // right-hand side, solution                        (nskin x 4)
+    double *cot;  // half cotangents of each triangle's corners       (ntri x 3)
+    double *inv;  // inverse of [e1 e2 n] at rest                     (ntri x 9)
+    double *mass; //                                                  (nskin)
+    double *d;    // the shape at the nodes                           (nskin x 3)
+    double *b;    // right-hand side, solution                        (nskin x 4)
     FaChol *chol;
     FaArena *arena;
 } Work;

@@ -26,7 +26,8 @@ FaCode fai_command_fit_new(int nshape, int npoint, const double *columns, FaComm
         s->f = FA_PUSH(s->arena, n, double);
         s->sort = FA_PUSH(s->arena, n, double);
     }
-    FaCode rc = s->arena && s->c && s->wc && s->g && s->f && s->sort ? fai_nnls_new(nshape, &s->nnls, err) : FA_FAIL_MEMORY(err);
+    FaCode rc = s->arena && s->c && s->wc && s->g && s->f && s->sort ? fai_nnls_new(nshape, &s->nnls, err)
+                                                                     : FA_FAIL_MEMORY(err);
     if (rc < 0) {
         fai_command_fit_free(s);
         return rc;
@@ -43,7 +44,8 @@ void fai_command_fit_free(FaCommandFit *s) {
     fa_free(s);
 }
 
-static void weigh_column(const FaCommandFit *s, const double *weight, const double *full, const double *c, double *out) {
+static void weigh_column(const FaCommandFit *s, const double *weight, const double *full, const double *c,
+                         double *out) {
     size_t n = (size_t)s->npoint;
     memset(out, 0, 3 * n * sizeof *out);
     for (size_t i = 0; i < n; i++) {
@@ -53,7 +55,7 @@ static void weigh_column(const FaCommandFit *s, const double *weight, const doub
             for (size_t k = 0; k < 3; k++) out[3 * i + k] = weight[i] * v[k];
             continue;
         }
-        const double *row = full + i * n;  // symmetric: row i is column i
+        const double *row = full + i * n; // symmetric: row i is column i
         for (size_t p = 0; p < n; p++)
             for (size_t k = 0; k < 3; k++) out[3 * p + k] += row[p] * v[k];
     }
@@ -61,7 +63,7 @@ static void weigh_column(const FaCommandFit *s, const double *weight, const doub
 
 double fai_median(double *x, int n) {
     int low = 0, high = n - 1, want = n / 2;
-    while (low < high) {  // quickselect
+    while (low < high) { // quickselect
         double pivot = x[(low + high) / 2];
         int i = low, j = high;
         while (i <= j) {
@@ -100,7 +102,8 @@ void fai_command_fit_metric(FaCommandFit *s, const double *weight, const double 
     for (size_t i = 0; i < n; i++) s->g[i * n + i] += add;
 }
 
-FaNnlsResult fai_command_fit_solve(FaCommandFit *s, const double *t, double l1, const double *lo, const double *hi, double *u) {
+FaNnlsResult fai_command_fit_solve(FaCommandFit *s, const double *t, double l1, const double *lo, const double *hi,
+                                   double *u) {
     size_t row = 3 * (size_t)s->npoint;
     for (int j = 0; j < s->n; j++) {
         const double *wc = s->wc + (size_t)j * row;

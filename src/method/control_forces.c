@@ -1,7 +1,9 @@
-// Based on: thesis 001 sections 3.2, 4.2, 5.1, 5.2; constants of blendforces-notes. Symbols: Phi -> phi, q -> q, x - x0 -> d.
+// Based on: thesis 001 sections 3.2, 4.2, 5.1, 5.2; constants of blendforces-notes. Symbols: Phi -> phi, q -> q, x - x0
+// -> d.
 //
-// In displacements, with g(d) the gradient of edges and bending at d, the projections' right-hand side is K d - g(d), K their
-// share of A; so that q = d + A^-1 (M (y - d) / h^2 - Ks A_v d - g(d)): no product with K, and exactly d where d is at rest.
+// In displacements, with g(d) the gradient of edges and bending at d, the projections' right-hand side is K d - g(d), K
+// their share of A; so that q = d + A^-1 (M (y - d) / h^2 - Ks A_v d - g(d)): no product with K, and exactly d where d
+// is at rest.
 #include "method/control_forces.h"
 
 #include "base/task.h"
@@ -16,7 +18,7 @@
 
 #include <math.h>
 
-enum { TILE = 512, LANES = 8, TOGETHER = 4 };  // nodes of a chunk; of a register; shapes that are added in one pass
+enum { TILE = 512, LANES = 8, TOGETHER = 4 }; // nodes of a chunk; of a register; shapes that are added in one pass
 typedef float V8 __attribute__((vector_size(32), may_alias));
 static const double RIM = 36;      // the cut edge is held so much more firmly
 static const float QUIET = 2e-8f;  // m: a tile of Phi_j below this is left out
@@ -29,17 +31,17 @@ struct FaForces {
     FaEdges *edges;
     FaBends *bends;
     FaChol *chol;
-    FaSpreadPoint *point;   //                                                    (npoint)
-    float *phi;             // by shapes, n x 3 each                              (nshape x stride)
-    size_t stride;          // 3 n rounded up to LANES
+    FaSpreadPoint *point; //                                                    (npoint)
+    float *phi;           // by shapes, n x 3 each                              (nshape x stride)
+    size_t stride;        // 3 n rounded up to LANES
     bool wide;
-    unsigned char *live;    // tiles of phi that matter                           (nshape x ntile)
-    double *columns;        // S Phi                                              (nshape x npoint x 3)
-    float *inertia;         // M / h^2                                            (n)
-    double *force;          // Ks A_v of B, N/m                                   (n)
-    float *spring;          // of the skull                                       (n)
-    float *d, *before, *y, *q, *g;  //                                            (n x 4)
-    float *now;             // the result of the last apply                       (n x 4)
+    unsigned char *live;           // tiles of phi that matter                           (nshape x ntile)
+    double *columns;               // S Phi                                              (nshape x npoint x 3)
+    float *inertia;                // M / h^2                                            (n)
+    double *force;                 // Ks A_v of B, N/m                                   (n)
+    float *spring;                 // of the skull                                       (n)
+    float *d, *before, *y, *q, *g; //                                            (n x 4)
+    float *now;                    // the result of the last apply                       (n x 4)
     FaArena *arena;
 };
 
@@ -55,7 +57,7 @@ static FaCode add_edges(FaElastic *e, const FaTopology *topo, const double *area
         int a = topo->edge[i][0], b = topo->edge[i][1];
         double d[3];
         fai_v3_sub(e->x0 + 3 * (size_t)a, e->x0 + 3 * (size_t)b, d);
-        double length2 = fai_v3_dot(d, d), around = (area[a] + area[b]) / 6;  // an edge's share: six meet in a vertex
+        double length2 = fai_v3_dot(d, d), around = (area[a] + area[b]) / 6; // an edge's share: six meet in a vertex
         if (!(length2 > 1e-14) || !(around > 0)) continue;
         e->edge[e->nedge][0] = a;
         e->edge[e->nedge][1] = b;
@@ -77,7 +79,7 @@ static FaCode add_nodes(FaElastic *e, const FaFace *f, const double *area, doubl
     for (size_t i = 0; i < 3 * n; i++) e->x0[i] = (double)f->x0[i];
     for (size_t i = 0; i < n; i++) mean += area[i] / (double)n;
     for (size_t i = 0; i < n; i++) {
-        double a = fmax(area[i], 1e-3 * mean);  // a node without area still has a place
+        double a = fmax(area[i], 1e-3 * mean); // a node without area still has a place
         e->mass[i] = rho * a;
         e->anchor_node[i] = (int)i;
         e->anchor_weight[i] = ks * a * (f->rim[i] ? RIM : 1);
@@ -87,7 +89,8 @@ static FaCode add_nodes(FaElastic *e, const FaFace *f, const double *area, doubl
 
 FaCode fai_force_body(const FaFace *f, const FaForceOptions *o, FaElastic *e, FaError *err) {
     double rho = o->density > 0 ? o->density : 5, hz = o->frequency > 0 ? o->frequency : 10;
-    double ks = rho * (2 * M_PI * hz) * (2 * M_PI * hz), le = o->edge > 0 ? o->edge : 0.004, lb = o->bend > 0 ? o->bend : 0.004;
+    double ks = rho * (2 * M_PI * hz) * (2 * M_PI * hz), le = o->edge > 0 ? o->edge : 0.004,
+           lb = o->bend > 0 ? o->bend : 0.004;
     FaMesh mesh = {.nvert = f->nskin, .ntri = f->ntri, .x = f->x0, .tri = f->tri};
     FaTopology topo = {0};
     FaCsr l = {0};
@@ -117,7 +120,8 @@ static void force_of(const FaForces *f, const FaFace *face, const FaRig *basis, 
     const FaShape *s = &basis->shape[j];
     for (int e = s->first; e < s->first + s->count; e++) {
         int node = face->node_of_vertex[basis->row[e]];
-        if (node < 0 || face->skin_vertex[node] != basis->row[e]) continue;  // of copies at a seam the one that stands for them
+        if (node < 0 || face->skin_vertex[node] != basis->row[e])
+            continue; // of copies at a seam the one that stands for them
         for (size_t k = 0; k < 3; k++)
             b[4 * (size_t)node + k] = f->force[node] * (double)basis->delta[3 * (size_t)e + k];
     }
@@ -150,8 +154,8 @@ static FaCode solve_phi(FaForces *f, const FaFace *face, const FaRig *basis, con
     return rc;
 }
 
-static FaCode fill(FaForces *f, const FaFace *face, const FaRig *basis, const FaSpreadPoint *point, const FaForceOptions *o,
-                   FaError *err) {
+static FaCode fill(FaForces *f, const FaFace *face, const FaRig *basis, const FaSpreadPoint *point,
+                   const FaForceOptions *o, FaError *err) {
     size_t n = (size_t)f->n, s = (size_t)f->nshape;
     double inertia = o->fps * o->fps;
     f->point = FA_PUSH(f->arena, f->npoint, FaSpreadPoint);
@@ -167,7 +171,7 @@ static FaCode fill(FaForces *f, const FaFace *face, const FaRig *basis, const Fa
     if (f->npoint) memcpy(f->point, point, (size_t)f->npoint * sizeof *point);
     FA_TRY(fai_force_body(face, o, &f->e, err));
     if (!(f->force = FA_PUSH(f->arena, n, double))) return FA_FAIL_MEMORY(err);
-    memcpy(f->force, f->e.anchor_weight, n * sizeof *f->force);  // B stays that of the usual stiffness
+    memcpy(f->force, f->e.anchor_weight, n * sizeof *f->force); // B stays that of the usual stiffness
     FA_TRY(fai_equilibrium_apply(face, &f->e, err));
     for (size_t i = 0; i < n; i++) {
         f->inertia[i] = (float)(inertia * f->e.mass[i]);
@@ -184,8 +188,8 @@ static FaCode fill(FaForces *f, const FaFace *face, const FaRig *basis, const Fa
     return rc;
 }
 
-FaCode fai_forces_new(const FaFace *face, const FaRig *basis, int npoint, const FaSpreadPoint *point, const FaForceOptions *options,
-                      FaForces **forces, FaError *err) {
+FaCode fai_forces_new(const FaFace *face, const FaRig *basis, int npoint, const FaSpreadPoint *point,
+                      const FaForceOptions *options, FaForces **forces, FaError *err) {
     *forces = NULL;
     FaForces *f = FA_NEW(1, FaForces);
     if (!f) return FA_FAIL_MEMORY(err);
@@ -271,8 +275,8 @@ typedef struct Apply {
     const double *u;
 } Apply;
 
-// Phi u of a tile, shapes that act there in order, TOGETHER of them in one pass: sums stay in registers. Those missing in the last pass
-// are others once more, times 0.
+// Phi u of a tile, shapes that act there in order, TOGETHER of them in one pass: sums stay in registers. Those missing
+// in the last pass are others once more, times 0.
 FAI_BODY void apply_body(const Apply *a, int begin, int end, int tile) {
     FaForces *f = a->f;
     _Alignas(32) float sum[3 * TILE];
@@ -305,7 +309,9 @@ FAI_BODY void apply_body(const Apply *a, int begin, int end, int tile) {
 static void apply_ref(void *ctx, int begin, int end, int tile) { apply_body(ctx, begin, end, tile); }
 FAI_WIDE static void apply_wide(void *ctx, int begin, int end, int tile) { apply_body(ctx, begin, end, tile); }
 
-void fai_forces_apply(FaForces *f, const double *u) { fai_parallel(f->n, TILE, f->wide ? apply_wide : apply_ref, &(Apply){f, u}); }
+void fai_forces_apply(FaForces *f, const double *u) {
+    fai_parallel(f->n, TILE, f->wide ? apply_wide : apply_ref, &(Apply){f, u});
+}
 
 void fai_forces_end(FaForces *f) {
     float *old = f->before;

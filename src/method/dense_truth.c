@@ -1,4 +1,5 @@
-// Ground truth and its measure; see the header. Truths are kept whole: the largest in use (26,719 vertices, 300 frames) is 96 MB.
+// Ground truth and its measure; see the header. Truths are kept whole: the largest in use (26,719 vertices, 300 frames)
+// is 96 MB.
 #include "method/dense_truth.h"
 
 #include "fascia/projective.h"
@@ -48,7 +49,8 @@ static FaCode fill_head(FaTruth *t, const FaHeadParams *params, const FaClip *cl
     return rc;
 }
 
-FaCode fai_truth_of_clip(const FaHeadParams *params, const FaClip *clip, const char *name, FaStretch s, FaTruth **truth, FaError *err) {
+FaCode fai_truth_of_clip(const FaHeadParams *params, const FaClip *clip, const char *name, FaStretch s, FaTruth **truth,
+                         FaError *err) {
     *truth = NULL;
     FA_ASSERT(clip->nchan == FA_ARKIT_COUNT);
     s.step = FA_MAX(s.step, 1);
@@ -69,7 +71,8 @@ FaCode fai_truth_of_clip(const FaHeadParams *params, const FaClip *clip, const c
     return rc;
 }
 
-FaCode fai_truth_of_head(const FaHeadParams *params, const char *clip_name, FaStretch s, FaTruth **truth, FaError *err) {
+FaCode fai_truth_of_head(const FaHeadParams *params, const char *clip_name, FaStretch s, FaTruth **truth,
+                         FaError *err) {
     FaClip *clip;
     *truth = NULL;
     FA_TRY(fa_head_clip(clip_name, &clip, err));
@@ -80,9 +83,10 @@ FaCode fai_truth_of_head(const FaHeadParams *params, const char *clip_name, FaSt
 
 // None of these is a default of the method, nor a constant of the control.
 static FaCode truth_params(FaParams **params, FaError *err) {
-    static const char *const set[][2] = {{"shear", "1800"},  {"bulk", "45000"},     {"goal", "11"},       {"bone", "25"},
-                                         {"damping", "12"},  {"follow", "off"},     {"gravity", "1"},     {"contact", "mouth"},
-                                         {"iterations", "20"}, {"friction", "0.5"}, {"sticky", "on"}};
+    static const char *const set[][2] = {{"shear", "1800"},   {"bulk", "45000"},    {"goal", "11"},
+                                         {"bone", "25"},      {"damping", "12"},    {"follow", "off"},
+                                         {"gravity", "1"},    {"contact", "mouth"}, {"iterations", "20"},
+                                         {"friction", "0.5"}, {"sticky", "on"}};
     FA_TRY(fa_params_new("projective", params, err));
     FaCode rc = FA_OK;
     for (int i = 0; i < FA_COUNT(set) && rc >= 0; i++) rc = fa_params_set(*params, set[i][0], set[i][1], err);
@@ -128,18 +132,20 @@ FaCode fai_truth_of_physics(const FaRig *rig, const FaClip *clip, FaTruth **trut
 static void add_shape(const FaRig *rig, int s, double scale, double *d) {
     const FaShape *shape = &rig->shape[s];
     for (int e = shape->first; e < shape->first + shape->count; e++)
-        for (int k = 0; k < 3; k++) d[3 * (size_t)rig->row[e] + (size_t)k] += scale * (double)rig->delta[3 * (size_t)e + (size_t)k];
+        for (int k = 0; k < 3; k++)
+            d[3 * (size_t)rig->row[e] + (size_t)k] += scale * (double)rig->delta[3 * (size_t)e + (size_t)k];
 }
 
 static double dot_shape(const FaRig *rig, int s, const double *d) {
     const FaShape *shape = &rig->shape[s];
     double sum = 0;
     for (int e = shape->first; e < shape->first + shape->count; e++)
-        for (int k = 0; k < 3; k++) sum += d[3 * (size_t)rig->row[e] + (size_t)k] * (double)rig->delta[3 * (size_t)e + (size_t)k];
+        for (int k = 0; k < 3; k++)
+            sum += d[3 * (size_t)rig->row[e] + (size_t)k] * (double)rig->delta[3 * (size_t)e + (size_t)k];
     return sum;
 }
 
-typedef struct Span {  // least squares over all vertices
+typedef struct Span { // least squares over all vertices
     double *d, *g, *f, *w, *lo, *hi;
     FaNnls *nnls;
 } Span;
@@ -202,7 +208,8 @@ static FaCode read_truth(void *user, int frame, float *x, FaError *err) {
     return FA_OK;
 }
 
-FaCode fai_truth_markers(const FaTruth *truth, const FaMarkerMap *map, double noise, uint64_t seed, FaMarkerTake **take, FaError *err) {
+FaCode fai_truth_markers(const FaTruth *truth, const FaMarkerMap *map, double noise, uint64_t seed, FaMarkerTake **take,
+                         FaError *err) {
     FaSequence *seq;
     FA_TRY(fa_sequence_custom(truth->nvert, truth->nframe, truth->fps, read_truth, (void *)truth, &seq, err));
     FaCode rc = fa_markers_sample(seq, map, truth->fps, take, err);
@@ -218,7 +225,8 @@ FaCode fai_truth_markers(const FaTruth *truth, const FaMarkerMap *map, double no
 static int same_shape(const FaRig *own, const FaShape *shape) {
     for (int s = 0; s < own->nshape; s++) {
         const FaShape *o = &own->shape[s];
-        if (!strcmp(o->name, shape->name) || (o->arkit >= 0 && o->arkit == shape->arkit && o->half == shape->half)) return s;
+        if (!strcmp(o->name, shape->name) || (o->arkit >= 0 && o->arkit == shape->arkit && o->half == shape->half))
+            return s;
     }
     return -1;
 }
@@ -261,18 +269,18 @@ FaCode fai_truth_transferred(const FaTruth *truth, uint64_t seed, int level, FaR
 // --- error --------------------------------------------------------------------------------------------------------
 
 enum { BINS = 20000 };
-static const double BIN = 0.002;    // mm
-static const double MOVED = 1e-4;   // m
+static const double BIN = 0.002;  // mm
+static const double MOVED = 1e-4; // m
 
 struct FaDense {
     const FaTruth *truth;
-    unsigned char *part;  // FaDensePart of each vertex; 0: not judged; 255: carries a marker        (nvert)
+    unsigned char *part; // FaDensePart of each vertex; 0: not judged; 255: carries a marker        (nvert)
     int nvert[FA_DENSE_PARTS];
-    int *bin[FA_DENSE_PARTS];         // (BINS)
+    int *bin[FA_DENSE_PARTS]; // (BINS)
     double sum[FA_DENSE_PARTS], marked;
     long count[FA_DENSE_PARTS], marks;
-    float *last[2];       // errors of the two frames before, m                                      (nvert x 3)
-    double second;        // sum of squared second differences, m2
+    float *last[2]; // errors of the two frames before, m                                      (nvert x 3)
+    double second;  // sum of squared second differences, m2
     long seconds;
     FaArena *arena;
 };
@@ -401,7 +409,8 @@ double fai_dense_of_frame(const FaDense *d, int frame, const float *x, float *he
     double sum = 0;
     for (int v = 0; v < d->truth->nvert; v++) {
         double s = 0;
-        for (size_t k = 3 * (size_t)v; k < 3 * (size_t)v + 3; k++) s += ((double)x[k] - (double)want[k]) * ((double)x[k] - (double)want[k]);
+        for (size_t k = 3 * (size_t)v; k < 3 * (size_t)v + 3; k++)
+            s += ((double)x[k] - (double)want[k]) * ((double)x[k] - (double)want[k]);
         if (heat) heat[v] = (float)(1e3 * sqrt(s));
         if (d->part[v] && d->part[v] != 255) sum += 1e3 * sqrt(s);
     }

@@ -1,8 +1,9 @@
-// A take driven: markers to the head frame, the way to solve decided, weights of every frame, frames when they are read.
+// A take driven: markers to the head frame, the way to solve decided, weights of every frame, frames when they are
+// read.
 //
-// Opening solves every frame once and keeps what is small: weights, commands of the forces, coefficients of the residual. A frame
-// that is read is made from those: the coefficients are filtered over the frames before and after it (a centred Gaussian), the
-// forces are run from their commands, which for frames in order is one linear solve each.
+// Opening solves every frame once and keeps what is small: weights, commands of the forces, coefficients of the
+// residual. A frame that is read is made from those: the coefficients are filtered over the frames before and after it
+// (a centred Gaussian), the forces are run from their commands, which for frames in order is one linear solve each.
 #include "method/drive_work.h"
 
 #include "io/sequence.h"
@@ -58,15 +59,20 @@ static void sum_up(FaDrive *d) {
     int doubted = 0, which[2] = {-1, -1}; // those doubted most come first: two that were swapped
     for (int m = 0; m < d->map->count; m++) {
         doubted += d->doubted[m] > 0;
-        if (d->doubted[m] && (which[0] < 0 || d->doubted[m] > d->doubted[which[0]])) which[1] = which[0], which[0] = m;
-        else if (d->doubted[m] && (which[1] < 0 || d->doubted[m] > d->doubted[which[1]])) which[1] = m;
+        if (d->doubted[m] && (which[0] < 0 || d->doubted[m] > d->doubted[which[0]]))
+            which[1] = which[0], which[0] = m;
+        else if (d->doubted[m] && (which[1] < 0 || d->doubted[m] > d->doubted[which[1]]))
+            which[1] = m;
     }
     if (doubted)
-        fai_note_count(&d->notes, doubted, "marker-doubted", FA_PLACE("%s, first in frame %d", d->map->name[which[0]], d->first_doubt[which[0]]),
-                       "check their places in the map, and whether they were swapped",
-                       "%d marker%s far from where the others put %s, with little weight there: %s in %d of %d frames%s%s%s", doubted,
-                       doubted == 1 ? " is" : "s are", doubted == 1 ? "it" : "them", d->map->name[which[0]], d->doubted[which[0]], nf,
-                       doubted > 1 ? ", " : "", doubted > 1 ? d->map->name[which[1]] : "", doubted > 2 ? ", ..." : "");
+        fai_note_count(
+            &d->notes, doubted, "marker-doubted",
+            FA_PLACE("%s, first in frame %d", d->map->name[which[0]], d->first_doubt[which[0]]),
+            "check their places in the map, and whether they were swapped",
+            "%d marker%s far from where the others put %s, with little weight there: %s in %d of %d frames%s%s%s",
+            doubted, doubted == 1 ? " is" : "s are", doubted == 1 ? "it" : "them", d->map->name[which[0]],
+            d->doubted[which[0]], nf, doubted > 1 ? ", " : "", doubted > 1 ? d->map->name[which[1]] : "",
+            doubted > 2 ? ", ..." : "");
 }
 
 static FaCode solve_all(FaDrive *d, FaError *err) {
@@ -134,7 +140,8 @@ static FaCode make_room(FaDrive *d, FaError *err) {
     d->per_frame = FA_NEW(4 * nf, double);
     d->doubted = FA_NEW(2 * (size_t)d->map->count, int);
     d->filtered = FA_PUSH(d->arena, p, double);
-    if (!d->coef || !d->carried || (passes && !d->commands) || !d->per_frame || !d->doubted || !d->filtered) return FA_FAIL_MEMORY(err);
+    if (!d->coef || !d->carried || (passes && !d->commands) || !d->per_frame || !d->doubted || !d->filtered)
+        return FA_FAIL_MEMORY(err);
     d->first_doubt = d->doubted + d->map->count;
     return fai_control_frame_new(d->control, d->arena, &d->frame, err);
 }
@@ -170,12 +177,15 @@ static FaCode open_take(FaDrive *d, const FaMarkerTake *take, FaError *err) {
     d->report.nmarker = d->map->mapped;
     for (int f = 0; f < take->nframe; f++)
         for (int i = 0; i < d->map->count; i++)
-            if (d->map->point[i].vert[0] >= 0) d->report.missing += !d->take->ok[(size_t)f * (size_t)d->map->count + (size_t)i];
+            if (d->map->point[i].vert[0] >= 0)
+                d->report.missing += !d->take->ok[(size_t)f * (size_t)d->map->count + (size_t)i];
     if (d->report.missing == take->nframe * d->map->mapped)
-        return FA_FAIL(err, FA_E_FORMAT, take->path, "check the file and the map", "no sample of any mapped marker is there");
+        return FA_FAIL(err, FA_E_FORMAT, take->path, "check the file and the map",
+                       "no sample of any mapped marker is there");
     d->arc_gain = FA_PUSH(d->arena, d->rig->nshape, double);
     if (!d->arc_gain) return FA_FAIL_MEMORY(err);
-    bool plain = d->o.literal || d->o.no_residual || d->o.kind == FA_DRIVE_RSBS || (d->o.kind == FA_DRIVE_SBS && !d->o.refine);
+    bool plain =
+        d->o.literal || d->o.no_residual || d->o.kind == FA_DRIVE_RSBS || (d->o.kind == FA_DRIVE_SBS && !d->o.refine);
     if (!plain && d->o.smooth == 0) FA_TRY(fai_drive_smooth_markers(d, err));
     FA_TRY(fai_drive_decide(d, err));
     FaDriveOptions o = d->o;

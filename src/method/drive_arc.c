@@ -1,12 +1,13 @@
-// Which shapes turn the skin on its way, learnt from the take: some do (a lip that rolls, a lid on its eye), others pull it straight,
-// and a rig does not say. The arcs that control_arc.h proposes get a gain each: over sampled frames the markers' residual r after
-// the straight solve is explained as well as it can be by  sum of gain_j w_j (1 - w_j) c_j,  0 <= gain <= 1, in the metric of the
-// residual pass. A shape that the take does not use keeps to its straight line.
+// Which shapes turn the skin on its way, learnt from the take: some do (a lip that rolls, a lid on its eye), others
+// pull it straight, and a rig does not say. The arcs that control_arc.h proposes get a gain each: over sampled frames
+// the markers' residual r after the straight solve is explained as well as it can be by  sum of gain_j w_j (1 - w_j)
+// c_j,  0 <= gain <= 1, in the metric of the residual pass. A shape that the take does not use keeps to its straight
+// line.
 //
-// And how much the markers' noise is of that residual: noise is what fifth differences in time show (motion hardly does), the
-// residual is what the shapes leave. Where noise is most of it the residual pass must not spread it. What the shapes leave also says
-// how well they are to be trusted: the ridge of the commands is its variance over that of a weight, so that shapes of somebody else
-// are used for what is large, and those that fit are hardly held back.
+// And how much the markers' noise is of that residual: noise is what fifth differences in time show (motion hardly
+// does), the residual is what the shapes leave. Where noise is most of it the residual pass must not spread it. What
+// the shapes leave also says how well they are to be trusted: the ridge of the commands is its variance over that of a
+// weight, so that shapes of somebody else are used for what is large, and those that fit are hardly held back.
 #include "method/drive_work.h"
 
 #include "method/control_fit.h"
@@ -14,11 +15,12 @@
 #include <math.h>
 
 enum { SAMPLES = 120, ROUNDS = 2 };
-enum { DIFFERENCES = 60000 };  // at most
-static const double CLEAN = 0.02;  // noise of markers that show none
-static const double WEIGHT = 0.14; // what a weight is thought to be: shapes that leave much are not to be used for little things
-static const double FIRM = 5e-9;   // m2: at least
-static const double RIDGE = 0.02;  // of the mean diagonal: what is hardly seen stays straight
+enum { DIFFERENCES = 60000 };     // at most
+static const double CLEAN = 0.02; // noise of markers that show none
+static const double WEIGHT =
+    0.14; // what a weight is thought to be: shapes that leave much are not to be used for little things
+static const double FIRM = 5e-9;  // m2: at least
+static const double RIDGE = 0.02; // of the mean diagonal: what is hardly seen stays straight
 
 FaCode fai_drive_marker_noise(const FaDrive *d, double *sigma, FaError *err) {
     static const double binomial[6] = {1, -5, 10, -10, 5, -1};
@@ -38,16 +40,17 @@ FaCode fai_drive_marker_noise(const FaDrive *d, double *sigma, FaError *err) {
         }
         for (int k = 0; k < 3 && ok; k++) size[n++] = fabs(sum[k]);
     }
-    if (n >= 100) *sigma = fai_median(size, n) / (0.6745 * sqrt(252));  // of a normal distribution; 252 = sum of squares
+    if (n >= 100) *sigma = fai_median(size, n) / (0.6745 * sqrt(252)); // of a normal distribution; 252 = sum of squares
     fa_free(size);
     return FA_OK;
 }
 
 // The noise as the residual pass wants it: against the variance of the residual, and as the filter in time leaves it.
 static FaCode set_noise(FaDrive *d, FaControl *c, double residual, FaError *err) {
-    double sigma, smooth = d->o.smooth == 0 ? 1.5 : d->o.smooth, pass = smooth > 0 ? fmin(1 / (2 * sqrt(M_PI) * smooth), 1) : 1;
+    double sigma, smooth = d->o.smooth == 0 ? 1.5 : d->o.smooth,
+                  pass = smooth > 0 ? fmin(1 / (2 * sqrt(M_PI) * smooth), 1) : 1;
     FA_TRY(fai_drive_marker_noise(d, &sigma, err));
-    if (d->left > 0) sigma = d->left, pass = 1;  // as it was left by the smoothing, which differences do not see
+    if (d->left > 0) sigma = d->left, pass = 1; // as it was left by the smoothing, which differences do not see
     double real = fmax(residual - sigma * sigma, 0.05 * residual);
     d->sigma = sigma;
     d->noise = CLEAN;
@@ -58,7 +61,8 @@ static FaCode set_noise(FaDrive *d, FaControl *c, double residual, FaError *err)
     return FA_OK;
 }
 
-static FaCode gather(FaDrive *d, FaControl *c, FaControlFrame *f, double *g, double *right, double *residual, FaError *err) {
+static FaCode gather(FaDrive *d, FaControl *c, FaControlFrame *f, double *g, double *right, double *residual,
+                     FaError *err) {
     int n = FA_MIN(SAMPLES, d->take->nframe), used = 0;
     *residual = 0;
     for (int s = 0; s < n; s++) {

@@ -1,19 +1,19 @@
 // AUTO: shapes or forces, by markers that are left out.
 //
-// Shapes that are right for the face are hard to beat; shapes of somebody else are better used as forces. Nobody says which they
-// are, but the markers can: each n-th of them is left out in turn, frames sampled over the take are solved both ways, residual
-// pass included, and what counts is how far the markers left out are from where they should be. The jaw's frame is asked about in the
-// same way.
+// Shapes that are right for the face are hard to beat; shapes of somebody else are better used as forces. Nobody says
+// which they are, but the markers can: each n-th of them is left out in turn, frames sampled over the take are solved
+// both ways, residual pass included, and what counts is how far the markers left out are from where they should be. The
+// jaw's frame is asked about in the same way.
 #include "method/drive_work.h"
 
 #include "math/mat3.h"
 
 #include <math.h>
 
-enum { FOLDS = 5, SAMPLES = 24, LEAD = 2 };  // LEAD: frames before a sample, so that forces have a past
+enum { FOLDS = 5, SAMPLES = 24, LEAD = 2 }; // LEAD: frames before a sample, so that forces have a past
 static const double NOISY = 0.3;
-static const double JAW_MARGIN = 0.97;       // the jaw's frame is left out only if that is plainly better
-static const double MARGIN = 0.995;          // forces must be better by this much: shapes cost less
+static const double JAW_MARGIN = 0.97; // the jaw's frame is left out only if that is plainly better
+static const double MARGIN = 0.995;    // forces must be better by this much: shapes cost less
 
 typedef struct Tally {
     double sum;
@@ -21,7 +21,8 @@ typedef struct Tally {
 } Tally;
 
 // One sample with one part of the markers left out.
-static FaCode try_frame(FaDrive *d, FaControl *c, FaControlFrame *f, int frame, int fold, double *at, Tally *tally, FaError *err) {
+static FaCode try_frame(FaDrive *d, FaControl *c, FaControlFrame *f, int frame, int fold, double *at, Tally *tally,
+                        FaError *err) {
     const int *place = fai_control_points(c);
     int lead = fai_control_passes(c) ? FA_MIN(LEAD, frame) : 0;
     fa_control_reset(c);
@@ -37,7 +38,7 @@ static FaCode try_frame(FaDrive *d, FaControl *c, FaControlFrame *f, int frame, 
         if (!d->take->ok[s]) continue;
         for (size_t k = 0; k < 3; k++) x[k] = (double)d->take->x[3 * s + k];
         fai_v3_sub(x, at + 3 * (size_t)i, x);
-        tally->sum += fmin(fai_v3_norm(x), 0.02);  // an outlier decides nothing
+        tally->sum += fmin(fai_v3_norm(x), 0.02); // an outlier decides nothing
         tally->count++;
     }
     return FA_OK;
@@ -88,7 +89,8 @@ static FaCode learn_alone(FaDrive *d, bool arcs, FaError *err) {
     return rc;
 }
 
-// The jaw's frame turns skin on the hinge that the rig's shapes show; on shapes moved from a face of other build the hinge may be off.
+// The jaw's frame turns skin on the hinge that the rig's shapes show; on shapes moved from a face of other build the
+// hinge may be off.
 static FaCode try_without_jaw(FaDrive *d, double *shapes, FaError *err) {
     size_t size = (size_t)d->rig->nshape * sizeof *d->arc_gain;
     double without, noise = d->noise, ridge = d->ridge, *gain = FA_NEW(d->rig->nshape, double);
@@ -123,7 +125,7 @@ FaCode fai_drive_decide(FaDrive *d, FaError *err) {
         return arcs || (!d->o.literal && !d->o.no_jaw) ? learn_alone(d, arcs, err) : FA_OK;
     }
     FA_TRY(left_out_error(d, FA_DRIVE_SBS, true, &shapes, err));
-    if (d->noise > NOISY) {  // fast motion at a low rate looks like noise: believe it only if that helps
+    if (d->noise > NOISY) { // fast motion at a low rate looks like noise: believe it only if that helps
         double noise = d->noise, quiet;
         d->noise = 0;
         FA_TRY(left_out_error(d, FA_DRIVE_SBS, false, &quiet, err));
@@ -143,7 +145,8 @@ FaCode fai_drive_decide(FaDrive *d, FaError *err) {
     }
     r->kind = forces < MARGIN * shapes ? FA_DRIVE_BF : FA_DRIVE_SBS;
     r->held_out_mm = r->kind == FA_DRIVE_BF ? r->held_out_forces_mm : r->held_out_shapes_mm;
-    snprintf(d->why, sizeof d->why, "%s: markers left out in turn are missed by %.2f mm with shapes and by %.2f mm with forces%s",
+    snprintf(d->why, sizeof d->why,
+             "%s: markers left out in turn are missed by %.2f mm with shapes and by %.2f mm with forces%s",
              r->kind == FA_DRIVE_BF ? "forces" : "shapes", 1e3 * shapes, 1e3 * forces,
              d->o.no_jaw && !given ? ", less without the jaw's frame" : "");
     return FA_OK;

@@ -1,10 +1,10 @@
-// How wide the residual's filter in time is, by what the take shows: clean markers need none, and flesh that rings would lose by one;
-// noisy markers need it, or the skin trembles.
+// How wide the residual's filter in time is, by what the take shows: clean markers need none, and flesh that rings
+// would lose by one; noisy markers need it, or the skin trembles.
 //
-// Noise: motion is smooth over the face, noise of one marker knows nothing of the next one's. With r the residual at the points and
-// G, W as in spread.h, z = W r is what no smooth field explains, and its fifth differences in time (motion hardly has any) are almost
-// all noise: each z_i / |W_i| has the noise's deviation, by the median.
-// Width: of the field a = G W r that is spread, filtered by a kernel k, the expected square error is
+// Noise: motion is smooth over the face, noise of one marker knows nothing of the next one's. With r the residual at
+// the points and G, W as in spread.h, z = W r is what no smooth field explains, and its fifth differences in time
+// (motion hardly has any) are almost all noise: each z_i / |W_i| has the noise's deviation, by the median. Width: of
+// the field a = G W r that is spread, filtered by a kernel k, the expected square error is
 //     mean |k * a - a|^2 + sigma^2 mean |(G W)_i|^2 (2 k_0 - 1)                                    (Stein's estimate)
 // and the width with the least of it is taken.
 #include "method/drive_work.h"
@@ -13,17 +13,17 @@
 
 #include <math.h>
 
-static const double width[] = {0, 0.4, 0.5, 0.6, 0.75, 1, 1.25, 1.5};  // frames
-static const double ROUGH = 0.02;  // noise of W where z is looked at
-enum { DIFFERENCES = 60000 };      // at most
+static const double width[] = {0, 0.4, 0.5, 0.6, 0.75, 1, 1.25, 1.5}; // frames
+static const double ROUGH = 0.02;                                     // noise of W where z is looked at
+enum { DIFFERENCES = 60000 };                                         // at most
 
 typedef struct Look {
     const FaSpread *spread;
-    int n;           // points
+    int n; // points
     size_t nframe, row;
-    float *z, *a;    // what no smooth field explains, the field                 (nframe x npoint x 3)
-    double *size;    // of rows of W, then of G W                                (npoint)
-    double *r, *q;   //                                                          (npoint x 3)
+    float *z, *a;  // what no smooth field explains, the field                 (nframe x npoint x 3)
+    double *size;  // of rows of W, then of G W                                (npoint)
+    double *r, *q; //                                                          (npoint x 3)
 } Look;
 
 double fai_kernel_at(double s, int k) { return s > 0 ? exp(-0.5 * k * k / (s * s)) : k == 0; }
@@ -31,7 +31,8 @@ double fai_kernel_at(double s, int k) { return s > 0 ? exp(-0.5 * k * k / (s * s
 static void row_sizes(const Look *k, const double *m) {
     for (int i = 0; i < k->n; i++) {
         double sum = 0;
-        for (int j = 0; j < k->n; j++) sum += m[(size_t)i * (size_t)k->n + (size_t)j] * m[(size_t)i * (size_t)k->n + (size_t)j];
+        for (int j = 0; j < k->n; j++)
+            sum += m[(size_t)i * (size_t)k->n + (size_t)j] * m[(size_t)i * (size_t)k->n + (size_t)j];
         k->size[i] = sqrt(sum);
     }
 }
@@ -54,7 +55,8 @@ static FaCode deviation(const FaDrive *d, const Look *k, double *sigma, FaError 
             size[count++] = fabs(sum) / k->size[i];
         }
     }
-    if (count >= 100) *sigma = fai_median(size, count) / (0.6745 * sqrt(252));  // of a normal distribution; 252 = sum of squares
+    if (count >= 100)
+        *sigma = fai_median(size, count) / (0.6745 * sqrt(252)); // of a normal distribution; 252 = sum of squares
     fa_free(size);
     return FA_OK;
 }
@@ -98,7 +100,7 @@ static FaCode look(FaDrive *d, Look *k, FaArena *arena, FaError *err) {
         fai_spread_at_points(k->spread, k->q, k->r);
         for (size_t i = 0; i < k->row; i++) {
             k->a[f * k->row + i] = (float)k->r[i];
-            k->r[i] += fai_control_noise_of(d->control, (int)(i / 3)) * k->q[i];  // G c + N c = r
+            k->r[i] += fai_control_noise_of(d->control, (int)(i / 3)) * k->q[i]; // G c + N c = r
         }
         fai_spread_coefficients(k->spread, k->r, k->q);
         for (size_t i = 0; i < k->row; i++) k->z[f * k->row + i] = (float)k->q[i];
@@ -132,7 +134,9 @@ FaCode fai_drive_choose_filter(FaDrive *d, FaError *err) {
         d->smooth = 1.5;
         return FA_OK;
     }
-    Look k = {.n = fai_control_npoint(d->control), .nframe = (size_t)d->take->nframe, .row = 3 * (size_t)fai_control_npoint(d->control)};
+    Look k = {.n = fai_control_npoint(d->control),
+              .nframe = (size_t)d->take->nframe,
+              .row = 3 * (size_t)fai_control_npoint(d->control)};
     FaArena *arena = fai_arena_new(0);
     FaCode rc = arena ? look(d, &k, arena, err) : FA_FAIL_MEMORY(err);
     fa_free(k.z);

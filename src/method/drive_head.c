@@ -10,13 +10,14 @@
 #include <stdlib.h>
 
 enum { TURNS = 6 };
-enum { ENOUGH = 12 };           // markers that tell expression from head motion
+enum { ENOUGH = 12 };              // markers that tell expression from head motion
 static const double WIDTH = 1e-3;  // m: what is missed by more has little say
-static const double ARM = 0.05;     // m
-static const double MISS = 2.0e-4;  // m: median from which on shapes are not trusted with the pose
+static const double ARM = 0.05;    // m
+static const double MISS = 2.0e-4; // m: median from which on shapes are not trusted with the pose
 static const double RIDGE = 1e-3;
-static const double BEYOND = 500;  // m: no marker of a face is there
-static const double HEAD_SHARE = 0.5;  // of the frames: if fewer decide the head's pose the take is not usable in the world
+static const double BEYOND = 500; // m: no marker of a face is there
+static const double HEAD_SHARE =
+    0.5; // of the frames: if fewer decide the head's pose the take is not usable in the world
 
 // Rows of the take that the map's markers are, by name; the same order is the usual case. found: how many there are.
 static int match_names(FaDrive *d, const FaMarkerTake *take, int *row) {
@@ -39,7 +40,8 @@ static void copy_samples(FaDrive *d, const FaMarkerTake *take, const int *row, c
     for (int f = 0; f < take->nframe; f++)
         for (int i = 0; i < to->nmarker; i++) {
             if (row[i] < 0) continue;
-            size_t from = (size_t)f * (size_t)take->nmarker + (size_t)row[i], at = (size_t)f * (size_t)to->nmarker + (size_t)i;
+            size_t from = (size_t)f * (size_t)take->nmarker + (size_t)row[i],
+                   at = (size_t)f * (size_t)to->nmarker + (size_t)i;
             double x[3];
             fai_v3_load(take->x, (int)from, x);
             bool ok = take->ok[from] && isfinite(x[0]) && isfinite(x[1]) && isfinite(x[2]);
@@ -76,7 +78,8 @@ static FaCode stabilise(FaDrive *d, FaPose *head, FaError *err) {
     unsigned char *found = FA_NEW(t->nframe, unsigned char);
     FaJaw jaw;
     FaStillReport report = {0};
-    FaCode rc = rest && trust && still && belong && found ? fai_fit_jaw(d->rig, &jaw, belong, NULL, err) : FA_FAIL_MEMORY(err);
+    FaCode rc =
+        rest && trust && still && belong && found ? fai_fit_jaw(d->rig, &jaw, belong, NULL, err) : FA_FAIL_MEMORY(err);
     for (size_t i = 0; rc >= 0 && i < n; i++) {
         const FaMarkerPoint *p = &d->map->point[i];
         double x[3] = {NAN, NAN, NAN};
@@ -87,11 +90,13 @@ static FaCode stabilise(FaDrive *d, FaPose *head, FaError *err) {
     FaStillTake in = {.nframe = t->nframe, .nmarker = t->nmarker, .x = t->x, .rest = rest, .trust = trust};
     if (rc >= 0) rc = fai_still_poses(&in, head, found, still, &report, err);
     if (rc >= 0 && report.frames_found < HEAD_SHARE * t->nframe)
-        rc = FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("frame %d", report.first_lost), "use a take with three or more markers off the jaw",
+        rc = FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("frame %d", report.first_lost),
+                     "use a take with three or more markers off the jaw",
                      "the head's pose can be found in %d of %d frames only", report.frames_found, t->nframe);
     if (rc >= 0)
         fai_note_count(&d->notes, t->nframe - report.frames_found, "head-held", FA_PLACE("frame %d", report.first_lost),
-                       "look at those frames", "%d frames have too few markers for the head's pose: that of the frame before is kept",
+                       "look at those frames",
+                       "%d frames have too few markers for the head's pose: that of the frame before is kept",
                        t->nframe - report.frames_found);
     for (int f = 0; rc >= 0 && f < t->nframe; f++) bring_frame(t, f, &head[f]);
     fa_free(rest);
@@ -104,23 +109,24 @@ static FaCode stabilise(FaDrive *d, FaPose *head, FaError *err) {
 
 // --- pose and weights together ------------------------------------------------------------------------------------
 //
-// A face that moves everywhere leaves no marker quite still, and shapes follow much of a wrong pose. So both are unknown: with B the shapes
-// that are on, J the six motions of a rigid head, r what the markers are off the control's answer (its own conditions met), a Newton step
-// of the pose with the weights eliminated is
+// A face that moves everywhere leaves no marker quite still, and shapes follow much of a wrong pose. So both are
+// unknown: with B the shapes that are on, J the six motions of a rigid head, r what the markers are off the control's
+// answer (its own conditions met), a Newton step of the pose with the weights eliminated is
 //
 //     (J'J - (1 - t) J'B (B'B)^-1 B'J) step = J'r        rows weighted by belief in the marker
 //
-// t: 0 where the shapes meet the markers. Where they do not, for noise or because they are wrong, all of the step would follow that; 1
-// lays the markers over the answer without regard to what the weights would do, and a few such steps go part of the way.
+// t: 0 where the shapes meet the markers. Where they do not, for noise or because they are wrong, all of the step would
+// follow that; 1 lays the markers over the answer without regard to what the weights would do, and a few such steps go
+// part of the way.
 
 typedef struct Joint {
-    int n, nshape;       // markers that are mapped, shapes
-    double *b;           // shapes at the markers, m                          (nshape x 3n)
-    double *at, *x;      // the control's answer, the markers, m              (3n each)
-    double *weight, *dist;  //                                                (n each)
-    double *j;           // rigid motions                                     (6 x 3n)
-    double *g, *right;   // normal equations            ((nshape + 6)^2, nshape + 6)
-    int *on;             // shapes that are                                   (nshape)
+    int n, nshape;         // markers that are mapped, shapes
+    double *b;             // shapes at the markers, m                          (nshape x 3n)
+    double *at, *x;        // the control's answer, the markers, m              (3n each)
+    double *weight, *dist; //                                                (n each)
+    double *j;             // rigid motions                                     (6 x 3n)
+    double *g, *right;     // normal equations            ((nshape + 6)^2, nshape + 6)
+    int *on;               // shapes that are                                   (nshape)
 } Joint;
 
 static bool joint_new(const FaDrive *d, const FaControl *c, FaArena *arena, Joint *k) {
@@ -136,7 +142,8 @@ static bool joint_new(const FaDrive *d, const FaControl *c, FaArena *arena, Join
     k->right = FA_PUSH(arena, s, double);
     k->on = FA_PUSH(arena, m, int);
     float *dense = FA_PUSH(arena, 3 * (size_t)d->rig->mesh.nvert, float);
-    if (!k->b || !k->at || !k->x || !k->weight || !k->dist || !k->j || !k->g || !k->right || !k->on || !dense) return false;
+    if (!k->b || !k->at || !k->x || !k->weight || !k->dist || !k->j || !k->g || !k->right || !k->on || !dense)
+        return false;
     for (size_t q = 0; q < m; q++) {
         const FaShape *shape = &d->rig->shape[q];
         for (int e = shape->first; e < shape->first + shape->count; e++)
@@ -145,7 +152,8 @@ static bool joint_new(const FaDrive *d, const FaControl *c, FaArena *arena, Join
             FaMarkerPoint p = d->map->point[fai_control_points(c)[i]];
             fa_marker_point_at(&p, dense, false, k->b + 3 * (q * n + i));
         }
-        for (int e = shape->first; e < shape->first + shape->count; e++) memset(dense + 3 * (size_t)d->rig->row[e], 0, 3 * sizeof *dense);
+        for (int e = shape->first; e < shape->first + shape->count; e++)
+            memset(dense + 3 * (size_t)d->rig->row[e], 0, 3 * sizeof *dense);
     }
     return true;
 }
@@ -155,7 +163,8 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// Belief in each marker by how far it is from the control's answer, and the rigid motions about the middle. Returns the median distance.
+// Belief in each marker by how far it is from the control's answer, and the rigid motions about the middle. Returns the
+// median distance.
 static double weigh(Joint *k) {
     double mid[3] = {0}, sum = 0;
     int seen = 0;
@@ -172,11 +181,14 @@ static double weigh(Joint *k) {
     fai_v3_scale(1 / fmax(sum, 1e-30), mid, mid);
     for (int i = 0; i < k->n; i++)
         for (int a = 0; a < 6; a++) {
-            double e[3] = {a % 3 == 0, a % 3 == 1, a % 3 == 2}, y[3], *out = k->j + 3 * ((size_t)a * (size_t)k->n + (size_t)i);
+            double e[3] = {a % 3 == 0, a % 3 == 1, a % 3 == 2}, y[3],
+                   *out = k->j + 3 * ((size_t)a * (size_t)k->n + (size_t)i);
             fai_v3_sub(k->at + 3 * i, mid, y);
             fai_v3_scale(1 / ARM, y, y); // turns at arm's length count like shifts
-            if (a < 3) fai_v3_cross(e, y, out);
-            else memcpy(out, e, sizeof e);
+            if (a < 3)
+                fai_v3_cross(e, y, out);
+            else
+                memcpy(out, e, sizeof e);
         }
     memcpy(k->right, mid, sizeof mid);
     qsort(k->dist, (size_t)seen, sizeof *k->dist, by_size);
@@ -201,13 +213,15 @@ static bool joint_step(Joint *k, const float *w, FaPose *turn) {
     for (int p = 0; p < s; p++) {
         const double *a = p < m ? k->b + row * (size_t)k->on[p] : k->j + row * (size_t)(p - m);
         for (int q = 0; q <= p; q++)
-            k->g[(size_t)p * (size_t)s + (size_t)q] = dot(k, a, q < m ? k->b + row * (size_t)k->on[q] : k->j + row * (size_t)(q - m));
+            k->g[(size_t)p * (size_t)s + (size_t)q] =
+                dot(k, a, q < m ? k->b + row * (size_t)k->on[q] : k->j + row * (size_t)(q - m));
     }
     for (int i = 0; i < k->n; i++) fai_v3_sub(k->x + 3 * i, k->at + 3 * i, k->x + 3 * i);
     for (int p = 0; p < s; p++) {
         double *diagonal = &k->g[(size_t)p * (size_t)s + (size_t)p];
         k->right[p] = 0;
-        if (p < m) *diagonal += RIDGE * *diagonal + 1e-12;
+        if (p < m)
+            *diagonal += RIDGE * *diagonal + 1e-12;
         else {
             k->right[p] = dot(k, k->j + row * (size_t)(p - m), k->x);
             for (int q = 0; q < m; q++) k->g[(size_t)p * (size_t)s + (size_t)q] *= part;
@@ -246,7 +260,8 @@ static FaCode refine(FaDrive *d, FaPose *head, FaError *err) {
         for (int i = 0; i < k.n; i++) {
             size_t row = (size_t)fai_control_points(c)[i];
             k.weight[i] = m.ok[row] ? (double)fai_control_belief(c)[i] : 0;
-            for (size_t a = 0; a < 3; a++) k.x[3 * (size_t)i + a] = m.ok[row] ? (double)m.x[3 * row + a] : k.at[3 * (size_t)i + a];
+            for (size_t a = 0; a < 3; a++)
+                k.x[3 * (size_t)i + a] = m.ok[row] ? (double)m.x[3 * row + a] : k.at[3 * (size_t)i + a];
         }
         FaPose turn;
         if (!joint_step(&k, frame.weights, &turn)) continue;
@@ -265,15 +280,17 @@ FaCode fai_drive_head(FaDrive *d, const FaMarkerTake *take, FaPose *head, bool *
     FaCode rc = FA_OK;
     bool world = !d->o.head_frame && !take->head;
     if (found && found < 3 && world)
-        rc = FA_FAIL(err, FA_E_FORMAT, take->path, "use three or more markers, off the jaw, or a take with the head's pose",
-                     "%d marker%s of the take %s on the face: too few for the head's pose", found, found == 1 ? "" : "s",
-                     found == 1 ? "is" : "are");
+        rc = FA_FAIL(err, FA_E_FORMAT, take->path,
+                     "use three or more markers, off the jaw, or a take with the head's pose",
+                     "%d marker%s of the take %s on the face: too few for the head's pose", found,
+                     found == 1 ? "" : "s", found == 1 ? "is" : "are");
     if (!found)
-        rc = FA_FAIL(err, FA_E_ARG, take->path, "make the map from this take", "none of the map's markers is in the take");
+        rc = FA_FAIL(err, FA_E_ARG, take->path, "make the map from this take",
+                     "none of the map's markers is in the take");
     const FaPose *bring = &d->map->rig_from_take;
     double size = fai_q_dot(bring->q, bring->q);
     FaPose none = fai_pose_identity();
-    if (!(size > 0.5)) bring = &none;  // a map that says nothing of it
+    if (!(size > 0.5)) bring = &none; // a map that says nothing of it
     if (rc >= 0) copy_samples(d, take, row, world ? NULL : bring);
     fa_free(row);
     *known = false;

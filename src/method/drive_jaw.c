@@ -1,26 +1,28 @@
-// The jaw of the take. The jaw's frame comes from the rig's jawOpen; on shapes moved from a face of other build the jaw slides some
-// millimetres more than this face's does or turns further for its weight, and no shape pulls it back, as weights cannot be negative.
-// How far it turns and slides per unit of weight is found from the take: over sampled frames, solved with the shapes alone, the
-// misses of all markers are made least by Gauss-Newton. Derivatives are differences of whole solves, so that what other shapes can
-// take over is no evidence. A jaw as far off as usual costs a hundredth of the misses: where they say little it stays the rig's.
+// The jaw of the take. The jaw's frame comes from the rig's jawOpen; on shapes moved from a face of other build the jaw
+// slides some millimetres more than this face's does or turns further for its weight, and no shape pulls it back, as
+// weights cannot be negative. How far it turns and slides per unit of weight is found from the take: over sampled
+// frames, solved with the shapes alone, the misses of all markers are made least by Gauss-Newton. Derivatives are
+// differences of whole solves, so that what other shapes can take over is no evidence. A jaw as far off as usual costs
+// a hundredth of the misses: where they say little it stays the rig's.
 #include "method/drive_work.h"
 
 #include "math/mat3.h"
 
 #include <math.h>
 
-enum { SAMPLES = 40, ROUNDS = 3, N = 3 };           // N: turn, slide up, slide to the front
-static const double step[N] = {0.02, 1e-3, 1e-3};   // rad, m, m
-static const double usual[N] = {0.03, 3e-3, 3e-3};  // how far off a jaw is
+enum { SAMPLES = 40, ROUNDS = 3, N = 3 };          // N: turn, slide up, slide to the front
+static const double step[N] = {0.02, 1e-3, 1e-3};  // rad, m, m
+static const double usual[N] = {0.03, 3e-3, 3e-3}; // how far off a jaw is
 static const double PRIOR = 0.01;
-static const double OPEN = 0.02;                    // weights below it say nothing of the jaw
+static const double OPEN = 0.02; // weights below it say nothing of the jaw
 
 typedef struct Normal {
-    double g[N * N], right[N], cost;  // m2
+    double g[N * N], right[N], cost; // m2
 } Normal;
 
 // The misses of one frame and their slopes (N rows after the first of r), added to the normal equations.
-static void add_frame(FaDrive *d, FaControl *c, FaControlFrame *f, const double *more, int frame, double *r, Normal *e) {
+static void add_frame(FaDrive *d, FaControl *c, FaControlFrame *f, const double *more, int frame, double *r,
+                      Normal *e) {
     FaMarkers m = fai_drive_markers_of(d, frame);
     size_t row = 3 * (size_t)fai_control_npoint(c);
     fai_control_set_jaw(c, more);

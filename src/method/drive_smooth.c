@@ -1,25 +1,26 @@
-// Noisy markers are smoothed in time before anything is solved: a solve that meets noise turns it into expressions, which no later filter
-// takes out.
+// Noisy markers are smoothed in time before anything is solved: a solve that meets noise turns it into expressions,
+// which no later filter takes out.
 //
-// Every sample is replaced by a parabola fitted to its neighbours under a Gaussian of some width (a quiet marker bears a wide one, a lip in
-// speech hardly any). With sigma the noise of a coordinate and k0 the weight that a sample has in its own estimate y, the expected
-// square error is  |y - x|^2 + 3 sigma^2 (2 k0 - 1)  (Stein's estimate); averaged over some frames around, the width with the least of
-// it is taken, marker by marker and frame by frame. Missing samples stay missing.
+// Every sample is replaced by a parabola fitted to its neighbours under a Gaussian of some width (a quiet marker bears
+// a wide one, a lip in speech hardly any). With sigma the noise of a coordinate and k0 the weight that a sample has in
+// its own estimate y, the expected square error is  |y - x|^2 + 3 sigma^2 (2 k0 - 1)  (Stein's estimate); averaged over
+// some frames around, the width with the least of it is taken, marker by marker and frame by frame. Missing samples
+// stay missing.
 #include "method/drive_work.h"
 
 #include "math/mat3.h"
 
 #include <math.h>
 
-static const double width[] = {0, 0.6, 0.8, 1, 1.4, 2, 2.8, 4};  // frames
-enum { WIDTHS = FA_COUNT(width), AROUND = 6 };                    // frames on each side over which the risk is averaged
-static const double QUIET = 3e-5;                                 // m: below it markers are taken as they are
+static const double width[] = {0, 0.6, 0.8, 1, 1.4, 2, 2.8, 4}; // frames
+enum { WIDTHS = FA_COUNT(width), AROUND = 6 };                  // frames on each side over which the risk is averaged
+static const double QUIET = 3e-5;                               // m: below it markers are taken as they are
 
 typedef struct Trial {
-    double y[3];   // the estimate
-    double own;    // k0
-    double left;   // sum of squared weights: the share of the variance that is left
-    double risk;   // m2
+    double y[3]; // the estimate
+    double own;  // k0
+    double left; // sum of squared weights: the share of the variance that is left
+    double risk; // m2
 } Trial;
 
 // The parabola of one width at a sample.

@@ -1,14 +1,16 @@
-// The method enrich: flesh swings and settles around the artist's animation and leaves it alone where nothing moves it (paper 000).
+// The method enrich: flesh swings and settles around the artist's animation and leaves it alone where nothing moves it
+// (paper 000).
 //
-// A frame is cut into steps of at most 1/rate. In each, the weights give the flesh's rest shape and materials, X(w) = X0 + B_X w and
-// P(w) = P0 + B_P w (eq. 2, 3), and algorithm 1 moves the displacement d from it (solve/rebalance.h). The output is the artist's
-// surface plus d of the skin, carried from the simulated vertices to all of them (face/restore.h): where d is 0, nothing was added.
+// A frame is cut into steps of at most 1/rate. In each, the weights give the flesh's rest shape and materials, X(w) =
+// X0 + B_X w and P(w) = P0 + B_P w (eq. 2, 3), and algorithm 1 moves the displacement d from it (solve/rebalance.h).
+// The output is the artist's surface plus d of the skin, carried from the simulated vertices to all of them
+// (face/restore.h): where d is 0, nothing was added.
 //
-// Bone: nodes that skull and jaw hold are where X(w) has them. Flesh behind the mouth and in the pouch of the cheeks is free, or the
-// lips hardly move (enrich-notes).
+// Bone: nodes that skull and jaw hold are where X(w) has them. Flesh behind the mouth and in the pouch of the cheeks is
+// free, or the lips hardly move (enrich-notes).
 //
-// Contact: rows push against crossing more than the artist's pose itself does, so that a pose stays what it is; `strict` pushes against
-// any crossing, and what the springs do not hold is stopped short of its impact.
+// Contact: rows push against crossing more than the artist's pose itself does, so that a pose stays what it is;
+// `strict` pushes against any crossing, and what the springs do not hold is stopped short of its impact.
 #include "method/enrich.h"
 
 #include "base/number.h"
@@ -21,26 +23,30 @@
 
 #include <math.h>
 
-#define ENRICH_PARAMS(X)                                                                                                   \
-    X(TEXT, face, NAN, 0, 0, "", NULL, "a face made by fascia build --volumes; not given: built from the rig with defaults") \
-    X(NUMBER, rate, 300, 30, 10000, "Hz", NULL, "steps per second, at least")                                              \
-    X(CHOICE, integrator, 0, 0, 1, "", "bdf2|euler", "bdf2 lets flesh ring; euler, the paper's, calms it at once")         \
-    X(NUMBER, alpha, 1, 0, 1, "", NULL, "1: the animation itself moves nothing; 0: it throws the flesh about")             \
-    X(NUMBER, damping, 0.2, 0, 5, "", NULL, "share of critical damping at 20 Hz: 0.05 wobbles, 1 creeps back")             \
-    X(NUMBER, drag, 0, 0, 1000, "1/s", NULL, "damping of slow motion as well: its rate")                                   \
-    X(NUMBER, softness, 1, 0.05, 20, "", NULL, "of the flesh as a whole: 2 moves about twice as far")                      \
-    X(CHOICE, material, 0, 0, 2, "", "expression|spatial|uniform", "stiffness by place and expression; by place; the same everywhere") \
-    X(CHOICE, law, 0, 0, 1, "", "stvk|neo", "the paper's St. Venant-Kirchhoff, or stable neo-Hookean")                     \
-    X(TEXT, strength, NAN, 0, 0, "", NULL, "how much of the motion is shown, by region: cheeks=1.5,lips=0.5,all=1")         \
-    X(NUMBER, head, 1, 0, 10, "", NULL, "share of the head's motion that the flesh feels")                                 \
-    X(NUMBER, gravity, 1, 0, 1, "", NULL, "how much of gravity the sculpted shapes hold already")                          \
-    X(CHOICE, contact, 0, 0, 2, "", "mouth|face|off", "what may touch")                                                    \
-    X(FLAG, strict, 0, 0, 1, "", NULL, "contact corrects the artist's own crossings too")                                  \
-    X(NUMBER, contact_stiffness, 15, 0.1, 1e6, "N/m/mm2", NULL, "of touching skin, per area")                             \
-    X(NUMBER, collider_stiffness, 200, 0.1, 1e6, "N/m/mm2", NULL, "of skin against the user's colliders, per area")              \
-    X(NUMBER, collider_friction, 0.3, 0, 5, "", NULL, "of skin on the user's colliders, Coulomb's coefficient; 0: it slides freely")     \
-    X(FLAG, teeth, 1, 0, 1, "", NULL, "flesh slides on teeth and other bones given, where the face has them")              \
-    X(CHOICE, solver, 0, 0, 4, "", "pcg|jacobi|lbfgs|chol|cholmod", "of the minimisations: the fastest is the default")    \
+#define ENRICH_PARAMS(X)                                                                                               \
+    X(TEXT, face, NAN, 0, 0, "", NULL,                                                                                 \
+      "a face made by fascia build --volumes; not given: built from the rig with defaults")                            \
+    X(NUMBER, rate, 300, 30, 10000, "Hz", NULL, "steps per second, at least")                                          \
+    X(CHOICE, integrator, 0, 0, 1, "", "bdf2|euler", "bdf2 lets flesh ring; euler, the paper's, calms it at once")     \
+    X(NUMBER, alpha, 1, 0, 1, "", NULL, "1: the animation itself moves nothing; 0: it throws the flesh about")         \
+    X(NUMBER, damping, 0.2, 0, 5, "", NULL, "share of critical damping at 20 Hz: 0.05 wobbles, 1 creeps back")         \
+    X(NUMBER, drag, 0, 0, 1000, "1/s", NULL, "damping of slow motion as well: its rate")                               \
+    X(NUMBER, softness, 1, 0.05, 20, "", NULL, "of the flesh as a whole: 2 moves about twice as far")                  \
+    X(CHOICE, material, 0, 0, 2, "", "expression|spatial|uniform",                                                     \
+      "stiffness by place and expression; by place; the same everywhere")                                              \
+    X(CHOICE, law, 0, 0, 1, "", "stvk|neo", "the paper's St. Venant-Kirchhoff, or stable neo-Hookean")                 \
+    X(TEXT, strength, NAN, 0, 0, "", NULL, "how much of the motion is shown, by region: cheeks=1.5,lips=0.5,all=1")    \
+    X(NUMBER, head, 1, 0, 10, "", NULL, "share of the head's motion that the flesh feels")                             \
+    X(NUMBER, gravity, 1, 0, 1, "", NULL, "how much of gravity the sculpted shapes hold already")                      \
+    X(CHOICE, contact, 0, 0, 2, "", "mouth|face|off", "what may touch")                                                \
+    X(FLAG, strict, 0, 0, 1, "", NULL, "contact corrects the artist's own crossings too")                              \
+    X(NUMBER, contact_stiffness, 15, 0.1, 1e6, "N/m/mm2", NULL, "of touching skin, per area")                          \
+    X(NUMBER, collider_stiffness, 200, 0.1, 1e6, "N/m/mm2", NULL, "of skin against the user's colliders, per area")    \
+    X(NUMBER, collider_friction, 0.3, 0, 5, "", NULL,                                                                  \
+      "of skin on the user's colliders, Coulomb's coefficient; 0: it slides freely")                                   \
+    X(FLAG, teeth, 1, 0, 1, "", NULL, "flesh slides on teeth and other bones given, where the face has them")          \
+    X(CHOICE, solver, 0, 0, 4, "", "pcg|jacobi|lbfgs|chol|cholmod",                                                    \
+      "of the minimisations: the fastest is the default")                                                              \
     X(NUMBER, tolerance, 1e-4, 1e-12, 0.5, "", NULL, "of a minimisation, relative; 1e-6 to verify")
 
 enum {
@@ -50,51 +56,52 @@ enum {
 };
 
 static const FaParamInfo enrich_params[] = {
-#define X(type, name, value, min, max, unit, choices, help) {#name, FA_PARAM_##type, value, min, max, unit, choices, help},
+#define X(type, name, value, min, max, unit, choices, help)                                                            \
+    {#name, FA_PARAM_##type, value, min, max, unit, choices, help},
     ENRICH_PARAMS(X)
 #undef X
         {0}};
 
 enum { MAX_ROWS = 4096, SIMULATED = 3500, LAYERS = 2, SETTLE_ROUNDS = 6 };
-static const double MOSTLY = 0.5;                              // of the skin
-static const double MU = 3000, LAMBDA = 2500, MU_LEAST = 300;  // Pa, section 7; however materials combine
-static const double DAMPING_HZ = 20;                           // a cheek's own ring (enrich-notes)
-static const double NEARBY = 1.5e-3, SOFT = 1e-4;              // m: skin as close as this may touch within a step; pushes from
-static const float HELD = 0.5f;                                // attachment from which a node is bone
+static const double MOSTLY = 0.5;                             // of the skin
+static const double MU = 3000, LAMBDA = 2500, MU_LEAST = 300; // Pa, section 7; however materials combine
+static const double DAMPING_HZ = 20;                          // a cheek's own ring (enrich-notes)
+static const double NEARBY = 1.5e-3, SOFT = 1e-4; // m: skin as close as this may touch within a step; pushes from
+static const float HELD = 0.5f;                   // attachment from which a node is bone
 
 typedef struct Enrich {
     FaMethod m;
-    FaFace *owned;  // built or loaded here; NULL: the caller's
+    FaFace *owned; // built or loaded here; NULL: the caller's
     const FaFace *face;
     FaBlender *blender;
     FaSolid *solid;
     FaRebalance *body;
     FaRestore *restore;
     FaTouching touching;
-    FaColliders *colliders;  // the user's; NULL: none
+    FaColliders *colliders; // the user's; NULL: none
     FaFeltHead head;
     double rate;
     bool strict, by_shape;
-    bool gathered;           // this step's rows are there
-    unsigned char *fixed;    // (nnode)
+    bool gathered;        // this step's rows are there
+    unsigned char *fixed; // (nnode)
     FaArena *arena;
 
     // scratch of a step
     double *X, *mu, *lambda; // rest shape and materials of p->weights      (nnode x 3), (ntet)
     double *x0, *mu0, *lambda0;
-    float *weights;          // (nshape)
-    float *step_weights;     // of the last step: the body's rest shape      (nshape)
-    float *skin_to;          // (nskin x 3)
-    float *shown;            // displacement of the skin as shown            (nskin x 3)
-    float *strength;         // (nskin)
+    float *weights;      // (nshape)
+    float *step_weights; // of the last step: the body's rest shape      (nshape)
+    float *skin_to;      // (nskin x 3)
+    float *shown;        // displacement of the skin as shown            (nskin x 3)
+    float *strength;     // (nskin)
     FaRow *row;
     FaEnrichTotals totals;
 
     // the state, beside the body's and head's
-    float *last_weights;     // of the last input                            (nshape)
-    float *factor_weights[2];  // of the rest shape that each solver's factor was made of   (nshape)
-    float *skin;             // skin nodes at the end of the last step       (nskin x 3)
-    void *body_state, *touch_state, *collider_state;  // while saving and loading
+    float *last_weights;      // of the last input                            (nshape)
+    float *factor_weights[2]; // of the rest shape that each solver's factor was made of   (nshape)
+    float *skin;              // skin nodes at the end of the last step       (nskin x 3)
+    void *body_state, *touch_state, *collider_state; // while saving and loading
 } Enrich;
 
 // --- opening ------------------------------------------------------------------------------------------------------
@@ -112,7 +119,8 @@ static FaCode get_face(Enrich *e, const char *path, const FaFace *given, FaError
     if (e->owned && e->owned->materials.nshape == 0) FA_TRY(fa_face_materials(e->owned, e->m.rig, NULL, err));
     if (e->owned && e->owned->volumes.nshape == 0) FA_TRY(fa_face_volumes(e->owned, e->m.rig, NULL, NULL, err));
     if (e->face->volumes.nshape != e->m.rig->nshape)
-        return FA_FAIL(err, FA_E_ARG, NULL, "make it with fascia build --volumes", "the face has no volumes of the shapes");
+        return FA_FAIL(err, FA_E_ARG, NULL, "make it with fascia build --volumes",
+                       "the face has no volumes of the shapes");
     return FA_OK;
 }
 
@@ -136,7 +144,8 @@ static int hold_loose(Enrich *e, FaError *err) {
         changed = false;
         for (int t = 0; t < f->ntet; t++) {
             const int *v = f->tet + 4 * (size_t)t;
-            int any = part[v[0]] | part[v[1]] | part[v[2]] | part[v[3]], all = part[v[0]] & part[v[1]] & part[v[2]] & part[v[3]];
+            int any = part[v[0]] | part[v[1]] | part[v[2]] | part[v[3]],
+                all = part[v[0]] & part[v[1]] & part[v[2]] & part[v[3]];
             if (!any || all) continue;
             for (int k = 0; k < 4; k++) part[v[k]] = 1;
             changed = true;
@@ -155,12 +164,13 @@ static FaCode open_arrays(Enrich *e, FaError *err) {
     if (!e->arena) return FA_FAIL_MEMORY(err);
     double **wide[] = {&e->X, &e->x0, &e->mu, &e->mu0, &e->lambda, &e->lambda0};
     size_t wide_size[] = {3 * n, 3 * n, tets, tets, tets, tets};
-    float **narrow[] = {&e->weights, &e->last_weights, &e->step_weights, &e->factor_weights[0], &e->factor_weights[1], &e->skin_to, &e->skin, &e->shown,
-                        &e->strength};
+    float **narrow[] = {&e->weights, &e->last_weights, &e->step_weights, &e->factor_weights[0], &e->factor_weights[1],
+                        &e->skin_to, &e->skin,         &e->shown,        &e->strength};
     size_t narrow_size[] = {shapes, shapes, shapes, shapes, shapes, skin, skin, skin, skin / 3};
     bool ok = true;
     for (int i = 0; i < FA_COUNT(wide); i++) ok &= (*wide[i] = FA_PUSH(e->arena, wide_size[i] + 1, double)) != NULL;
-    for (int i = 0; i < FA_COUNT(narrow); i++) ok &= (*narrow[i] = FA_PUSH(e->arena, narrow_size[i] + 1, float)) != NULL;
+    for (int i = 0; i < FA_COUNT(narrow); i++)
+        ok &= (*narrow[i] = FA_PUSH(e->arena, narrow_size[i] + 1, float)) != NULL;
     ok &= (e->fixed = FA_PUSH(e->arena, n, unsigned char)) != NULL;
     ok &= (e->row = FA_PUSH(e->arena, MAX_ROWS + FA_COLLIDER_ROWS, FaRow)) != NULL;
     return ok ? FA_OK : FA_FAIL_MEMORY(err);
@@ -187,17 +197,21 @@ static FaCode set_strength(Enrich *e, const char *text, FaError *err) {
         double value = 0;
         const char *end = eq ? fai_parse_double(eq + 1, eq + strlen(eq), &value) : NULL;
         if (n == 0 || !end || (*end && *end != ',') || !(value >= 0 && value <= 100))
-            return FA_FAIL(err, FA_E_ARG, "strength", "write it as cheeks=1.5,lips=0.5; numbers from 0 to 100", "cannot read '%s'", text);
+            return FA_FAIL(err, FA_E_ARG, "strength", "write it as cheeks=1.5,lips=0.5; numbers from 0 to 100",
+                           "cannot read '%s'", text);
         bool known = n == 3 && !strncmp(text, "all", n), lips = n == 4 && !strncmp(text, "lips", n);
         for (int r = 0; r < FA_REGIONS; r++) {
             bool this = strlen(fai_region_name[r]) == n && !strncmp(fai_region_name[r], text, n);
             this |= lips && (r == FA_REGION_LIP_UPPER || r == FA_REGION_LIP_LOWER);
             known |= this;
-            for (int i = 0; i < f->nskin && this; i++) e->strength[i] += f->region[r][i] * ((float)value - e->strength[i]);
+            for (int i = 0; i < f->nskin && this; i++)
+                e->strength[i] += f->region[r][i] * ((float)value - e->strength[i]);
         }
         for (int i = 0; i < f->nskin && n == 3 && !strncmp(text, "all", n); i++) e->strength[i] *= (float)value;
         if (!known)
-            return FA_FAIL(err, FA_E_ARG, "strength", "regions are lips, lip_upper, lip_lower, mouth, eyelids, cheeks, free, all", "no region '%.*s'", (int)n, text);
+            return FA_FAIL(err, FA_E_ARG, "strength",
+                           "regions are lips, lip_upper, lip_lower, mouth, eyelids, cheeks, free, all",
+                           "no region '%.*s'", (int)n, text);
         text = *end ? end + 1 : end;
     }
     return FA_OK;
@@ -209,7 +223,9 @@ static FaCode open_body(Enrich *e, const FaParams *params, FaError *err) {
     if (!mass) return FA_FAIL_MEMORY(err);
     for (int i = 0; i < f->nnode; i++) mass[i] = (double)f->mass[i];
     int solver = (int)fai_params_at(params, P_solver);
-    FaNewtonOptions newton = {.kind = (FaNewtonKind)FA_MIN(solver, FA_NEWTON_CHOL), .backend = solver > FA_NEWTON_CHOL ? FA_CHOL_CHOLMOD : FA_CHOL_OWN, .max_rows = MAX_ROWS + (e->colliders ? FA_COLLIDER_ROWS : 0)};
+    FaNewtonOptions newton = {.kind = (FaNewtonKind)FA_MIN(solver, FA_NEWTON_CHOL),
+                              .backend = solver > FA_NEWTON_CHOL ? FA_CHOL_CHOLMOD : FA_CHOL_OWN,
+                              .max_rows = MAX_ROWS + (e->colliders ? FA_COLLIDER_ROWS : 0)};
     FaRebalanceOptions o = {.newton = newton,
                             .scheme = fai_params_at(params, P_integrator) == 0 ? FA_SCHEME_BDF2 : FA_SCHEME_EULER,
                             .alpha = fai_params_at(params, P_alpha),
@@ -235,7 +251,8 @@ static FaCode enrich_open(FaMethod *m, const FaParams *params, const void *extra
     hold_bones(e);
     int loose = hold_loose(e, err);
     if (loose < 0) return (FaCode)loose;
-    fai_note_count(&m->notes, loose, "loose-flesh", "", "paint attachments there", "%d nodes hang on no bone: they are held", loose);
+    fai_note_count(&m->notes, loose, "loose-flesh", "", "paint attachments there",
+                   "%d nodes hang on no bone: they are held", loose);
     set_materials(e, params);
     FA_TRY(set_strength(e, fai_params_text_at(params, P_strength), err));
     FaTouchOptions touch = {.what = (FaTouch)fai_params_at(params, P_contact),
@@ -245,7 +262,8 @@ static FaCode enrich_open(FaMethod *m, const FaParams *params, const void *extra
                             .soft = SOFT,
                             .max_rows = MAX_ROWS};
     FA_TRY(fai_touching_new(e->face, &touch, &e->touching, &m->notes, err));
-    FA_TRY(fai_colliders_new(e->face, m->rig, o, fai_params_at(params, P_collider_stiffness), fai_params_at(params, P_collider_friction), &e->colliders, &m->inputs, &m->notes, err));
+    FA_TRY(fai_colliders_new(e->face, m->rig, o, fai_params_at(params, P_collider_stiffness),
+                             fai_params_at(params, P_collider_friction), &e->colliders, &m->inputs, &m->notes, err));
     FA_TRY(fa_blender_new(m->rig, &e->blender, err));
     FA_TRY(fai_restore_new(m->rig, e->face, &e->restore, err));
     FA_TRY(open_body(e, params, err));
@@ -260,7 +278,8 @@ FaCode fa_enrich_open(const FaRig *rig, const FaFace *face, const FaParams *para
     return fa_enrich_open_with(rig, &(FaEnrichOptions){.face = face}, params, method, err);
 }
 
-FaCode fa_enrich_open_with(const FaRig *rig, const FaEnrichOptions *options, const FaParams *params, FaMethod **method, FaError *err) {
+FaCode fa_enrich_open_with(const FaRig *rig, const FaEnrichOptions *options, const FaParams *params, FaMethod **method,
+                           FaError *err) {
     return fai_method_new(&fai_method_enrich, rig, params, options, method, err);
 }
 
@@ -290,7 +309,8 @@ static void aim(Enrich *e) {
     for (int s = 0; s < c->nshape; s++) {
         double w = (double)e->weights[s];
         for (int i = c->first[s]; i < c->first[s + 1] && w != 0; i++) {
-            double stiff = e->mu0[c->item[i]] / (f->mu0 ? (double)f->mu0[c->item[i]] : MU);  // softness holds for what shapes add, too
+            double stiff = e->mu0[c->item[i]] /
+                           (f->mu0 ? (double)f->mu0[c->item[i]] : MU); // softness holds for what shapes add, too
             e->mu[c->item[i]] += w * stiff * (double)c->value[2 * i];
             e->lambda[c->item[i]] += w * stiff * (double)c->value[2 * i + 1];
         }
@@ -305,8 +325,8 @@ static void skin_at(const Enrich *e, const double *x, float *skin) {
     for (int i = 0; i < 3 * e->face->nskin; i++) skin[i] = (float)x[i];
 }
 
-// Rows where the step is headed (contact/nearby.c); strict: between the last step's skin and x. A row that the artist's own pose would
-// violate pushes only beyond that.
+// Rows where the step is headed (contact/nearby.c); strict: between the last step's skin and x. A row that the artist's
+// own pose would violate pushes only beyond that.
 static int collect_touching(Enrich *e, const double *x, FaRow *row) {
     int n;
     if (e->strict || !e->gathered) skin_at(e, x, e->skin_to);
@@ -323,7 +343,9 @@ static int collect_touching(Enrich *e, const double *x, FaRow *row) {
         for (int k = 0; k < 3; k++) {
             double s = (double)found[i].offset[k];
             for (int j = 0; j < 4; j++)
-                if (found[i].node[j] >= 0) s += (double)found[i].weight[j] * (e->X[3 * found[i].node[j] + k] - e->x0[3 * found[i].node[j] + k]);
+                if (found[i].node[j] >= 0)
+                    s +=
+                        (double)found[i].weight[j] * (e->X[3 * found[i].node[j] + k] - e->x0[3 * found[i].node[j] + k]);
             own += (double)found[i].normal[k] * s;
         }
         row[i].gap = fminf(found[i].gap, nextafterf((float)own, -INFINITY));
@@ -358,10 +380,12 @@ static void stop_short(Enrich *e) {
         if (e->skin_to[i] != (float)(e->X[i] + d[i])) d[i] = (double)e->skin_to[i] - e->X[i];
 }
 
-static FaCode advance(Enrich *e, const FaInput *at, double time, double h, const FaPose *to, FaStats *stats, FaError *err) {
+static FaCode advance(Enrich *e, const FaInput *at, double time, double h, const FaPose *to, FaStats *stats,
+                      FaError *err) {
     double begin = fai_seconds();
     aim(e);
-    FaRebalanceInput in = {.h = h, .X = e->X, .mu = e->mu, .lambda = e->lambda, .pose = fai_felt_pose(&e->head, to), .base = e->x0};
+    FaRebalanceInput in = {
+        .h = h, .X = e->X, .mu = e->mu, .lambda = e->lambda, .pose = fai_felt_pose(&e->head, to), .base = e->x0};
     fai_felt_gravity(&e->head, to, in.accel);
     FaContact *contact = e->touching.contact;
     if (contact) {
@@ -421,7 +445,8 @@ static void output(Enrich *e, float *surface) {
     const double *d = fai_rebalance_d(e->body);
     fa_blender_eval(e->blender, e->weights, surface);
     for (int i = 0; i < 3 * e->face->nskin; i++) e->shown[i] = e->strength[i / 3] * (float)d[i];
-    if (e->colliders) e->totals.collider_depth = fmax(e->totals.collider_depth, fai_colliders_measure(e->colliders, e->X, d).depth);
+    if (e->colliders)
+        e->totals.collider_depth = fmax(e->totals.collider_depth, fai_colliders_measure(e->colliders, e->X, d).depth);
     fai_restore_add(e->restore, e->shown, surface);
     e->totals.seconds_output += fai_seconds() - begin;
 }
@@ -442,7 +467,9 @@ static FaCode settle_on_colliders(Enrich *e, const FaInput *in, FaRebalanceInput
         FaColliderStats stats = fai_colliders_measure(e->colliders, e->X, fai_rebalance_d(e->body));
         if (stats.depth == 0) return FA_OK;
         if (round == 0 && stats.inside > MOSTLY)
-            fai_note(&e->m.notes, "collider-encloses", "", "make it a shell with an inside of its own, or give its unit", "most of the face begins inside a collider");
+            fai_note(&e->m.notes, "collider-encloses", "",
+                     "make it a shell with an inside of its own, or give its unit",
+                     "most of the face begins inside a collider");
         FA_TRY(fai_rebalance_settle(e->body, rest, NULL, err));
     }
     return FA_OK;
@@ -461,11 +488,13 @@ static FaCode enrich_reset(FaMethod *m, const FaInput *in, float *surface, FaErr
     fai_felt_velocity(&e->head, in, v, omega);
     aim(e);
     FA_TRY(fai_rebalance_reset(e->body, e->X, e->mu, e->lambda, &e->head.head, v, omega, err));
-    FaRebalanceInput rest = {.h = 1 / e->rate, .X = e->X, .mu = e->mu, .lambda = e->lambda, .pose = e->head.head, .base = e->x0};
+    FaRebalanceInput rest = {
+        .h = 1 / e->rate, .X = e->X, .mu = e->mu, .lambda = e->lambda, .pose = e->head.head, .base = e->x0};
     fai_felt_gravity(&e->head, &e->head.head, rest.accel);
     skin_at(e, e->X, e->skin);
     if (e->touching.contact) fai_contact_reset(e->touching.contact, e->skin);
-    if (rest.accel[0] != 0 || rest.accel[1] != 0 || rest.accel[2] != 0) FA_TRY(fai_rebalance_settle(e->body, &rest, NULL, err));
+    if (rest.accel[0] != 0 || rest.accel[1] != 0 || rest.accel[2] != 0)
+        FA_TRY(fai_rebalance_settle(e->body, &rest, NULL, err));
     if (e->colliders) fai_colliders_reset(e->colliders);
     if (e->colliders) FA_TRY(settle_on_colliders(e, in, &rest, err));
     const double *d = fai_rebalance_d(e->body);
@@ -526,18 +555,21 @@ static void enrich_state(FaMethod *m, FaStream *s) {
     FaContact *contact = e->touching.contact;
     if (contact && s->mode != FA_STREAM_LOAD) fai_contact_save(contact, e->touch_state);
     if (contact) fai_stream(s, e->touch_state, fai_contact_state_size(contact));
-    if (s->mode == FA_STREAM_LOAD && resume(e) < 0) m->started = false;  // a state that no run made
+    if (s->mode == FA_STREAM_LOAD && resume(e) < 0) m->started = false; // a state that no run made
 }
 
 static double enrich_distance(const FaMethod *m, const void *state) {
     const Enrich *e = (const Enrich *)m;
     double far = fai_rebalance_distance(e->body, state, 1 / e->rate);
     if (!e->colliders) return far;
-    return fmax(far, fai_colliders_distance(e->colliders, (const unsigned char *)state + fai_rebalance_state_size(e->body)));
+    return fmax(far,
+                fai_colliders_distance(e->colliders, (const unsigned char *)state + fai_rebalance_state_size(e->body)));
 }
 
 const FaEnrichTotals *fai_enrich_totals(const FaMethod *m) { return &((const Enrich *)m)->totals; }
-double fa_enrich_collider_depth(const FaMethod *m) { return m->ops == &fai_method_enrich ? ((const Enrich *)m)->totals.collider_depth : 0; }
+double fa_enrich_collider_depth(const FaMethod *m) {
+    return m->ops == &fai_method_enrich ? ((const Enrich *)m)->totals.collider_depth : 0;
+}
 FaRebalance *fai_enrich_body(FaMethod *m) { return ((Enrich *)m)->body; }
 FaColliders *fai_enrich_colliders(FaMethod *m) { return ((Enrich *)m)->colliders; }
 const FaFace *fai_enrich_face(const FaMethod *m) { return ((const Enrich *)m)->face; }

@@ -7,19 +7,19 @@
 #include "solve/rebalance.h"
 
 typedef struct FaEnrichTotals {
-    int steps;                 // of time, since the method was opened
-    int clamped;               // rest elements, worst step
-    int stalled;               // solves that did not converge
-    int iterations, cg, refreshes, proximal, negative;  // of all solves
-    int rows;                  // contact rows, worst step
-    double collider_depth;     // m: skin in the user's colliders, worst frame
-    double seconds;            // in steps
+    int steps;                                         // of time, since the method was opened
+    int clamped;                                       // rest elements, worst step
+    int stalled;                                       // solves that did not converge
+    int iterations, cg, refreshes, proximal, negative; // of all solves
+    int rows;                                          // contact rows, worst step
+    double collider_depth;                             // m: skin in the user's colliders, worst frame
+    double seconds;                                    // in steps
     double seconds_dynamic, seconds_static, seconds_contact, seconds_output;
 } FaEnrichTotals;
 const FaEnrichTotals *fai_enrich_totals(const FaMethod *m);
 FaRebalance *fai_enrich_body(FaMethod *m);
-struct FaColliders *fai_enrich_colliders(FaMethod *m);  // NULL: there are none
+struct FaColliders *fai_enrich_colliders(FaMethod *m); // NULL: there are none
 const FaFace *fai_enrich_face(const FaMethod *m);
-const unsigned char *fai_enrich_fixed(const FaMethod *m);  // bone nodes (nnode)
+const unsigned char *fai_enrich_fixed(const FaMethod *m); // bone nodes (nnode)
 
 #endif

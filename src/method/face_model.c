@@ -14,9 +14,12 @@ bool fai_fit_cholesky(int n, int stride, double *a) {
             const double *rj = a + (size_t)j * (size_t)stride;
             double sum = ri[j];
             for (int k = 0; k < j; k++) sum -= ri[k] * rj[k];
-            if (j < i) ri[j] = sum / rj[j];
-            else if (!(sum > 1e-13 * scale) || !isfinite(sum)) return false;
-            else ri[i] = sqrt(sum);
+            if (j < i)
+                ri[j] = sum / rj[j];
+            else if (!(sum > 1e-13 * scale) || !isfinite(sum))
+                return false;
+            else
+                ri[i] = sqrt(sum);
         }
     }
     return true;
@@ -58,8 +61,8 @@ static FaCode check_new(const FaRig *rig, int nid, const float *identity, FaErro
     for (int k = 0; k < nid; k++)
         for (size_t i = 0; i < n; i++)
             if (!isfinite(identity[(size_t)k * n + i]))
-                return FA_FAIL(err, FA_E_ARG, FA_PLACE("identity %d, vertex %zu", k, i / 3), "look at the file it is from",
-                               "an identity has a number that is not finite");
+                return FA_FAIL(err, FA_E_ARG, FA_PLACE("identity %d, vertex %zu", k, i / 3),
+                               "look at the file it is from", "an identity has a number that is not finite");
     return FA_OK;
 }
 
@@ -75,8 +78,8 @@ static FaCode fill_new(FaFaceModel *m, const FaRig *rig, int nid, const char *co
     for (int k = 0; k < nid; k++) {
         lo[k] = -3.5F;
         hi[k] = 3.5F;
-        m->id_name[k] = id_name ? fai_arena_printf(m->arena, "%s", id_name[k])
-                                : fai_arena_printf(m->arena, "identity%03d", k);
+        m->id_name[k] =
+            id_name ? fai_arena_printf(m->arena, "%s", id_name[k]) : fai_arena_printf(m->arena, "identity%03d", k);
         if (!m->id_name[k]) return FA_FAIL_MEMORY(err);
     }
     for (int j = 0; j < rig->nshape; j++) {
@@ -114,8 +117,10 @@ FaCode fa_face_model_new(const FaRig *rig, int nid, const char *const *id_name, 
 
 void fa_face_model_face(const FaFaceModel *model, const float *identity, const float *weight, float *x) {
     size_t n = 3 * (size_t)model->rig->mesh.nvert;
-    if (weight) fa_rig_blend(model->rig, weight, x);
-    else memcpy(x, model->rig->mesh.x, n * sizeof *x);
+    if (weight)
+        fa_rig_blend(model->rig, weight, x);
+    else
+        memcpy(x, model->rig->mesh.x, n * sizeof *x);
     for (int k = 0; identity && k < model->nid; k++) {
         const float *row = model->identity + (size_t)k * n;
         if (identity[k] == 0) continue;
@@ -152,15 +157,17 @@ void fai_model_point(const FaFaceModel *model, const FaMarkerPoint *point, doubl
         }
 }
 
-void fai_model_landmark(const FaFaceModel *model, const FaModelRows *r, int i, const float *identity, const float *weight, double x[3]) {
+void fai_model_landmark(const FaFaceModel *model, const FaModelRows *r, int i, const float *identity,
+                        const float *weight, double x[3]) {
     memcpy(x, r->mean + 3 * (size_t)i, 3 * sizeof *x);
     for (int k = 0; identity && k < model->nid; k++)
         fai_v3_mad(x, (double)identity[k], r->id + 3 * ((size_t)i * (size_t)model->nid + (size_t)k), x);
-    for (int e = r->start[i]; weight && e < r->start[i + 1]; e++) fai_v3_mad(x, (double)weight[r->shape[e]], r->b + 3 * (size_t)e, x);
+    for (int e = r->start[i]; weight && e < r->start[i + 1]; e++)
+        fai_v3_mad(x, (double)weight[r->shape[e]], r->b + 3 * (size_t)e, x);
 }
 
-static FaCode check_points(const FaFaceModel *m, int count, const FaMarkerPoint *point, const float *weight, int *usable,
-                           FaError *err) {
+static FaCode check_points(const FaFaceModel *m, int count, const FaMarkerPoint *point, const float *weight,
+                           int *usable, FaError *err) {
     *usable = 0;
     for (int i = 0; i < count; i++) {
         if (weight && (!(weight[i] >= 0) || !isfinite(weight[i])))
@@ -257,7 +264,8 @@ static FaCode fill_rows(const FaFaceModel *m, FaModelRows *r, const float *weigh
     }
     r->size = 2 * sqrt(spread / sum);
     if (!(r->size > 1e-3))
-        return FA_FAIL(err, FA_E_ARG, NULL, "look at the table of landmarks", "all landmarks sit at one place of the model");
+        return FA_FAIL(err, FA_E_ARG, NULL, "look at the table of landmarks",
+                       "all landmarks sit at one place of the model");
     return fill_shapes(m, r, err);
 }
 
@@ -272,8 +280,9 @@ static void check_irises(FaFaceModel *m, FaModelRows *r) {
         r->trust[i] = 0;
         still++;
     }
-    fai_note_count(&m->notes, still, "irises-still", "", "put them on eyes that the eyeLook shapes turn",
-                   "%d iris landmarks sit where no eyeLook shape moves the model: they are not used, and there is no gaze", still);
+    fai_note_count(
+        &m->notes, still, "irises-still", "", "put them on eyes that the eyeLook shapes turn",
+        "%d iris landmarks sit where no eyeLook shape moves the model: they are not used, and there is no gaze", still);
 }
 
 FaCode fa_face_model_landmarks(FaFaceModel *model, FaLandmarkLayout layout, const FaMarkerPoint *point,
@@ -346,8 +355,10 @@ static void frontal(const FaFaceModel *m, const FaModelRows *r, int dims, double
         // rows of the projection: z acts through perspective only
         for (int p = 0; p < n; p++) {
             double *c = col + 3 * (size_t)p;
-            if (dims == 3) fai_v3_scale(2000, c, c);
-            else fai_v3_set(c, px * (c[0] + c[2] * y[0] / 0.6), px * (c[1] + c[2] * y[1] / 0.6), 0);
+            if (dims == 3)
+                fai_v3_scale(2000, c, c);
+            else
+                fai_v3_set(c, px * (c[0] + c[2] * y[0] / 0.6), px * (c[1] + c[2] * y[1] / 0.6), 0);
         }
         for (int p = 0; p < n; p++)
             for (int q = 0; q <= p; q++)
@@ -359,13 +370,15 @@ static void frontal(const FaFaceModel *m, const FaModelRows *r, int dims, double
 FaCode fa_face_model_seen(const FaFaceModel *model, FaLandmarkLayout layout, int dims, float *seen, FaError *err) {
     const FaModelRows *r = fai_model_rows(model, layout);
     if (!r)
-        return FA_FAIL(err, FA_E_ARG, NULL, "give a table of landmarks for it", "the model has no landmarks of this layout");
+        return FA_FAIL(err, FA_E_ARG, NULL, "give a table of landmarks for it",
+                       "the model has no landmarks of this layout");
     size_t n = 6 + (size_t)model->nexp;
     double *g = FA_NEW(n * n, double), *col = FA_NEW(3 * n, double);
     FaCode rc = g && col ? FA_OK : FA_FAIL_MEMORY(err);
     if (rc >= 0) {
         frontal(model, r, dims, g, col);
-        for (size_t p = 0; p < n; p++) g[p * n + p] += p < 3 ? 1 / (0.5 * 0.5) : p < 6 ? 1.0 : 1 / (FA_EXP_SD * FA_EXP_SD);
+        for (size_t p = 0; p < n; p++)
+            g[p * n + p] += p < 3 ? 1 / (0.5 * 0.5) : p < 6 ? 1.0 : 1 / (FA_EXP_SD * FA_EXP_SD);
         if (!fai_fit_cholesky((int)n, (int)n, g))
             rc = FA_FAIL(err, FA_E_NUMERIC, NULL, "look at the model's shapes", "the landmarks' equations break down");
     }

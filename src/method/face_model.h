@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "fascia/camera.h"
 
-#define FA_EXP_SD 0.5  // prior standard deviation of an expression's weight
+#define FA_EXP_SD 0.5   // prior standard deviation of an expression's weight
 #define FA_EXP_RATE 3.0 // and the rate of its L1 term, both over the noise squared
 
 typedef struct FaModelRows {
@@ -30,17 +30,18 @@ typedef struct FaModelRows {
 const FaModelRows *fai_model_rows(const FaFaceModel *model, FaLandmarkLayout layout); // NULL: it has none
 
 // Where row i is at this identity and expression (nullable: 0), m, head frame.
-void fai_model_landmark(const FaFaceModel *model, const FaModelRows *rows, int i, const float *identity, const float *weight, double x[3]);
+void fai_model_landmark(const FaFaceModel *model, const FaModelRows *rows, int i, const float *identity,
+                        const float *weight, double x[3]);
 
 // A landmark off the rig's mesh: an iris, on an eyeball of its own.
 typedef struct FaModelExtra {
-    int index;             // of the layout, above all others
-    double trust;          // the others' largest is 1
-    double mean[3];        // m
-    double *id;            // m per standard deviation                          (nid x 3)
-    int nmove;             // expressions that move it
-    int shape[4];          // increasing
-    double b[4][3];        // m
+    int index;      // of the layout, above all others
+    double trust;   // the others' largest is 1
+    double mean[3]; // m
+    double *id;     // m per standard deviation                          (nid x 3)
+    int nmove;      // expressions that move it
+    int shape[4];   // increasing
+    double b[4][3]; // m
 } FaModelExtra;
 FaCode fai_model_add(FaFaceModel *model, FaLandmarkLayout layout, int n, const FaModelExtra *extra, FaError *err);
 

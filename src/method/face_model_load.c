@@ -16,7 +16,8 @@ enum { HEAD_LEVEL = 0 };
 
 // --- the shipped head ---------------------------------------------------------------------------------------------
 
-// Half the difference of the skins at +1 and -1 standard deviation: the head's own warp of the mean, without the rest of the head.
+// Half the difference of the skins at +1 and -1 standard deviation: the head's own warp of the mean, without the rest
+// of the head.
 static void differ(const FaiSkin *skin, int k, float *row) {
     double value[FA_HEAD_IDENTITY_COUNT] = {0};
     FaiWarp warp[2];
@@ -47,7 +48,8 @@ static FaCode head_basis(int nvert, float *basis, FaError *err) {
 
 // --- irises -------------------------------------------------------------------------------------------------------
 
-// The ring where an eye's iris meets its white; its middle is what trackers call the iris' centre. Returns how many vertices.
+// The ring where an eye's iris meets its white; its middle is what trackers call the iris' centre. Returns how many
+// vertices.
 static int iris_ring(const FaHeadPart *eye, int *ring, int room) {
     const FaMesh *m = &eye->mesh;
     int n = 0;
@@ -71,9 +73,10 @@ static int shape_row(const FaHeadShape *s, int v) {
     return -1;
 }
 
-// One iris landmark from n vertices of the eye: place, motion with identity (warp: both sides of each), motion with the gaze.
-static void iris_point(const FaFaceModel *m, const FaHeadPart *eye, int side, const int *vert, int n, const FaiWarp *warp,
-                       FaModelExtra *e) {
+// One iris landmark from n vertices of the eye: place, motion with identity (warp: both sides of each), motion with the
+// gaze.
+static void iris_point(const FaFaceModel *m, const FaHeadPart *eye, int side, const int *vert, int n,
+                       const FaiWarp *warp, FaModelExtra *e) {
     for (int i = 0; i < n; i++) {
         double x[3], mm[3], to[2][3];
         fai_v3_load(eye->mesh.x, vert[i], x);
@@ -98,7 +101,8 @@ static void iris_point(const FaFaceModel *m, const FaHeadPart *eye, int side, co
 }
 
 // The five landmarks of one eye: centre, outwards, up, inwards, down. False: the part is no eye.
-static bool eye_irises(const FaFaceModel *m, const FaHeadPart *eye, const FaiWarp *warp, double *id, FaModelExtra extra[10]) {
+static bool eye_irises(const FaFaceModel *m, const FaHeadPart *eye, const FaiWarp *warp, double *id,
+                       FaModelExtra extra[10]) {
     static const int LEFT[5] = {473, 474, 475, 476, 477}, RIGHT[5] = {468, 471, 470, 469, 472};
     static const double WAY[5][2] = {{0, 0}, {1, 0}, {0, 1}, {-1, 0}, {0, -1}};
     int side = !strcmp(eye->name, "eye_left") ? 1 : !strcmp(eye->name, "eye_right") ? -1 : 0, ring[64], n;
@@ -194,14 +198,18 @@ FaCode fa_face_model_head(FaFaceModel **model, FaError *err) {
 // --- the user's own -----------------------------------------------------------------------------------------------
 
 // Displacements of one identity file against the rig's neutral; `like` is the first file, read whole.
-static FaCode read_identity(const char *path, const FaRig *rig, FaArena *arena, FaObj *like, double *x, float *row, FaError *err) {
+static FaCode read_identity(const char *path, const FaRig *rig, FaArena *arena, FaObj *like, double *x, float *row,
+                            FaError *err) {
     int n = rig->mesh.nvert;
     if (!like->x) {
         FaCode rc = fai_obj_load(path, arena, like, err);
         if (rc < 0) return fai_fail_in(err, rc, path);
         if (like->nvert != n)
-            return fai_fail_in(err, FA_FAIL(err, FA_E_MESH, NULL, "identities need the vertices of the neutral, in its order",
-                                            "it has %d vertices, the rig %d", like->nvert, n), path);
+            return fai_fail_in(err,
+                               FA_FAIL(err, FA_E_MESH, NULL,
+                                       "identities need the vertices of the neutral, in its order",
+                                       "it has %d vertices, the rig %d", like->nvert, n),
+                               path);
         memcpy(x, like->x, 3 * (size_t)n * sizeof *x);
     } else {
         FaBytes bytes = {0};
@@ -244,7 +252,8 @@ static FaCode list_identities(const FaFaceModelOptions *o, const FaRig *rig, Ide
     int count = folder ? id->names.count : 1;
     if (o->max_identities > 0) count = FA_MIN(count, o->max_identities);
     if (count < 1 || count > 400)
-        return FA_FAIL(err, FA_E_ARG, NULL, "give a folder with 1 to 400 .obj files", "'%s' has %d identities", o->identities, count);
+        return FA_FAIL(err, FA_E_ARG, NULL, "give a folder with 1 to 400 .obj files", "'%s' has %d identities",
+                       o->identities, count);
     id->path = FA_NEW(count, char *);
     id->name = FA_NEW(count, char *);
     id->basis = FA_NEW(3 * (size_t)rig->mesh.nvert * (size_t)count, float);
@@ -285,24 +294,29 @@ static void set_vertex(FaMarkerPoint *p, int v) {
 }
 
 // ICT-FaceKit's list of vertices, or a plain array. *known: it is one of these.
-static FaCode read_list(const char *path, const FaRig *rig, int count, FaMarkerPoint *point, bool *known, FaError *err) {
+static FaCode read_list(const char *path, const FaRig *rig, int count, FaMarkerPoint *point, bool *known,
+                        FaError *err) {
     FaBytes bytes = {0};
     FaJsonDoc *doc = NULL;
     FA_TRY(fai_file_read(path, 0, &bytes, err));
     FaCode rc = fai_json_parse((const char *)bytes.data, bytes.size, &doc, NULL, err);
     fai_bytes_free(&bytes);
     if (rc < 0) return fai_fail_in(err, rc, path);
-    const FaJson *list = fai_json_is(doc->root, FA_JSON_ARRAY) ? doc->root : fai_json_get(doc->root, "idx_to_landmark_verts");
+    const FaJson *list =
+        fai_json_is(doc->root, FA_JSON_ARRAY) ? doc->root : fai_json_get(doc->root, "idx_to_landmark_verts");
     *known = fai_json_is(list, FA_JSON_ARRAY);
     if (*known && fai_json_count(list) != count)
-        rc = FA_FAIL(err, FA_E_FORMAT, fai_json_path(list).text, "give one vertex per landmark", "%d landmarks, the layout has %d",
-                     fai_json_count(list), count);
+        rc = FA_FAIL(err, FA_E_FORMAT, fai_json_path(list).text, "give one vertex per landmark",
+                     "%d landmarks, the layout has %d", fai_json_count(list), count);
     int i = 0;
     for (const FaJson *v = *known ? list->first : NULL; v && rc >= 0; v = v->next, i++) {
-        bool fine = fai_json_is(v, FA_JSON_NUMBER) && v->number >= 0 && v->number < rig->mesh.nvert && v->number == floor(v->number);
-        if (fine) set_vertex(&point[i], (int)v->number);
+        bool fine = fai_json_is(v, FA_JSON_NUMBER) && v->number >= 0 && v->number < rig->mesh.nvert &&
+                    v->number == floor(v->number);
+        if (fine)
+            set_vertex(&point[i], (int)v->number);
         else if (!fai_json_is(v, FA_JSON_NULL))
-            rc = FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, FA_PLACE("the rig has vertices 0 to %d", rig->mesh.nvert - 1),
+            rc = FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text,
+                         FA_PLACE("the rig has vertices 0 to %d", rig->mesh.nvert - 1),
                          "no vertex of the rig has this number");
     }
     fai_json_free(doc);
@@ -319,9 +333,13 @@ static FaCode read_map(const char *path, const FaRig *rig, int count, FaMarkerPo
         char *end = NULL;
         long at = *digits ? strtol(digits, &end, 10) : -1;
         if (at < 0 || at >= count || *end)
-            rc = fai_fail_in(err, FA_FAIL(err, FA_E_FORMAT, FA_PLACE("'%s'", map->name[i]),
-                                          FA_PLACE("names end in a landmark's number, 0 to %d", count - 1), "it is no landmark"), path);
-        else point[at] = map->point[i];
+            rc = fai_fail_in(err,
+                             FA_FAIL(err, FA_E_FORMAT, FA_PLACE("'%s'", map->name[i]),
+                                     FA_PLACE("names end in a landmark's number, 0 to %d", count - 1),
+                                     "it is no landmark"),
+                             path);
+        else
+            point[at] = map->point[i];
     }
     fa_marker_map_free(map);
     return rc;
@@ -353,7 +371,8 @@ static FaCode build(const FaFaceModelOptions *o, FaRig *rig, FaFaceModel **model
     (*model)->own = rig;
     if (o->landmarks) FA_TRY(load_landmarks(*model, o->landmarks, o->layout, err));
     if (o->landmarks2)
-        FA_TRY(load_landmarks(*model, o->landmarks2, o->layout == FA_LANDMARKS_68 ? FA_LANDMARKS_478 : FA_LANDMARKS_68, err));
+        FA_TRY(load_landmarks(*model, o->landmarks2, o->layout == FA_LANDMARKS_68 ? FA_LANDMARKS_478 : FA_LANDMARKS_68,
+                              err));
     return FA_OK;
 }
 

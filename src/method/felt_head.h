@@ -5,11 +5,11 @@
 #include "fascia/method.h"
 
 typedef struct FaFeltHead {
-    double share;      // of the head's motion
-    double gravity;    // how much of gravity the sculpted shapes hold already
-    double up[3];      // upright direction in the head's axes
-    FaPose head;       // of the last input or step
-    FaPose felt;       // the same, as much of its motion as the flesh feels
+    double share;   // of the head's motion
+    double gravity; // how much of gravity the sculpted shapes hold already
+    double up[3];   // upright direction in the head's axes
+    FaPose head;    // of the last input or step
+    FaPose felt;    // the same, as much of its motion as the flesh feels
 } FaFeltHead;
 
 FaFeltHead fai_felt_head(const FaRig *rig, double share, double gravity);

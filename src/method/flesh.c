@@ -1,7 +1,8 @@
 // Stiffness from what people can picture. Shear and bulk moduli make the weights of the elements: for small strain e
 //     |F - R|^2 = |e|^2         ->  w_strain = 2 mu V
 //     |F - P_vol|^2 = tr(e)^2/3 ->  w_vol = 3 lambda V
-// A goal or an attachment of f Hz on a mass m is a spring of m (2 pi f)^2; blendforces-notes: 10 Hz, areal mass 5 kg/m2.
+// A goal or an attachment of f Hz on a mass m is a spring of m (2 pi f)^2; blendforces-notes: 10 Hz, areal mass 5
+// kg/m2.
 #include "method/flesh.h"
 
 #include "base/task.h"
@@ -13,13 +14,13 @@
 
 #include <math.h>
 
-static const double TYPICAL_THICKNESS = 0.006;  // m: where `goal` holds as given
-static const double LID_FIRMNESS = 9;           // lids follow so much more firmly
-static const double RIM_HZ = 60;                // the cut edge and the neck: held to the rig
-static const double SLIDE = 0.8;                // share of its skin's motion that deep flesh makes on its bone: fascia glides
-static const double EDGE_LENGTH = 0.004;        // m: blendforces-notes, k_e = K_s l^2 and k_b = K_s l^4
+static const double TYPICAL_THICKNESS = 0.006; // m: where `goal` holds as given
+static const double LID_FIRMNESS = 9;          // lids follow so much more firmly
+static const double RIM_HZ = 60;               // the cut edge and the neck: held to the rig
+static const double SLIDE = 0.8;         // share of its skin's motion that deep flesh makes on its bone: fascia glides
+static const double EDGE_LENGTH = 0.004; // m: blendforces-notes, k_e = K_s l^2 and k_b = K_s l^4
 
-enum { VERTICES = 2048 };  // of a task
+enum { VERTICES = 2048 }; // of a task
 
 static double spring(double mass, double hz) { return mass * (2 * M_PI * hz) * (2 * M_PI * hz); }
 
@@ -72,7 +73,8 @@ static FaCode add_anchors(FaFlesh *fl, const FaFleshOptions *o, FaError *err) {
         int s = i % f->nskin, layer = i / f->nskin;
         double w = 0;
         if (layer == 0) w = spring(column_mass(f, s), goal_hz(f, s, o->goal));
-        if (layer == f->layers && layer > 0) w = spring(e->mass[i], o->bone) * ((double)f->to_skull[s] + (double)f->to_jaw[s]);
+        if (layer == f->layers && layer > 0)
+            w = spring(e->mass[i], o->bone) * ((double)f->to_skull[s] + (double)f->to_jaw[s]);
         if (f->rim[s]) w += spring(e->mass[i], RIM_HZ);
         if (!(w > 0)) continue;
         e->anchor_node[e->nanchor] = i;
@@ -113,7 +115,7 @@ static FaCode add_edges(FaFlesh *fl, const FaTopology *topo, const float *area, 
         int a = topo->edge[i][0], b = topo->edge[i][1];
         double d[3];
         fai_v3_sub(e->x0 + 3 * (size_t)a, e->x0 + 3 * (size_t)b, d);
-        double around = ((double)area[a] + (double)area[b]) / 6;  // an edge's share: six edges meet in a vertex
+        double around = ((double)area[a] + (double)area[b]) / 6; // an edge's share: six edges meet in a vertex
         e->edge_weight[i] = ks * EDGE_LENGTH * EDGE_LENGTH * around / fmax(fai_v3_dot(d, d), 1e-12);
         e->edge_weight2[i] = 4 * e->edge_weight[i];
     }
@@ -135,7 +137,7 @@ static FaCode add_skin(FaFlesh *fl, const FaFleshOptions *o, FaError *err) {
     if (rc >= 0) {
         fai_mesh_areas(&mesh, mesh.x, area);
         for (int i = 0; i < f->nskin; i++) total += (double)area[i], weight += column_mass(f, i);
-        double ks = spring(weight / fmax(total, 1e-12), o->goal);  // N/m3: of the skin as a whole
+        double ks = spring(weight / fmax(total, 1e-12), o->goal); // N/m3: of the skin as a whole
         rc = add_edges(fl, &topo, area, ks, err);
         if (rc >= 0) rc = fai_bend_rows(e, &l, mass, f->rim, ks * pow(EDGE_LENGTH, 4), err);
         if (rc >= 0 && !o->plain) rc = fai_equilibrium_apply(f, e, err);
@@ -183,7 +185,7 @@ void fai_flesh_free(FaFlesh *fl) {
 
 typedef struct Goal {
     const FaFlesh *fl;
-    double turn[9], slide[3];  // of the jaw
+    double turn[9], slide[3]; // of the jaw
     float *goal;
 } Goal;
 
@@ -200,7 +202,8 @@ static void goal_of_columns(void *ctx, int begin, int end, int chunk) {
         out[3] = 0;
         if (layers == 0) continue;
         // the deepest node: with its bone, gliding on it towards its skin; where it is free, with its skin alone
-        double bone[3] = {0}, x0[3], held = (double)f->to_skull[s] + (double)f->to_jaw[s], glide = 1 - held * (1 - SLIDE);
+        double bone[3] = {0}, x0[3], held = (double)f->to_skull[s] + (double)f->to_jaw[s],
+               glide = 1 - held * (1 - SLIDE);
         if (f->to_jaw[s] > 0) {
             fai_v3_load(f->x0, layers * f->nskin + s, x0);
             fai_m3_mulv(g->turn, x0, bone);
@@ -234,7 +237,7 @@ typedef struct Target {
     FaFlesh *fl;
     const float *target, *goal;
     double share;
-    int *odd;  // of each chunk
+    int *odd; // of each chunk
 } Target;
 
 static void linear_of_target(void *ctx, int begin, int end, int chunk) {
@@ -271,7 +274,8 @@ int fai_flesh_goal_at(FaFlesh *fl, const float *weights, const float *target, do
 }
 
 void fai_flesh_anchors(const FaFlesh *fl, const float *goal, float *anchor) {
-    for (int i = 0; i < fl->e.nanchor; i++) memcpy(anchor + 4 * (size_t)i, goal + 4 * (size_t)fl->anchor_node[i], 4 * sizeof *anchor);
+    for (int i = 0; i < fl->e.nanchor; i++)
+        memcpy(anchor + 4 * (size_t)i, goal + 4 * (size_t)fl->anchor_node[i], 4 * sizeof *anchor);
 }
 
 typedef struct Surface {

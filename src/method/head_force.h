@@ -1,20 +1,20 @@
-// The head's motion as an acceleration of everything in it: a(x) = -R' p'' - alpha x x - omega x (omega x x) + (R' g - s g0),
-// affine in the position x (head frame). The Coriolis term of the moving flesh itself, -2 omega x v, is left out: it couples
-// the coordinates of a vertex, and at a head's speeds it is some per cent of the others.
+// The head's motion as an acceleration of everything in it: a(x) = -R' p'' - alpha x x - omega x (omega x x) + (R' g -
+// s g0), affine in the position x (head frame). The Coriolis term of the moving flesh itself, -2 omega x v, is left
+// out: it couples the coordinates of a vertex, and at a head's speeds it is some per cent of the others.
 #ifndef FAI_HEAD_FORCE_H
 #define FAI_HEAD_FORCE_H
 
 #include "math/pose_curve.h"
 #include "method/vertex_follow.h"
 
-static const double FAI_GRAVITY = 9.80665;  // m/s2
+static const double FAI_GRAVITY = 9.80665; // m/s2
 
 // The last poses of a tracker, for accelerations by differences.
 typedef struct FaPoseTrail {
-    int count;  // poses seen, at most 3
+    int count; // poses seen, at most 3
     int unused;
     double time[3];
-    FaPose pose[3];  // the newest last
+    FaPose pose[3]; // the newest last
 } FaPoseTrail;
 
 // up: the upright direction in the head's axes (unit); share: how much of gravity the sculpted shapes hold already (s).

@@ -1,5 +1,5 @@
-// Based on: thesis 001 section 5.3.2 (the jaw as a rigid bone); the part of the angle is found to fit an opening jaw to 0.001 mm
-// on the shipped head (shape_solve.h).
+// Based on: thesis 001 section 5.3.2 (the jaw as a rigid bone); the part of the angle is found to fit an opening jaw to
+// 0.001 mm on the shipped head (shape_solve.h).
 #include "method/jaw_carry.h"
 
 #include "face/jaw.h"
@@ -7,11 +7,11 @@
 
 #include <math.h>
 
-static const double DROP = 1e-7;  // m: leftovers below this are left out
+static const double DROP = 1e-7; // m: leftovers below this are left out
 
 typedef struct Motion {
-    double turn[3];   // rotation vector of the whole jaw
-    double slide[3];  // m, after the turn about the hinge
+    double turn[3];  // rotation vector of the whole jaw
+    double slide[3]; // m, after the turn about the hinge
 } Motion;
 
 static Motion motion_at(const FaJawCarry *c, const float *weights) {
@@ -53,7 +53,8 @@ void fai_jaw_table(const FaJawCarry *c, const float *weights, FaJawTable *table)
     for (int i = 0; i < FA_JAW_STEPS + 2; i++) {
         double frame[12];
         part_of(c, &m, (double)i / FA_JAW_STEPS, frame);
-        for (int k = 0; k < 12; k++) table->frame[i][k] = (float)(frame[k] - (k % 5 == 0));  // less the identity: its digits count
+        for (int k = 0; k < 12; k++)
+            table->frame[i][k] = (float)(frame[k] - (k % 5 == 0)); // less the identity: its digits count
     }
 }
 
@@ -80,7 +81,8 @@ void fai_jaw_point_frames(FaJawCarry *c, const float *weights, double *frame) {
     for (int i = 0; i < c->npoint; i++) {
         double *f = frame + 12 * (size_t)i;
         part_of(c, &m, c->point[i], f);
-        for (int k = 0; k < 3 && close != 0; k++) f[4 * k + 3] += close * (double)c->close_point[3 * (size_t)i + (size_t)k];
+        for (int k = 0; k < 3 && close != 0; k++)
+            f[4 * k + 3] += close * (double)c->close_point[3 * (size_t)i + (size_t)k];
     }
 }
 
@@ -88,7 +90,8 @@ void fai_jaw_close(const FaJawCarry *c, const float *weights, float *surface) {
     if (c->close < 0 || weights[c->close] == 0) return;
     const FaShape *s = &c->rig->shape[c->close];
     for (int e = s->first; e < s->first + s->count; e++)
-        for (size_t k = 0; k < 3; k++) surface[3 * (size_t)c->rig->row[e] + k] += weights[c->close] * c->rig->delta[3 * (size_t)e + k];
+        for (size_t k = 0; k < 3; k++)
+            surface[3 * (size_t)c->rig->row[e] + k] += weights[c->close] * c->rig->delta[3 * (size_t)e + k];
 }
 
 static void carrier_frames(void *user, const double *w, int npoint, double *frame) {
@@ -128,7 +131,8 @@ static void put_shape(FaJawCarry *c, const FaRig *rig, int j, float *dense) {
     to->shape[j].first = to->nentry;
     if (!is_carried(c, j)) {
         memcpy(to->row + to->nentry, rig->row + from->first, (size_t)from->count * sizeof *to->row);
-        memcpy(to->delta + 3 * (size_t)to->nentry, rig->delta + 3 * (size_t)from->first, 3 * (size_t)from->count * sizeof *to->delta);
+        memcpy(to->delta + 3 * (size_t)to->nentry, rig->delta + 3 * (size_t)from->first,
+               3 * (size_t)from->count * sizeof *to->delta);
         to->nentry += from->count;
         return;
     }
@@ -155,7 +159,8 @@ static FaCode make_rest(FaJawCarry *c, const FaRig *rig, FaError *err) {
     c->rest = FA_PUSH(c->arena, 1, FaRig);
     FaCode rc = dense && c->rest ? FA_OK : FA_FAIL_MEMORY(err);
     if (rc >= 0) {
-        *c->rest = (FaRig){.mesh = rig->mesh, .nshape = rig->nshape, .weight = rig->weight, .name = rig->name, .path = rig->path};
+        *c->rest = (FaRig){
+            .mesh = rig->mesh, .nshape = rig->nshape, .weight = rig->weight, .name = rig->name, .path = rig->path};
         memcpy(c->rest->axes, rig->axes, sizeof rig->axes);
         c->rest->shape = FA_PUSH(c->arena, rig->nshape, FaShape);
         c->rest->row = FA_PUSH(c->arena, most, int);
@@ -172,7 +177,9 @@ static FaCode make_rest(FaJawCarry *c, const FaRig *rig, FaError *err) {
 
 static FaCode find_close(FaJawCarry *c, const FaRig *rig, const FaSurfacePoint *point, FaError *err) {
     for (int j = 0; j < rig->nshape && c->close < 0; j++)
-        if (rig->shape[j].arkit >= 0 && rig->shape[j].half == 0 && !strcmp(fa_arkit_name(rig->shape[j].arkit), "mouthClose")) c->close = j;
+        if (rig->shape[j].arkit >= 0 && rig->shape[j].half == 0 &&
+            !strcmp(fa_arkit_name(rig->shape[j].arkit), "mouthClose"))
+            c->close = j;
     if (c->close < 0 || c->close == c->shape[0]) return FA_OK;
     const FaShape *s = &rig->shape[c->close];
     float *dense = FA_NEW(3 * (size_t)c->nvert, float);

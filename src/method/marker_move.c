@@ -11,8 +11,8 @@ static const double REACH = 0.03;      // m
 static const double REGISTER = 0.05;   // of the target's extent: how far a corresponding surface may be
 static const double FACES_ALIKE = 0.2; // cosine of normals
 
-FaCode fai_marker_nearest(const FaRig *rig, int n, const double *x, const unsigned char *has, bool aligned, double reach,
-                          FaMarkerMap **map, FaError *err) {
+FaCode fai_marker_nearest(const FaRig *rig, int n, const double *x, const unsigned char *has, bool aligned,
+                          double reach, FaMarkerMap **map, FaError *err) {
     *map = NULL;
     FaMarkerTake *take = NULL;
     char(*text)[16] = fai_alloc_array((size_t)n, sizeof *text);
@@ -62,8 +62,8 @@ static void tri_normal(const FaMesh *mesh, const float *x, int tri, double n[3])
 }
 
 // The nearest vertex of the outside that faces this way; -1: none within reach.
-static int nearest_facing(const FaMesh *mesh, const FaMarkerFace *face, const double x[3], const double want[3], double reach,
-                          double *distance) {
+static int nearest_facing(const FaMesh *mesh, const FaMarkerFace *face, const double x[3], const double want[3],
+                          double reach, double *distance) {
     int best = -1;
     double least = reach * reach, p[3], n[3];
     for (int v = 0; v < mesh->nvert; v++) {
@@ -105,7 +105,8 @@ static FaCode face_alike(const Move *w, const float *laid, FaMarkerMap *out, FaE
 
 static FaCode lay_over(Move *w, FaMarkerMap *out, FaError *err) {
     int n = w->map->count;
-    FaRegisterInput in = {.source = &w->from->mesh, .target = &w->to->mesh, .reach = REGISTER * fai_mesh_extent(&w->to->mesh)};
+    FaRegisterInput in = {
+        .source = &w->from->mesh, .target = &w->to->mesh, .reach = REGISTER * fai_mesh_extent(&w->to->mesh)};
     FaRegister reg = {0};
     FaMarkerMap *near = NULL;
     w->x = FA_PUSH(w->arena, 3 * (size_t)n, double);
@@ -146,8 +147,8 @@ FaCode fa_marker_map_move(const FaMarkerMap *map, const FaRig *from, const FaRig
         sum += (double)made->distance[m] * (double)made->distance[m];
     }
     if (rc >= 0 && !made->mapped)
-        rc = FA_FAIL(err, FA_E_FORMAT, NULL, "give a map of the other face", "none of the %d points has a place on the other face",
-                     map->count);
+        rc = FA_FAIL(err, FA_E_FORMAT, NULL, "give a map of the other face",
+                     "none of the %d points has a place on the other face", map->count);
     made->rms = made->mapped ? sqrt(sum / made->mapped) : 0;
     if (rc < 0)
         fa_marker_map_free(made);

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const FaMethodOps *const methods[] = {&fai_method_linear, &fai_method_analytic, &fai_method_projective, &fai_method_enrich};
+static const FaMethodOps *const methods[] = {&fai_method_linear, &fai_method_analytic, &fai_method_projective,
+                                             &fai_method_enrich};
 
 static const FaMethodOps *find(const char *name) {
     for (int i = 0; i < FA_COUNT(methods); i++)
@@ -119,17 +120,10 @@ FaCode fa_method_step(FaMethod *m, const FaInput *in, float *surface, FaStats *s
 
 void fai_stream(FaStream *s, void *data, size_t size) {
     switch (s->mode) {
-    case FA_STREAM_SAVE:
-        memcpy(s->at, data, size);
-        break;
-    case FA_STREAM_LOAD:
-        memcpy(data, s->at, size);
-        break;
-    case FA_STREAM_HASH:
-        s->hash = fai_hash64(data, size, s->hash);
-        break;
-    case FA_STREAM_SIZE:
-        break;
+    case FA_STREAM_SAVE: memcpy(s->at, data, size); break;
+    case FA_STREAM_LOAD: memcpy(data, s->at, size); break;
+    case FA_STREAM_HASH: s->hash = fai_hash64(data, size, s->hash); break;
+    case FA_STREAM_SIZE: break;
     }
     if (s->at) s->at += size;
     s->size += size;
@@ -167,7 +161,7 @@ double fai_method_distance(FaMethod *m, const void *state) {
     if (m->ops->distance) {
         FaStream s = {.mode = FA_STREAM_SIZE};
         m->ops->state(m, &s);
-        head = size - s.size;  // what the method's own state comes after
+        head = size - s.size; // what the method's own state comes after
         return m->ops->distance(m, (const unsigned char *)state + head);
     }
     unsigned char *now = FA_NEW(size, unsigned char);

@@ -9,42 +9,42 @@
 typedef enum FaStreamMode { FA_STREAM_SIZE, FA_STREAM_SAVE, FA_STREAM_LOAD, FA_STREAM_HASH } FaStreamMode;
 typedef struct FaStream {
     FaStreamMode mode;
-    unsigned char *at;  // saving, loading: the next byte
-    size_t size;        // bytes walked
+    unsigned char *at; // saving, loading: the next byte
+    size_t size;       // bytes walked
     uint64_t hash;
 } FaStream;
 void fai_stream(FaStream *s, void *data, size_t size);
 
 typedef struct FaMethodOps {
     const char *name;
-    const char *help;           // one line
-    const FaParamInfo *params;  // ended by a NULL name
-    size_t size;                // of the method's own struct, which begins with FaMethod
-    // Prepare m (zeroed, head filled in); extra is the method's own business (NULL from fa_method_open). On failure close
-    // is called.
+    const char *help;          // one line
+    const FaParamInfo *params; // ended by a NULL name
+    size_t size;               // of the method's own struct, which begins with FaMethod
+    // Prepare m (zeroed, head filled in); extra is the method's own business (NULL from fa_method_open). On failure
+    // close is called.
     FaCode (*open)(FaMethod *m, const FaParams *params, const void *extra, FaError *err);
     FaCode (*reset)(FaMethod *m, const FaInput *in, float *surface, FaError *err);
     FaCode (*step)(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err);
     void (*state)(FaMethod *m, FaStream *s);
-    // How far the present state is from a saved one, m: positions, and what velocities make in a step. NULL: only equal bytes
-    // are near.
+    // How far the present state is from a saved one, m: positions, and what velocities make in a step. NULL: only equal
+    // bytes are near.
     double (*distance)(const FaMethod *m, const void *state);
-    void (*close)(FaMethod *m);  // what open allocated, not m itself
+    void (*close)(FaMethod *m); // what open allocated, not m itself
 } FaMethodOps;
 
 struct FaMethod {
     const FaMethodOps *ops;
     const FaRig *rig;
     FaNotes notes;
-    bool started;  // there is a state to step from
-    double time;   // of the last input
-    uint64_t inputs;  // fingerprint of what it was opened with beside parameters (files of colliders); 0: nothing
+    bool started;    // there is a state to step from
+    double time;     // of the last input
+    uint64_t inputs; // fingerprint of what it was opened with beside parameters (files of colliders); 0: nothing
 };
 
 extern const FaMethodOps fai_method_linear, fai_method_analytic, fai_method_projective, fai_method_enrich;
 
-FaCode fai_method_new(const FaMethodOps *ops, const FaRig *rig, const FaParams *params, const void *extra, FaMethod **method,
-                      FaError *err);
+FaCode fai_method_new(const FaMethodOps *ops, const FaRig *rig, const FaParams *params, const void *extra,
+                      FaMethod **method, FaError *err);
 
 // The processor has AVX2, and the environment (FA_SIMD=ref) does not forbid it.
 bool fai_want_avx2(void);
@@ -54,6 +54,6 @@ double fai_method_distance(FaMethod *m, const void *state);
 
 // By position in the table: what a method's open reads.
 double fai_params_at(const FaParams *params, int i);
-const char *fai_params_text_at(const FaParams *params, int i);  // "" if not given
+const char *fai_params_text_at(const FaParams *params, int i); // "" if not given
 
 #endif

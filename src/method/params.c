@@ -98,8 +98,7 @@ FaCode fa_params_set(FaParams *p, const char *name, const char *text, FaError *e
     int i = find(p, name);
     if (i < 0) return unknown(p, name, err);
     switch (p->info[i].type) {
-    case FA_PARAM_CHOICE:
-        return set_choice(p, i, text, err);
+    case FA_PARAM_CHOICE: return set_choice(p, i, text, err);
     case FA_PARAM_TEXT: {
         char *copy = fai_strdup(text);
         if (!copy) return FA_FAIL_MEMORY(err);
@@ -110,8 +109,7 @@ FaCode fa_params_set(FaParams *p, const char *name, const char *text, FaError *e
     case FA_PARAM_FLAG:
         if (!strcmp(text, "on") || !strcmp(text, "off")) return set_at(p, i, !strcmp(text, "on"), err);
         break;
-    default:
-        break;
+    default: break;
     }
     double v;
     const char *end = text + strlen(text);

@@ -1,5 +1,5 @@
-// The peer of bench svd: Eigen's JacobiSVD on the same matrices (bench/peers/eigen_svd.cpp), built where a C++ compiler and
-// Eigen 3 are found; FA_HAVE_EIGEN_PEER says so.
+// The peer of bench svd: Eigen's JacobiSVD on the same matrices (bench/peers/eigen_svd.cpp), built where a C++ compiler
+// and Eigen 3 are found; FA_HAVE_EIGEN_PEER says so.
 #ifndef FAI_PEER_SVD_H
 #define FAI_PEER_SVD_H
 

@@ -1,4 +1,5 @@
-// Baselines on other people's libraries, measured in the same run as ours. C interface; built only where the library is there.
+// Baselines on other people's libraries, measured in the same run as ours. C interface; built only where the library is
+// there.
 #ifndef FASCIA_PEERS_H
 #define FASCIA_PEERS_H
 
@@ -6,25 +7,28 @@
 extern "C" {
 #endif
 
-// Projective dynamics as one writes it in a day on Eigen: float, JacobiSVD per tet (OpenMP), one SimplicialLLT factored before the
-// clock starts, alternating local and global steps. Same energies as ours: inertia, anchors, tet strain and volume.
+// Projective dynamics as one writes it in a day on Eigen: float, JacobiSVD per tet (OpenMP), one SimplicialLLT factored
+// before the clock starts, alternating local and global steps. Same energies as ours: inertia, anchors, tet strain and
+// volume.
 typedef struct PeerBody {
     int nnode, ntet, nanchor;
-    const double *x0, *mass;                   // (nnode x 3), (nnode)
-    const int *tet;                            // (ntet x 4)
-    const double *tet_strain, *tet_volume;     // (ntet)
-    const int *anchor_node;                    // (nanchor)
-    const double *anchor_weight;               // (nanchor)
-    double inertia;                            // 1/s2
+    const double *x0, *mass;               // (nnode x 3), (nnode)
+    const int *tet;                        // (ntet x 4)
+    const double *tet_strain, *tet_volume; // (ntet)
+    const int *anchor_node;                // (nanchor)
+    const double *anchor_weight;           // (nanchor)
+    double inertia;                        // 1/s2
     int threads;
 } PeerBody;
 typedef struct PeerProjective PeerProjective;
-PeerProjective *peer_projective_new(const PeerBody *body);  // 0 on failure
+PeerProjective *peer_projective_new(const PeerBody *body); // 0 on failure
 void peer_projective_free(PeerProjective *p);
-// Iterate from u (nnode x 4, displacements; in and out) until energy(u) <= stop or `iterations` are made; how many were. y: nnode x 4;
-// anchor: nanchor x 4 or 0; tet_rest: 9 rows of stride or 0 (posed rest, as FaElasticFrame). *seconds: of the iterations alone, energy checks not included.
-int peer_projective_solve(PeerProjective *p, const float *y, const float *anchor, const float *tet_rest, int stride, float *u, int iterations,
-                          double stop, double (*energy)(void *ctx, const float *u), void *ctx, double *seconds);
+// Iterate from u (nnode x 4, displacements; in and out) until energy(u) <= stop or `iterations` are made; how many
+// were. y: nnode x 4; anchor: nanchor x 4 or 0; tet_rest: 9 rows of stride or 0 (posed rest, as FaElasticFrame).
+// *seconds: of the iterations alone, energy checks not included.
+int peer_projective_solve(PeerProjective *p, const float *y, const float *anchor, const float *tet_rest, int stride,
+                          float *u, int iterations, double stop, double (*energy)(void *ctx, const float *u), void *ctx,
+                          double *seconds);
 
 #ifdef __cplusplus
 }

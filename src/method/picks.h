@@ -5,8 +5,9 @@
 #include "base/base.h"
 #include "fascia/sequence.h"
 
-// Write the rig and n new shapes: name[i] = sum of weights[i][s] * shape s. weights: n x nshape. A rig that came from glTF
-// keeps everything that its file holds. Atomic.
-FaCode fai_save_with_shapes(const FaRig *rig, int n, const char (*name)[32], const float *weights, const char *path, FaError *err);
+// Write the rig and n new shapes: name[i] = sum of weights[i][s] * shape s. weights: n x nshape. A rig that came from
+// glTF keeps everything that its file holds. Atomic.
+FaCode fai_save_with_shapes(const FaRig *rig, int n, const char (*name)[32], const float *weights, const char *path,
+                            FaError *err);
 
 #endif

@@ -1,13 +1,15 @@
 // The projective method: flesh that follows a clip in real time (thesis 001 chapters 5 and 6, on our solver).
 //
-// A frame is cut into steps of at most 1/rate. In each step the rig's posed surface becomes the goal (method/flesh.h), inertia
-// becomes a prediction y in the head's frame (solve/inertia.h), and the solver finds the displacements u that balance them
-// with the flesh's own stiffness and what touches:
+// A frame is cut into steps of at most 1/rate. In each step the rig's posed surface becomes the goal (method/flesh.h),
+// inertia becomes a prediction y in the head's frame (solve/inertia.h), and the solver finds the displacements u that
+// balance them with the flesh's own stiffness and what touches:
 //
-//     goal, rest pose, y  ->  collect contacts along u -> u'  ->  solve  ->  again while new ones are found  ->  limit  ->  u'
+//     goal, rest pose, y  ->  collect contacts along u -> u'  ->  solve  ->  again while new ones are found  ->  limit
+//     ->  u'
 //
-// Lips that start a frame apart end it apart: what the springs do not hold is stopped short of its impact (contact/contact.h).
-// The state is u and velocity now and one step ago, the skin as it was output, bonds, and the last input.
+// Lips that start a frame apart end it apart: what the springs do not hold is stopped short of its impact
+// (contact/contact.h). The state is u and velocity now and one step ago, the skin as it was output, bonds, and the last
+// input.
 #include "method/projective_method.h"
 
 #include "base/task.h"
@@ -24,7 +26,8 @@
     X(TEXT, face, NAN, 0, 0, "", NULL, "a face made by fascia build; not given: built from the rig with defaults")     \
     X(CHOICE, model, 0, 0, 1, "", "volume|surface", "flesh between skin and bone, or springs on the skin alone")       \
     X(CHOICE, solver, 0, 0, 2, "", "quick|gs|pd", "ours; the thesis's Gauss-Seidel-L-BFGS; plain projective dynamics") \
-    X(CHOICE, svd, 0, 0, 1, "", "exact|taylor", "decompositions of the flesh's strain: exact, or the thesis's expansion") \
+    X(CHOICE, svd, 0, 0, 1, "", "exact|taylor",                                                                        \
+      "decompositions of the flesh's strain: exact, or the thesis's expansion")                                        \
     X(INT, iterations, 8, 1, 1000, "", NULL, "of the solver in a step")                                                \
     X(NUMBER, rate, 60, 10, 5000, "Hz", NULL, "steps per second, at least")                                            \
     X(CHOICE, integrator, 0, 0, 1, "", "bdf2|euler", "bdf2 lets flesh ring; euler, the thesis's, calms it at once")    \
@@ -36,7 +39,8 @@
     X(FLAG, follow, 1, 0, 1, "", NULL, "a held pose is met exactly: the flesh's rest follows the clip")                \
     X(NUMBER, head, 1, 0, 10, "", NULL, "share of the head's motion that the flesh feels")                             \
     X(NUMBER, gravity, 1, 0, 1, "", NULL, "how much of gravity the sculpted shapes hold already")                      \
-    X(CHOICE, contact, 0, 0, 3, "", "mouth|face|off|openings", "what may touch; openings: mouth, the skin around it, lids") \
+    X(CHOICE, contact, 0, 0, 3, "", "mouth|face|off|openings",                                                         \
+      "what may touch; openings: mouth, the skin around it, lids")                                                     \
     X(NUMBER, contact_stiffness, 150, 0.1, 1e6, "N/m/mm2", NULL, "of touching skin, per area")                         \
     X(NUMBER, friction, 0.3, 0, 1, "", NULL, "share of sliding speed lost per 1/60 s of touch")                        \
     X(FLAG, sticky, 1, 0, 1, "", NULL, "lips stick where they touched and part gradually")                             \
@@ -59,47 +63,47 @@ static const FaParamInfo projective_params[] = {
         {0}};
 
 enum { MAX_ROWS = 4096, PASSES = 2, RESET_RAMP = 12, RESET_MORE = 30 };
-static const double TOLERANCE = 1e-4;               // of the gradient's fall in a solve
-static const double FIRM = 4;                       // goals so much stiffer than inertia decide alone where the flesh ends, or nearly
-static const double STILL = 2e-8;                   // m: motions of the whole face below this are not worth a step
+static const double TOLERANCE = 1e-4; // of the gradient's fall in a solve
+static const double FIRM = 4;         // goals so much stiffer than inertia decide alone where the flesh ends, or nearly
+static const double STILL = 2e-8;     // m: motions of the whole face below this are not worth a step
 
 typedef struct Projective {
     FaMethod m;
-    FaFace *owned;  // built or loaded here; NULL: the caller's
+    FaFace *owned; // built or loaded here; NULL: the caller's
     const FaFace *face;
     FaFlesh *flesh;
-    FaTets *tets;  // for the posed rest shape; NULL: not followed
+    FaTets *tets; // for the posed rest shape; NULL: not followed
     FaProjective *solver;
     FaProjectiveOptions options;
     int *zone;
     FaTouching touching;
-    FaContact *contact;  // = touching.contact; NULL: off
+    FaContact *contact; // = touching.contact; NULL: off
     FaScheme scheme;
     int iterations;
     double rate, damping;
-    bool firm;     // goals outweigh inertia: see move_firm
-    double floor;  // J
+    bool firm;    // goals outweigh inertia: see move_firm
+    double floor; // J
 
-    FaArena *arena;  // of everything below
+    FaArena *arena; // of everything below
 
     // scratch of a step
-    float *goal_velocity, *anchor, *tet_rest, *y, *start, *u_new, *w_new;  // (nnode x 4, nanchor x 4, 9 x tets, ...)
-    float *skin_to;                                              // (nskin x 3)
-    float *weights;                                              // (nshape)
+    float *goal_velocity, *anchor, *tet_rest, *y, *start, *u_new, *w_new; // (nnode x 4, nanchor x 4, 9 x tets, ...)
+    float *skin_to;                                                       // (nskin x 3)
+    float *weights;                                                       // (nshape)
     FaProjectiveInput input;
     FaProjectiveTimes times;
     int tet_stride;
 
     // the state
-    float *u, *u_last;               // displacements now and a step ago                     (nnode x 4)
-    float *w, *w_last;               // velocities in the world, in the head's axes           (nnode x 4)
-    float *goal;                     // of the last step                                     (nnode x 4)
-    float *skin;                     // skin nodes as output                                 (nskin x 3)
-    float *last_weights;             //                                                      (nshape)
-    void *bonds;                     // contact's own state, while saving and loading
+    float *u, *u_last;   // displacements now and a step ago                     (nnode x 4)
+    float *w, *w_last;   // velocities in the world, in the head's axes           (nnode x 4)
+    float *goal;         // of the last step                                     (nnode x 4)
+    float *skin;         // skin nodes as output                                 (nskin x 3)
+    float *last_weights; //                                                      (nshape)
+    void *bonds;         // contact's own state, while saving and loading
     FaFeltHead head;
-    FaPose felt_last;                // head.felt a step ago
-    double h_last;                   // s; 0: no step before
+    FaPose felt_last; // head.felt a step ago
+    double h_last;    // s; 0: no step before
 } Projective;
 
 // --- opening ------------------------------------------------------------------------------------------------------
@@ -115,8 +119,8 @@ static FaCode get_face(Projective *p, const char *path, const FaFace *given, FaE
     return fa_face_fits(p->face, p->m.rig, err);
 }
 
-// The nodes that the solver keeps at hand for contact. Every iteration reads the square of their number, so they are few: some
-// 0.2 % of a talking mouth's rows are elsewhere.
+// The nodes that the solver keeps at hand for contact. Every iteration reads the square of their number, so they are
+// few: some 0.2 % of a talking mouth's rows are elsewhere.
 static FaCode choose_zone(Projective *p, const unsigned char *touch, FaError *err) {
     enum { MOST = 704 };
     const FaFace *f = p->face;
@@ -152,7 +156,7 @@ static FaCode open_solver(Projective *p, const FaParams *params, FaError *err) {
     double eta = (p->scheme == FA_SCHEME_BDF2 ? 2.0 / 3 : 1) / p->rate;
     p->options.kind = (FaSolveKind)fai_params_at(params, P_solver);
     p->options.svd = (FaSvdKind)fai_params_at(params, P_svd);
-    p->options.inertia = (1 + p->damping * eta) / (eta * eta);  // as in solve/inertia.c, for the usual step
+    p->options.inertia = (1 + p->damping * eta) / (eta * eta); // as in solve/inertia.c, for the usual step
     p->options.max_rows = MAX_ROWS;
     double turns = 2 * M_PI * o.goal;
     p->firm = turns * turns > FIRM * p->options.inertia && !o.surface && fai_params_at(params, P_follow) != 0;
@@ -209,7 +213,8 @@ static FaCode projective_open(FaMethod *m, const FaParams *params, const void *e
     return open_buffers(p, err);
 }
 
-FaCode fa_projective_open(const FaRig *rig, const FaFace *face, const FaParams *params, FaMethod **method, FaError *err) {
+FaCode fa_projective_open(const FaRig *rig, const FaFace *face, const FaParams *params, FaMethod **method,
+                          FaError *err) {
     return fai_method_new(&fai_method_projective, rig, params, face, method, err);
 }
 
@@ -217,10 +222,12 @@ FaCode fa_projective_contact(FaParams *params, FaError *err) {
     static const struct {
         int at;
         double value;
-    } firm[] = {{P_goal, 60}, {P_damping, 60}, {P_iterations, 1}, {P_contact, FA_TOUCH_OPENINGS}, {P_head, 0}, {P_sticky, 0}, {P_teeth, 0}};
+    } firm[] = {{P_goal, 60}, {P_damping, 60}, {P_iterations, 1}, {P_contact, FA_TOUCH_OPENINGS},
+                {P_head, 0},  {P_sticky, 0},   {P_teeth, 0}};
     for (int i = 0; i < FA_COUNT(firm); i++) {
         const FaParamInfo *p = &projective_params[firm[i].at];
-        if (fai_params_at(params, firm[i].at) == p->value) FA_TRY(fa_params_set_number(params, p->name, firm[i].value, err));
+        if (fai_params_at(params, firm[i].at) == p->value)
+            FA_TRY(fa_params_set_number(params, p->name, firm[i].value, err));
     }
     return FA_OK;
 }
@@ -238,7 +245,8 @@ static void projective_close(FaMethod *m) {
 
 // --- a step -------------------------------------------------------------------------------------------------------
 
-// The goal as rest shape: as it is, crushed or turned inside out where a rig's shapes do that: only so is the pose itself without force.
+// The goal as rest shape: as it is, crushed or turned inside out where a rig's shapes do that: only so is the pose
+// itself without force.
 static void pose_rest(Projective *p) {
     int clamped;
     fai_tets_pose(p->tets, p->goal, -1, p->tet_rest, &clamped);
@@ -268,7 +276,8 @@ static void aim(Projective *p, double h, const float *target, double share, FaSt
 static void skin_of(const Projective *p, const float *u, float *skin) {
     const float *x0 = p->face->x0;
     for (int i = 0; i < p->face->nskin; i++)
-        for (int k = 0; k < 3; k++) skin[3 * (size_t)i + (size_t)k] = x0[3 * (size_t)i + (size_t)k] + u[4 * (size_t)i + (size_t)k];
+        for (int k = 0; k < 3; k++)
+            skin[3 * (size_t)i + (size_t)k] = x0[3 * (size_t)i + (size_t)k] + u[4 * (size_t)i + (size_t)k];
 }
 
 static FaCode solve(Projective *p, int iterations, FaStats *stats, FaError *err) {
@@ -310,8 +319,9 @@ static int look(Projective *p) {
     return fai_contact_collect(p->contact, p->skin, p->skin_to);
 }
 
-// Goals far firmer than inertia: the end is near the goal, where the flesh rests, so that the solve starts there (rested). First as
-// if nothing touched; where that meets something on its way, again from the goal, with rows for all that was found.
+// Goals far firmer than inertia: the end is near the goal, where the flesh rests, so that the solve starts there
+// (rested). First as if nothing touched; where that meets something on its way, again from the goal, with rows for all
+// that was found.
 static FaCode move_firm(Projective *p, double h, FaStats *stats, FaError *err) {
     size_t size = 4 * (size_t)p->flesh->nnode * sizeof(float);
     double begin = fai_seconds();
@@ -340,7 +350,8 @@ static FaCode move_firm(Projective *p, double h, FaStats *stats, FaError *err) {
 static FaCode move(Projective *p, double h, FaStats *stats, FaError *err) {
     if (p->firm) return move_firm(p, h, stats, err);
     size_t n = 4 * (size_t)p->flesh->nnode;
-    // start where the goal's motion carries the flesh: nearer to the end than inertia alone, as the rest shape goes along
+    // start where the goal's motion carries the flesh: nearer to the end than inertia alone, as the rest shape goes
+    // along
     float span = (float)h;
     for (size_t i = 0; i < n; i++) p->u_new[i] = p->start[i] = 0.5f * (p->y[i] + p->u[i] + span * p->goal_velocity[i]);
     if (!p->contact) {
@@ -429,7 +440,8 @@ static void output(Projective *p, float *surface) {
     p->times.output += fai_seconds() - begin;
 }
 
-// At rest in a pose: go there from the neutral, where nothing crosses, slowly and without momentum, so that lips meet on the way.
+// At rest in a pose: go there from the neutral, where nothing crosses, slowly and without momentum, so that lips meet
+// on the way.
 static FaCode projective_reset(FaMethod *m, const FaInput *in, float *surface, FaError *err) {
     Projective *p = (Projective *)m;
     size_t n = 4 * (size_t)p->flesh->nnode;

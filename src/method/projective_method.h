@@ -13,15 +13,15 @@ typedef struct FaProjectiveProblem {
     const FaFlesh *flesh;
     FaProjectiveOptions options;
     FaProjectiveInput input;
-    const float *start;  // where the solve began       (nnode x 4)
+    const float *start; // where the solve began       (nnode x 4)
 } FaProjectiveProblem;
 FaProjectiveProblem fai_projective_problem(const FaMethod *m);
 
 // Where the last step's time went, s, and what it found.
 typedef struct FaProjectiveTimes {
     double goal, contact, solve, output;
-    FaContactStats touching;  // at the end of the last step
-    FaProjectiveReport report;  // of its last solve
+    FaContactStats touching;   // at the end of the last step
+    FaProjectiveReport report; // of its last solve
 } FaProjectiveTimes;
 const FaProjectiveTimes *fai_projective_times(const FaMethod *m);
 

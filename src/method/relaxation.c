@@ -1,5 +1,6 @@
-// The release of a smile; see the header. The truth is the shipped head's own: it is at rest two frames after the release, and so are
-// the markers. SBS goes where they go. Forces cannot push (u >= 0): once all are 0 the skin's own stiffness and inertia bring it back.
+// The release of a smile; see the header. The truth is the shipped head's own: it is at rest two frames after the
+// release, and so are the markers. SBS goes where they go. Forces cannot push (u >= 0): once all are 0 the skin's own
+// stiffness and inertia bring it back.
 #include "method/relaxation.h"
 
 #include "method/control.h"
@@ -8,7 +9,7 @@
 #include <math.h>
 
 const char *const fai_relax_name[FA_RELAX_CURVES] = {"truth", "SBS", "BF literal", "BF", "BF, 5 Hz skin"};
-#define SOFT 5.0  // Hz of the skull springs; 10 by default
+#define SOFT 5.0 // Hz of the skull springs; 10 by default
 
 enum { RISE = 20, HOLD = 30, RELEASE = RISE + HOLD, FALL = 1, LENGTH = RELEASE + FA_RELAX_FRAMES, MARKERS = 80 };
 
@@ -20,7 +21,8 @@ static FaCode smile(FaClip **clip, FaError *err) {
     for (int f = 0; f < LENGTH; f++)
         for (int m = 0; m < FA_COUNT(moved); m++) {
             double w = f < RISE ? (double)f / RISE : fmin(1, fmax(0, 1 - (double)(f - RELEASE) / FALL));
-            (*clip)->weight[(size_t)f * FA_ARKIT_COUNT + (size_t)fa_arkit_match(moved[m], NULL)] = (float)(m < 2 ? w : 0.4 * w);
+            (*clip)->weight[(size_t)f * FA_ARKIT_COUNT + (size_t)fa_arkit_match(moved[m], NULL)] =
+                (float)(m < 2 ? w : 0.4 * w);
         }
     return FA_OK;
 }
@@ -63,8 +65,8 @@ typedef struct Solver {
 } Solver;
 
 // Frame by frame, as it comes.
-static FaCode follow(const FaTruth *t, const FaMarkerTake *take, const FaMarkerMap *map, const Solver *s, int v, float *x,
-                     double *share, FaError *err) {
+static FaCode follow(const FaTruth *t, const FaMarkerTake *take, const FaMarkerMap *map, const Solver *s, int v,
+                     float *x, double *share, FaError *err) {
     FaControl *control;
     FaDriveOptions o = s->options;
     o.fps = t->fps;
@@ -80,12 +82,14 @@ static FaCode follow(const FaTruth *t, const FaMarkerTake *take, const FaMarkerM
     return rc;
 }
 
-static FaCode all_curves(const FaTruth *t, const FaMarkerTake *take, const FaMarkerMap *map, FaRelaxation *out, FaError *err) {
+static FaCode all_curves(const FaTruth *t, const FaMarkerTake *take, const FaMarkerMap *map, FaRelaxation *out,
+                         FaError *err) {
     static const Solver solver[FA_RELAX_CURVES] = {
         [FA_RELAX_SBS] = {.options = {.kind = FA_DRIVE_SBS, .no_jaw = true, .no_residual = true}},
         [FA_RELAX_LITERAL] = {.options = {.kind = FA_DRIVE_BF, .literal = true, .no_jaw = true, .no_residual = true}},
         [FA_RELAX_BF] = {.options = {.kind = FA_DRIVE_BF, .no_residual = true}},
-        [FA_RELAX_SOFT] = {.options = {.kind = FA_DRIVE_BF, .no_residual = true}, .tuning = {.forces = {.frequency = SOFT}}}};
+        [FA_RELAX_SOFT] = {.options = {.kind = FA_DRIVE_BF, .no_residual = true},
+                           .tuning = {.forces = {.frequency = SOFT}}}};
     float *x = FA_NEW(3 * (size_t)t->nvert, float);
     if (!x) return FA_FAIL_MEMORY(err);
     out->vertex = most_moved(t, map);

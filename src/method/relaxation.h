@@ -4,9 +4,16 @@
 
 #include "base/base.h"
 
-enum { FA_RELAX_FRAMES = 40, FA_RELAX_BEFORE = 6 };  // of the curves, at 60 fps; before the release
-typedef enum FaRelaxCurve { FA_RELAX_TRUTH, FA_RELAX_SBS, FA_RELAX_LITERAL, FA_RELAX_BF, FA_RELAX_SOFT, FA_RELAX_CURVES } FaRelaxCurve;
-extern const char *const fai_relax_name[FA_RELAX_CURVES];  // "truth", "SBS", "BF literal", "BF", "BF, 5 Hz skin"
+enum { FA_RELAX_FRAMES = 40, FA_RELAX_BEFORE = 6 }; // of the curves, at 60 fps; before the release
+typedef enum FaRelaxCurve {
+    FA_RELAX_TRUTH,
+    FA_RELAX_SBS,
+    FA_RELAX_LITERAL,
+    FA_RELAX_BF,
+    FA_RELAX_SOFT,
+    FA_RELAX_CURVES
+} FaRelaxCurve;
+extern const char *const fai_relax_name[FA_RELAX_CURVES]; // "truth", "SBS", "BF literal", "BF", "BF, 5 Hz skin"
 
 typedef struct FaRelaxation {
     int vertex;                                     // of the head at level 0

@@ -187,12 +187,9 @@ double fa_analytic_force(const FaOscillator *o, const FaForce *f, double t) {
     double k = o->stiffness > 0 ? o->stiffness : 1;
     if (!(t > 0)) return 0;
     switch (f->kind) {
-    case FA_FORCE_CONSTANT:
-        return f->size * k * g(o, t);
-    case FA_FORCE_LINEAR:
-        return f->size * t * k * fai_oscillator_step(o->mass, o->damping, o->stiffness, t).x1;
-    case FA_FORCE_SINE:
-        return f->size * k * cimag(cexp(I * f->phase) * wave(o, 2 * M_PI * f->rate, t));
+    case FA_FORCE_CONSTANT: return f->size * k * g(o, t);
+    case FA_FORCE_LINEAR: return f->size * t * k * fai_oscillator_step(o->mass, o->damping, o->stiffness, t).x1;
+    case FA_FORCE_SINE: return f->size * k * cimag(cexp(I * f->phase) * wave(o, 2 * M_PI * f->rate, t));
     }
     return 0;
 }

@@ -1,5 +1,5 @@
-// Based on: thesis 001 section 5.2.2.3 (after Seol et al.): a sparse set of points is warped to the target's proportions and
-// then drives it.
+// Based on: thesis 001 section 5.2.2.3 (after Seol et al.): a sparse set of points is warped to the target's
+// proportions and then drives it.
 //
 // With n_i the markers at the neutral, t_i their points on the target and s the warp through the pairs,
 //
@@ -15,10 +15,10 @@
 
 #include <math.h>
 
-static const double SMOOTH = 5;  // measured: docs/drive.md, "Retargeting"
-static const double REACH = 0.03;          // m
-static const double NAMES_FIT = 0.012;     // m rms after a similarity: names v123 that fit worse are another mesh's
-static const int ROUNDS = 4;               // of nearest points and similarity
+static const double SMOOTH = 5;        // measured: docs/drive.md, "Retargeting"
+static const double REACH = 0.03;      // m
+static const double NAMES_FIT = 0.012; // m rms after a similarity: names v123 that fit worse are another mesh's
+static const int ROUNDS = 4;           // of nearest points and similarity
 enum { LEAST = 4 };
 
 typedef struct Job {
@@ -27,13 +27,13 @@ typedef struct Job {
     FaRetargetOptions o;
     FaRbfKernel kernel;
     FaArena *arena;
-    int n;               // markers of the take
-    int frame;           // its neutral frame
-    double *from, *to;   // neutral points in the head's frame of the source, on the target         (n x 3)
-    unsigned char *has;  // both are known                                                          (n)
+    int n;                // markers of the take
+    int frame;            // its neutral frame
+    double *from, *to;    // neutral points in the head's frame of the source, on the target         (n x 3)
+    unsigned char *has;   // both are known                                                          (n)
     FaMarkerPoint *point; // on the target                                                          (n)
-    float *distance;     // m, of those found by nearness                                           (n)
-    FaPose *pose;        // world from head; NULL: not known                                        (nframe)
+    float *distance;      // m, of those found by nearness                                           (n)
+    FaPose *pose;         // world from head; NULL: not known                                        (nframe)
     FaRetargetReport rep;
 } Job;
 
@@ -56,8 +56,8 @@ static FaCode neutral_frame(Job *j, FaError *err) {
     const FaMarkerTake *t = j->take;
     j->frame = j->o.frame;
     if (j->frame >= t->nframe)
-        return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", j->frame), "give one of its frames", "the take has %d frames",
-                       t->nframe);
+        return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", j->frame), "give one of its frames",
+                       "the take has %d frames", t->nframe);
     int most = 0;
     for (int pass = 0; pass < 2 && j->frame < 0; pass++)
         for (int f = 0; f < t->nframe && j->frame < 0; f++) {
@@ -149,7 +149,7 @@ static bool by_names(Job *j, FaError *err, FaCode *rc) {
         return false;
     }
     *rc = FA_OK;
-    if (!map) return false;  // other names, or vertices that the target does not have
+    if (!map) return false; // other names, or vertices that the target does not have
     for (int m = 0; m < j->n; m++)
         if (map->point[m].vert[0] >= 0) place(j, m, &map->point[m], true);
     FaAlign a = similarity(j);
@@ -217,7 +217,8 @@ static FaCode target_points(Job *j, FaError *err) {
     j->rep.used = count(j);
     if (j->rep.used < LEAST)
         return FA_FAIL(err, FA_E_FORMAT, NULL, "give a map {\"marker\": vertex} of the target, or the source's rig",
-                       "%d of the take's %d markers have a place on both faces; %d are needed", j->rep.used, j->n, LEAST);
+                       "%d of the take's %d markers have a place on both faces; %d are needed", j->rep.used, j->n,
+                       LEAST);
     FaAlign a = similarity(j);
     j->rep.scale = a.scale;
     j->rep.shape_mm = 1e3 * a.rms;
@@ -241,8 +242,8 @@ static FaCode make_warp(const Job *j, FaRbf **warp, FaError *err) {
     return fai_rbf_new(n, from, to, &o, warp, err);
 }
 
-// The source's head motion as the target makes it: turned and scaled into its frame, then to a clip's axes (y up, seen from the
-// front). Poses that came with the take have those.
+// The source's head motion as the target makes it: turned and scaled into its frame, then to a clip's axes (y up, seen
+// from the front). Poses that came with the take have those.
 static FaPose head_of(const Job *j, const FaAlign *a, int f) {
     if (!j->pose) {
         FaPose p = j->take->head[f];

@@ -3,18 +3,18 @@
 //
 //     frame    0 1 2 3 4 5 6 7 8 ...
 //     stored   S     S     S        every `stride` frames, the state after that frame
+#include "method/run.h"
 #include "io/sequence.h"
 #include "math/mat3.h"
 #include "math/pose_curve.h"
 #include "method/method.h"
-#include "method/run.h"
 
 static const size_t STORE_ROOM = (size_t)64 << 20;
 
 struct FaRun {
     FaMethod *method;
-    const FaClip *clip; // NULL: one frame of the rig at rest
-    FaClip *own;        // the clip at another rate; NULL: as given
+    const FaClip *clip;  // NULL: one frame of the rig at rest
+    FaClip *own;         // the clip at another rate; NULL: as given
     const FaClip *moves; // whose head's motion it is: the clip as given
     FaDriver driver;
     FaPose *head;       // world from the mesh's own frame; NULL: still        (nframe)
@@ -159,7 +159,6 @@ FaCode fa_run_new_target(FaMethod *method, const FaClip *clip, FaSequence *targe
 FaCode fa_run_new_fps(FaMethod *method, const FaClip *clip, double fps, FaRun **run, FaError *err) {
     return new_run(method, clip, NULL, fps, run, err);
 }
-
 
 void fa_run_free(FaRun *r) {
     if (!r) return;

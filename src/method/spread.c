@@ -1,4 +1,5 @@
-// Based on: blendforces-notes (residual pass). Symbols as in spread.h. E is stored by markers, in floats: a frame reads it once.
+// Based on: blendforces-notes (residual pass). Symbols as in spread.h. E is stored by markers, in floats: a frame reads
+// it once.
 #include "method/spread.h"
 
 #include "base/task.h"
@@ -8,21 +9,21 @@
 
 #include <math.h>
 
-enum { TILE = 512, LANES = 8, TOGETHER = 4 };  // nodes of a chunk; of a register; markers that are added in one pass
+enum { TILE = 512, LANES = 8, TOGETHER = 4 }; // nodes of a chunk; of a register; markers that are added in one pass
 typedef float V8 __attribute__((vector_size(32), may_alias));
 
 struct FaSpread {
     int n, nskin;
-    size_t stride;         // of E: nskin rounded up to LANES
+    size_t stride; // of E: nskin rounded up to LANES
     bool wide;
-    FaSpreadPoint *point;  //                                                   (n)
-    float *e;              // E by markers                                      (n x stride)
-    double *g;             // G                                                 (n x n)
-    double *w;             // W                                                 (n x n)
-    double *noise;         // of W; -1: missing                                 (n)
-    double *l;             // scratch of the factor, then its inverse           (n x n)
-    int *use;              // markers in use                                    (n)
-    bool fresh;            // no W was made yet
+    FaSpreadPoint *point; //                                                   (n)
+    float *e;             // E by markers                                      (n x stride)
+    double *g;            // G                                                 (n x n)
+    double *w;            // W                                                 (n x n)
+    double *noise;        // of W; -1: missing                                 (n)
+    double *l;            // scratch of the factor, then its inverse           (n x n)
+    int *use;             // markers in use                                    (n)
+    bool fresh;           // no W was made yet
     FaArena *arena;
 };
 
@@ -50,7 +51,7 @@ static FaCode build_operator(const FaFace *f, const FaSpreadOptions *o, FaCsr *h
         for (int k = l.start[i]; k < l.start[i + 1]; k++) {
             if (f->rim[l.col[k]] || !(mass[i] > 0)) continue;
             if (!held) t[count++] = (FaTriplet){i, l.col[k], m2 * l.val[k]};
-            if (f->rim[i]) continue;  // no curvature is asked of the edge
+            if (f->rim[i]) continue; // no curvature is asked of the edge
             for (int q = l.start[i]; q < l.start[i + 1]; q++)
                 if (!f->rim[l.col[q]]) t[count++] = (FaTriplet){l.col[k], l.col[q], b4 * l.val[k] * l.val[q] / mass[i]};
         }
@@ -105,7 +106,8 @@ static void make_gram(FaSpread *s) {
         for (size_t j = 0; j < n; j++) {
             const FaSpreadPoint *p = &s->point[i];
             double sum = 0;
-            for (int k = 0; k < 3 && on_skin(s, (int)i); k++) sum += (double)p->bary[k] * (double)s->e[j * skin + (size_t)p->node[k]];
+            for (int k = 0; k < 3 && on_skin(s, (int)i); k++)
+                sum += (double)p->bary[k] * (double)s->e[j * skin + (size_t)p->node[k]];
             s->g[i * n + j] = sum;
         }
     for (size_t i = 0; i < n; i++) {
@@ -118,7 +120,8 @@ static void make_gram(FaSpread *s) {
     for (size_t i = 0; i < n * skin; i++) s->e[i] *= (float)scale;
 }
 
-static FaCode fill(FaSpread *s, const FaFace *face, const FaSpreadPoint *point, const FaSpreadOptions *o, FaError *err) {
+static FaCode fill(FaSpread *s, const FaFace *face, const FaSpreadPoint *point, const FaSpreadOptions *o,
+                   FaError *err) {
     size_t n = (size_t)s->n;
     s->point = FA_PUSH(s->arena, n, FaSpreadPoint);
     s->e = FA_PUSH(s->arena, n * s->stride, float);
@@ -169,8 +172,8 @@ const double *fai_spread_metric(const FaSpread *s) { return s->w; }
 
 // --- frames -------------------------------------------------------------------------------------------------------
 
-// L of the m markers in use in place (lower, by rows of m). A pivot that rounding ate (two markers at one place without noise)
-// is lifted: both then get half.
+// L of the m markers in use in place (lower, by rows of m). A pivot that rounding ate (two markers at one place without
+// noise) is lifted: both then get half.
 static void factor(double *l, int m) {
     for (int i = 0; i < m; i++)
         for (int j = 0; j <= i; j++) {
@@ -219,7 +222,8 @@ bool fai_spread_noise(FaSpread *s, const double *noise) {
     for (int i = 0; i < m; i++)
         for (int j = 0; j <= i; j++) {
             double sum = 0;
-            for (int k = i; k < m; k++) sum += s->l[(size_t)k * (size_t)m + (size_t)i] * s->l[(size_t)k * (size_t)m + (size_t)j];
+            for (int k = i; k < m; k++)
+                sum += s->l[(size_t)k * (size_t)m + (size_t)i] * s->l[(size_t)k * (size_t)m + (size_t)j];
             s->w[(size_t)s->use[i] * n + (size_t)s->use[j]] = s->w[(size_t)s->use[j] * n + (size_t)s->use[i]] = sum;
         }
     return true;

@@ -1,6 +1,6 @@
-// Frames come from three places, in this order: the unfinished file of an interrupted run, the finished file of the last run
-// as long as the input is the same, and the method. After a changed frame the method runs until its state is that of the
-// finished file again and all later input is the same; what follows is copied.
+// Frames come from three places, in this order: the unfinished file of an interrupted run, the finished file of the
+// last run as long as the input is the same, and the method. After a changed frame the method runs until its state is
+// that of the finished file again and all later input is the same; what follows is copied.
 #include "fascia/take.h"
 
 #include "base/file.h"
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static const double SAME = 1e-9;  // relative: a head's curve through other poses far away differs by less
+static const double SAME = 1e-9; // relative: a head's curve through other poses far away differs by less
 
 struct FaTake {
     FaMethod *method;
@@ -25,8 +25,8 @@ struct FaTake {
     FaSequence *seq;
     char *path, *part;
     int every, nframe;
-    int last_changed;   // the last frame whose input differs from the old file's; -1: none, nframe: no old file
-    int state_at;       // the method's state is that after this frame; -1: none
+    int last_changed; // the last frame whose input differs from the old file's; -1: none, nframe: no old file
+    int state_at;     // the method's state is that after this frame; -1: none
     double rejoin;
     float *surface;
     void *state;
@@ -37,7 +37,8 @@ struct FaTake {
 static uint64_t hash_rig(const FaRig *rig) {
     uint64_t h = fai_hash64(rig->mesh.x, 3 * (size_t)rig->mesh.nvert * sizeof(float), 1);
     h = fai_hash64(rig->mesh.tri, 3 * (size_t)rig->mesh.ntri * sizeof(int), h);
-    for (int s = 0; s < rig->nshape; s++) h = fai_hash64(rig->shape[s].name, strlen(rig->shape[s].name), h ^ (uint64_t)rig->shape[s].count);
+    for (int s = 0; s < rig->nshape; s++)
+        h = fai_hash64(rig->shape[s].name, strlen(rig->shape[s].name), h ^ (uint64_t)rig->shape[s].count);
     h = fai_hash64(rig->row, (size_t)rig->nentry * sizeof(int), h);
     return fai_hash64(rig->delta, 3 * (size_t)rig->nentry * sizeof(float), h);
 }
@@ -77,8 +78,9 @@ static bool near(const double *a, const double *b, int n, double scale) {
 }
 
 static bool same_input(const FaTake *t, const FaTakeInput *a, const FaTakeInput *b) {
-    return a->time == b->time && !memcmp(a->weights, b->weights, (size_t)t->shape.nshape * sizeof(float)) && near(a->motion.pose.q, b->motion.pose.q, 4, 1) &&
-           near(a->motion.pose.p, b->motion.pose.p, 3, 1) && near(a->motion.a, b->motion.a, 3, 10) && near(a->motion.alpha, b->motion.alpha, 3, 100);
+    return a->time == b->time && !memcmp(a->weights, b->weights, (size_t)t->shape.nshape * sizeof(float)) &&
+           near(a->motion.pose.q, b->motion.pose.q, 4, 1) && near(a->motion.pose.p, b->motion.pose.p, 3, 1) &&
+           near(a->motion.a, b->motion.a, 3, 10) && near(a->motion.alpha, b->motion.alpha, 3, 100);
 }
 
 // First and last frame whose input is not that of a file.
@@ -111,7 +113,8 @@ static FaCode step(FaTake *t, int frame, FaTakeInput *stored, FaError *err) {
     FaInput in;
     FaStats stats = {0};
     input_of(t, frame, &in, stored);
-    FaCode rc = frame == 0 ? fa_method_reset(t->method, &in, t->surface, err) : fa_method_step(t->method, &in, t->surface, &stats, err);
+    FaCode rc = frame == 0 ? fa_method_reset(t->method, &in, t->surface, err)
+                           : fa_method_step(t->method, &in, t->surface, &stats, err);
     if (rc < 0) {
         if (err && !err->place[0]) snprintf(err->place, sizeof err->place, "frame %d", frame);
         return rc;
@@ -161,7 +164,9 @@ static FaCode copy_frame(FaTake *t, int frame, FaError *err) {
 // Has the motion come back to that of the old file, for good?
 static FaCode rejoined(FaTake *t, int frame, bool *yes, FaError *err) {
     *yes = false;
-    if (!t->old || frame <= t->last_changed || frame >= fai_take_file_count(t->old) || !fai_take_file_has_state(t->old, frame) || t->state_at != frame) return FA_OK;
+    if (!t->old || frame <= t->last_changed || frame >= fai_take_file_count(t->old) ||
+        !fai_take_file_has_state(t->old, frame) || t->state_at != frame)
+        return FA_OK;
     FA_TRY(fai_take_file_read(t->old, frame, NULL, NULL, t->state, err));
     double gap = fai_method_distance(t->method, t->state);
     *yes = gap <= t->rejoin;
@@ -173,7 +178,7 @@ static FaCode rejoined(FaTake *t, int frame, bool *yes, FaError *err) {
 
 static FaCode make_all(FaTake *t, const FaTakeOptions *o, int first_changed, FaError *err) {
     int n = t->nframe, begin = fai_take_file_count(t->out);
-    bool copy = t->old && begin == 0;  // what follows an interruption has to prove that it is on the old path
+    bool copy = t->old && begin == 0; // what follows an interruption has to prove that it is on the old path
     for (int f = begin; f < n; f++) {
         if (o->progress && !o->progress(o->progress_user, "simulating", (double)f / n))
             return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", f), "run it again: what was made is kept", "stopped");
@@ -206,7 +211,8 @@ static FaCode prepare(FaTake *t, const FaClip *clip, const char *path, const FaT
     t->path = copy.data;
     t->every = o->every > 0 ? o->every : 10;
     t->rejoin = o->rejoin > 0 ? o->rejoin : 1e-7;
-    t->shape = (FaTakeShape){hash_rig(rig), (uint64_t)rig->mesh.nvert, (uint64_t)rig->nshape, fa_method_state_size(t->method)};
+    t->shape =
+        (FaTakeShape){hash_rig(rig), (uint64_t)rig->mesh.nvert, (uint64_t)rig->nshape, fa_method_state_size(t->method)};
     t->shape.key = fai_hash64(FA_VERSION_TEXT, sizeof FA_VERSION_TEXT, t->shape.key ^ (uint64_t)t->every);
     t->shape.key = fai_hash64(fa_method_name(t->method), strlen(fa_method_name(t->method)), t->shape.key);
     FA_TRY(hash_params(t->method, o->params, &t->shape.key, err));
@@ -238,7 +244,7 @@ static FaCode open_files(FaTake *t, int *first_changed, FaError *err) {
     }
     fai_take_file_close(t->out);
     t->out = NULL;
-    if (t->old && *first_changed == n && fai_take_file_count(t->old) == n) {  // nothing to do
+    if (t->old && *first_changed == n && fai_take_file_count(t->old) == n) { // nothing to do
         t->out = t->old;
         t->old = NULL;
         t->report.kept = n;
@@ -248,7 +254,8 @@ static FaCode open_files(FaTake *t, int *first_changed, FaError *err) {
     return fai_take_file_new(t->part, &t->shape, &t->out, err);
 }
 
-FaCode fa_take_make(FaMethod *method, const FaClip *clip, const char *path, const FaTakeOptions *options, FaTake **take, FaTakeReport *report, FaError *err) {
+FaCode fa_take_make(FaMethod *method, const FaClip *clip, const char *path, const FaTakeOptions *options, FaTake **take,
+                    FaTakeReport *report, FaError *err) {
     *take = NULL;
     FaTakeOptions o = options ? *options : (FaTakeOptions){0};
     FaTake *t = FA_NEW(1, FaTake);
@@ -263,9 +270,12 @@ FaCode fa_take_make(FaMethod *method, const FaClip *clip, const char *path, cons
     bool make = rc >= 0 && !(fai_take_file_count(t->out) == t->report.frames && t->report.continued_at < 0);
     if (make) rc = make_all(t, &o, first_changed, err);
     if (rc >= 0 && make && rename(t->part, t->path) != 0)
-        rc = FA_FAIL(err, FA_E_FILE, NULL, "choose a folder that can be written to", "cannot replace %s: %s", t->path, strerror(errno));
+        rc = FA_FAIL(err, FA_E_FILE, NULL, "choose a folder that can be written to", "cannot replace %s: %s", t->path,
+                     strerror(errno));
     const FaClip *used = rc >= 0 ? fa_run_clip(t->run) : NULL;
-    if (rc >= 0) rc = fa_sequence_custom(fa_method_rig(method)->mesh.nvert, t->report.frames, used ? used->fps : 0, read_frame, t, &t->seq, err);
+    if (rc >= 0)
+        rc = fa_sequence_custom(fa_method_rig(method)->mesh.nvert, t->report.frames, used ? used->fps : 0, read_frame,
+                                t, &t->seq, err);
     if (report) *report = t->report;
     if (rc < 0)
         fa_take_free(t);

@@ -5,26 +5,29 @@
 #include <unistd.h>
 
 static const char MAGIC[8] = "FATAKE01";
-enum { HEADER = 48, HEAD = 16 };  // bytes of the header; of a record before its input
+enum { HEADER = 48, HEAD = 16 }; // bytes of the header; of a record before its input
 
 struct FaTakeFile {
     FILE *f;
     FaTakeShape shape;
     int count, room;
-    uint64_t *at;         // where each record begins, and the end                (count + 1)
-    bool *has_state;      //                                                      (count)
-    unsigned char *record;  // one, as large as they come
-    float *weights;       //                                                      (nshape)
+    uint64_t *at;          // where each record begins, and the end                (count + 1)
+    bool *has_state;       //                                                      (count)
+    unsigned char *record; // one, as large as they come
+    float *weights;        //                                                      (nshape)
 };
 
-static size_t input_size(const FaTakeShape *s) { return sizeof(double) + sizeof(FaMotion) + (size_t)s->nshape * sizeof(float); }
+static size_t input_size(const FaTakeShape *s) {
+    return sizeof(double) + sizeof(FaMotion) + (size_t)s->nshape * sizeof(float);
+}
 static size_t surface_size(const FaTakeShape *s) { return 3 * (size_t)s->nvert * sizeof(float); }
 static size_t record_size(const FaTakeShape *s, bool state) {
     return HEAD + input_size(s) + surface_size(s) + (state ? (size_t)s->state : 0) + sizeof(uint64_t);
 }
 
 static FaCode broken(FaError *err, const char *what) {
-    return FA_FAIL(err, FA_E_FILE, NULL, "check the disk and its free space", "cannot %s the stored take: %s", what, strerror(errno));
+    return FA_FAIL(err, FA_E_FILE, NULL, "check the disk and its free space", "cannot %s the stored take: %s", what,
+                   strerror(errno));
 }
 
 static FaCode make_room(FaTakeFile *t, FaError *err) {
@@ -86,7 +89,9 @@ static void header_of(const FaTakeShape *s, unsigned char header[HEADER]) {
 FaCode fai_take_file_new(const char *path, const FaTakeShape *shape, FaTakeFile **file, FaError *err) {
     *file = NULL;
     FILE *f = fopen(path, "w+b");
-    if (!f) return FA_FAIL(err, FA_E_FILE, NULL, "choose a folder that can be written to", "cannot write %s: %s", path, strerror(errno));
+    if (!f)
+        return FA_FAIL(err, FA_E_FILE, NULL, "choose a folder that can be written to", "cannot write %s: %s", path,
+                       strerror(errno));
     FA_TRY(make(shape, f, file, err));
     unsigned char header[HEADER];
     header_of(shape, header);
@@ -99,7 +104,9 @@ FaCode fai_take_file_new(const char *path, const FaTakeShape *shape, FaTakeFile 
 // Read the record at the end of what is known. False: there is none, or it is damaged.
 static bool next_record(FaTakeFile *t) {
     uint32_t head[4];
-    if (fread(head, 1, HEAD, t->f) != HEAD || head[0] != 0x4d415246 || head[1] != (uint32_t)t->count || head[2] > 1 || head[3] != 0) return false;
+    if (fread(head, 1, HEAD, t->f) != HEAD || head[0] != 0x4d415246 || head[1] != (uint32_t)t->count || head[2] > 1 ||
+        head[3] != 0)
+        return false;
     size_t size = record_size(&t->shape, head[2] != 0);
     memcpy(t->record, head, HEAD);
     if (fread(t->record + HEAD, 1, size - HEAD, t->f) != size - HEAD) return false;
@@ -118,7 +125,8 @@ FaCode fai_take_file_cut(FaTakeFile *t, int count, FaError *err) {
     return FA_OK;
 }
 
-FaCode fai_take_file_open(const char *path, const FaTakeShape *shape, bool append, FaTakeFile **file, const char **why, FaError *err) {
+FaCode fai_take_file_open(const char *path, const FaTakeShape *shape, bool append, FaTakeFile **file, const char **why,
+                          FaError *err) {
     *file = NULL;
     *why = "";
     FILE *f = fopen(path, append ? "r+b" : "rb");
@@ -150,15 +158,20 @@ FaCode fai_take_file_sync(FaTakeFile *t, FaError *err) {
 int fai_take_file_count(const FaTakeFile *t) { return t->count; }
 bool fai_take_file_has_state(const FaTakeFile *t, int frame) { return t->has_state[frame]; }
 
-FaCode fai_take_file_append(FaTakeFile *t, const FaTakeInput *in, const float *surface, const void *state, FaError *err) {
+FaCode fai_take_file_append(FaTakeFile *t, const FaTakeInput *in, const float *surface, const void *state,
+                            FaError *err) {
     FA_TRY(make_room(t, err));
     uint32_t head[4] = {0x4d415246, (uint32_t)t->count, state != NULL, 0};
     unsigned char *at = t->record;
     const struct {
         const void *data;
         size_t size;
-    } part[] = {{head, HEAD}, {&in->time, sizeof in->time}, {&in->motion, sizeof in->motion}, {in->weights, (size_t)t->shape.nshape * sizeof(float)},
-                {surface, surface_size(&t->shape)}, {state, state ? (size_t)t->shape.state : 0}};
+    } part[] = {{head, HEAD},
+                {&in->time, sizeof in->time},
+                {&in->motion, sizeof in->motion},
+                {in->weights, (size_t)t->shape.nshape * sizeof(float)},
+                {surface, surface_size(&t->shape)},
+                {state, state ? (size_t)t->shape.state : 0}};
     for (int i = 0; i < FA_COUNT(part); i++) {
         if (part[i].size) memcpy(at, part[i].data, part[i].size);
         at += part[i].size;
@@ -166,7 +179,8 @@ FaCode fai_take_file_append(FaTakeFile *t, const FaTakeInput *in, const float *s
     size_t size = (size_t)(at - t->record);
     uint64_t sum = fai_hash64(t->record, size, t->shape.key);
     memcpy(at, &sum, 8);
-    if (fseeko(t->f, (off_t)t->at[t->count], SEEK_SET) != 0 || fwrite(t->record, 1, size + 8, t->f) != size + 8 || fflush(t->f) != 0)
+    if (fseeko(t->f, (off_t)t->at[t->count], SEEK_SET) != 0 || fwrite(t->record, 1, size + 8, t->f) != size + 8 ||
+        fflush(t->f) != 0)
         return broken(err, "write");
     t->has_state[t->count] = state != NULL;
     t->at[t->count + 1] = t->at[t->count] + size + 8;
@@ -178,11 +192,13 @@ FaCode fai_take_file_read(FaTakeFile *t, int frame, FaTakeInput *in, float *surf
     FA_ASSERT(frame >= 0 && frame < t->count && (!state || t->has_state[frame]));
     size_t from = HEAD, size = record_size(&t->shape, t->has_state[frame]);
     if (!surface && !state) size = HEAD + input_size(&t->shape);
-    if (fseeko(t->f, (off_t)t->at[frame], SEEK_SET) != 0 || fread(t->record, 1, size, t->f) != size) return broken(err, "read");
+    if (fseeko(t->f, (off_t)t->at[frame], SEEK_SET) != 0 || fread(t->record, 1, size, t->f) != size)
+        return broken(err, "read");
     if (in) {
         memcpy(&in->time, t->record + from, sizeof in->time);
         memcpy(&in->motion, t->record + from + sizeof in->time, sizeof in->motion);
-        memcpy(t->weights, t->record + from + sizeof in->time + sizeof in->motion, (size_t)t->shape.nshape * sizeof(float));
+        memcpy(t->weights, t->record + from + sizeof in->time + sizeof in->motion,
+               (size_t)t->shape.nshape * sizeof(float));
         in->weights = t->weights;
     }
     from += input_size(&t->shape);

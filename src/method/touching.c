@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-static const float TOUCHES = 0.05f, STICKS = 0.3f;  // of the regions' weights
-static const float WALL = 0.01f;                    // m: a lip is no thicker
+static const float TOUCHES = 0.05f, STICKS = 0.3f; // of the regions' weights
+static const float WALL = 0.01f;                   // m: a lip is no thicker
 
 static int add_colliders(FaTouching *t, const FaFace *f, bool eyes, FaCollider *collider) {
     int n = 0;
@@ -40,7 +40,8 @@ static bool is_around_mouth(const FaFace *f, int i) {
     for (int j = 0; j < f->nskin; j++) {
         const float *y = f->x0 + 3 * (size_t)j;
         float d[3] = {x[0] - y[0], x[1] - y[1], x[2] - y[2]};
-        if (f->region[FA_REGION_MOUTH][j] > TOUCHES && d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < WALL * WALL) return true;
+        if (f->region[FA_REGION_MOUTH][j] > TOUCHES && d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < WALL * WALL)
+            return true;
     }
     return false;
 }
@@ -63,7 +64,8 @@ FaCode fai_touching_new(const FaFace *f, const FaTouchOptions *o, FaTouching *t,
     t->touch = FA_NEW(f->nskin, unsigned char);
     if (!t->touch) return FA_FAIL_MEMORY(err);
     if (!mark(f, o->what, t->touch)) {
-        fai_note(notes, "no-mouth", "", "paint the region 'mouth', or give --contact face", "no mouth was found: nothing touches");
+        fai_note(notes, "no-mouth", "", "paint the region 'mouth', or give --contact face",
+                 "no mouth was found: nothing touches");
         return FA_OK;
     }
     FaCollider collider[FA_TOUCH_COLLIDERS];
@@ -88,7 +90,8 @@ void fai_touching_free(FaTouching *t) {
     *t = (FaTouching){0};
 }
 
-void fai_touching_poses(const FaTouching *t, const FaFace *face, const float *weights, FaPose pose[FA_TOUCH_COLLIDERS]) {
+void fai_touching_poses(const FaTouching *t, const FaFace *face, const float *weights,
+                        FaPose pose[FA_TOUCH_COLLIDERS]) {
     FaPose jaw = fai_jaw_pose(&face->jaw, weights);
     for (int i = 0; i < t->ncollider; i++) pose[i] = t->with_jaw[i] ? jaw : fai_pose_identity();
 }

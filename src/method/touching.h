@@ -7,27 +7,28 @@
 
 enum { FA_TOUCH_COLLIDERS = 8 };
 
-// What may touch. OPENINGS: the mouth with the skin that its lining lies behind, which it comes through where a lip is rolled far, and the
-// lids: all that crosses on faces driven by others' shapes, at a third of what the whole face costs.
+// What may touch. OPENINGS: the mouth with the skin that its lining lies behind, which it comes through where a lip is
+// rolled far, and the lids: all that crosses on faces driven by others' shapes, at a third of what the whole face
+// costs.
 typedef enum FaTouch { FA_TOUCH_MOUTH, FA_TOUCH_FACE, FA_TOUCH_OFF, FA_TOUCH_OPENINGS } FaTouch;
 
 typedef struct FaTouchOptions {
     FaTouch what;
-    bool teeth;               // and other bones given beside skull and jaw; eyeballs where the whole face may touch
-    double stiffness;         // N/m/mm2
+    bool teeth;       // and other bones given beside skull and jaw; eyeballs where the whole face may touch
+    double stiffness; // N/m/mm2
     double friction;
-    double sticky_stiffness;  // N/m/mm2; 0: nothing sticks
-    double sticky_length;     // m
-    double nearby, soft;      // m: of fai_contact_nearby; 0: not used
+    double sticky_stiffness; // N/m/mm2; 0: nothing sticks
+    double sticky_length;    // m
+    double nearby, soft;     // m: of fai_contact_nearby; 0: not used
     int max_rows;
     uint64_t seed;
 } FaTouchOptions;
 
 typedef struct FaTouching {
-    FaContact *contact;       // NULL: off, or no mouth was found (noted)
+    FaContact *contact; // NULL: off, or no mouth was found (noted)
     int ncollider;
     bool with_jaw[FA_TOUCH_COLLIDERS];
-    unsigned char *touch;     // bits as FaContactSurface has them                       (nskin)
+    unsigned char *touch; // bits as FaContactSurface has them                       (nskin)
 } FaTouching;
 
 FaCode fai_touching_new(const FaFace *face, const FaTouchOptions *o, FaTouching *t, FaNotes *notes, FaError *err);

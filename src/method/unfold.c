@@ -8,7 +8,8 @@
 
 #include "math/mat3.h"
 
-static const double BAD_VOLUME = 0.06, BAD_FORM = 0.06, LITTLE = 0.25; // J; 3 J^(2/3) / |F|^2, which is 1 for no distortion
+static const double BAD_VOLUME = 0.06, BAD_FORM = 0.06,
+                    LITTLE = 0.25; // J; 3 J^(2/3) / |F|^2, which is 1 for no distortion
 static const double SCATTER = 0.7; // of the size of a tet
 enum { RINGS = 3, ROUNDS = 60, STEPS = 250, PAIRS = 6, WIDEN = 3, PATIENCE = 4 };
 enum { TRY_RINGS = 2, TRY_STEPS = 100, TRY_PATIENCE = 2 };
@@ -17,13 +18,13 @@ typedef struct Patch {
     const FaUnfoldInput *in;
     double *x;
     int ntet, nfree;
-    int *tet;      // of the part                                     (ntet)
-    int *free;     // nodes that move                                 (nfree)
-    int *index;    // of nodes among them, -1 = stays                 (n)
-    double *grad;  // over all nodes                                  (n x 3)
-    double *inv;   // Dm^-1 of each tet, then six volumes             (ntet x 10)
+    int *tet;     // of the part                                     (ntet)
+    int *free;    // nodes that move                                 (nfree)
+    int *index;   // of nodes among them, -1 = stays                 (n)
+    double *grad; // over all nodes                                  (n x 3)
+    double *inv;  // Dm^-1 of each tet, then six volumes             (ntet x 10)
     double eps;
-    bool trying;   // what is inverted alone, and not for long
+    bool trying; // what is inverted alone, and not for long
 } Patch;
 
 double fai_tet_gradient(const double *x0, const double *x, const int t[4], double F[9]) {
@@ -162,8 +163,7 @@ static void gather(const Patch *p, const double *from, double *to) {
 }
 
 static void put(Patch *p, const double *from, const double *dir, double t) {
-    for (size_t i = 0; i < 3 * (size_t)p->nfree; i++)
-        p->x[3 * (size_t)p->free[i / 3] + i % 3] = from[i] + t * dir[i];
+    for (size_t i = 0; i < 3 * (size_t)p->nfree; i++) p->x[3 * (size_t)p->free[i / 3] + i % 3] = from[i] + t * dir[i];
 }
 
 // Some steps down at the present eps; size: a length to begin with. False if not one was found.
@@ -278,7 +278,8 @@ static FaCode work(Patch *p, unsigned char *mark, int rings, FaError *err) {
     for (int round = 0; rc >= 0 && p->nfree && round < ROUNDS; round++) {
         double least = least_volume(p);
         int bad = 0;
-        for (int k = 0; k < p->ntet; k++) bad += p->trying ? is_inverted(p->in, p->x, p->tet[k]) : is_bad(p->in, p->x, p->tet[k]);
+        for (int k = 0; k < p->ntet; k++)
+            bad += p->trying ? is_inverted(p->in, p->x, p->tet[k]) : is_bad(p->in, p->x, p->tet[k]);
         // what is folded between fixed nodes cannot be helped: enough is enough
         patience = bad < fewest || least > best + fmax(1e-4, 0.05 * fabs(best)) ? most : patience - 1;
         best = fmax(best, least);
@@ -326,8 +327,8 @@ static void scatter(Patch *p, unsigned char *mark, int seed) {
             p->x[3 * (size_t)i + c] += by * (2 * fai_random_unit((uint64_t)seed, 3 * (uint64_t)i + c) - 1);
 }
 
-// The minimisation may end in a fold that has a way out elsewhere: begin again with the nodes around it scattered, and keep that where
-// fewer tets are inverted then.
+// The minimisation may end in a fold that has a way out elsewhere: begin again with the nodes around it scattered, and
+// keep that where fewer tets are inverted then.
 static FaCode try_elsewhere(Patch *p, unsigned char *mark, FaError *err) {
     const size_t size = 3 * (size_t)p->in->n * sizeof(double);
     double *best = FA_NEW(3 * (size_t)p->in->n, double);

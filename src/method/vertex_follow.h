@@ -11,16 +11,18 @@ typedef struct FaVertexFollow FaVertexFollow;
 
 // The acceleration field of the head: a(x) = a0 + A x.
 typedef struct FaAffine {
-    double f[12];  // a0, then A by rows
+    double f[12]; // a0, then A by rows
 } FaAffine;
 
 // gain is copied; NULL: 0 everywhere.
-FaCode fai_vertex_follow_new(const FaRig *rig, const FaOscillator *vertex, const float *gain, FaVertexFollow **out, FaError *err);
+FaCode fai_vertex_follow_new(const FaRig *rig, const FaOscillator *vertex, const float *gain, FaVertexFollow **out,
+                             FaError *err);
 void fai_vertex_follow_free(FaVertexFollow *f);
-void fai_vertex_follow_prepare(FaVertexFollow *f, double h);  // coefficients of a step; cheap if h is that of the last call
+void fai_vertex_follow_prepare(FaVertexFollow *f,
+                               double h); // coefficients of a step; cheap if h is that of the last call
 void fai_vertex_follow_rest(FaVertexFollow *f, const float *target, const FaAffine *a, float *surface);
-// n steps of the length prepared, over which the target moves linearly from the last one to this; target and surface may
-// be the same array. a: acceleration at their ends (n + 1), linear between; NULL: none.
+// n steps of the length prepared, over which the target moves linearly from the last one to this; target and surface
+// may be the same array. a: acceleration at their ends (n + 1), linear between; NULL: none.
 void fai_vertex_follow_step(FaVertexFollow *f, const float *target, int n, const FaAffine *a, float *surface);
 void fai_vertex_follow_state(FaVertexFollow *f, FaStream *s);
 

@@ -56,7 +56,7 @@ FaCode fai_camera_fit(FaCamera *camera, const FaRenderView *view, const float *x
         float q[3] = {fai_dot(p, c.right), fai_dot(p, c.up), fai_dot(p, c.back)};
         for (int k = 0; k < 3; k++) lo[k] = FA_MIN(lo[k], q[k]), hi[k] = FA_MAX(hi[k], q[k]);
     }
-    if (!(lo[0] <= hi[0])) lo[0] = lo[1] = lo[2] = -0.1f, hi[0] = hi[1] = hi[2] = 0.1f;  // nothing to see
+    if (!(lo[0] <= hi[0])) lo[0] = lo[1] = lo[2] = -0.1f, hi[0] = hi[1] = hi[2] = 0.1f; // nothing to see
     float mid[3] = {0.5f * (lo[0] + hi[0]), 0.5f * (lo[1] + hi[1]), 0.5f * (lo[2] + hi[2])};
     c.centre = fai_mad(fai_mad(fai_scale(c.right, mid[0]), c.up, mid[1]), c.back, mid[2]);
     if (middle) c.centre = *middle;

@@ -8,11 +8,11 @@
 
 // Camera frame: x right, y up, z towards the viewer.
 typedef struct FaCamera {
-    FaVec right, up, back;  // axes of the camera frame, in the scene
-    FaVec centre;           // the point in the middle of the picture
-    float distance;         // from the centre to the lens, m; 0: orthographic
-    float half;             // half the picture's height at the centre's depth, m
-    int width, height;      // pixels
+    FaVec right, up, back; // axes of the camera frame, in the scene
+    FaVec centre;          // the point in the middle of the picture
+    float distance;        // from the centre to the lens, m; 0: orthographic
+    float half;            // half the picture's height at the centre's depth, m
+    int width, height;     // pixels
 } FaCamera;
 
 // Fit points (n x 3, scene frame) into a picture of width x height, around their middle or the one given (nullable).

@@ -64,7 +64,7 @@ void fai_canvas_line(FaImage *image, float x0, float y0, float x1, float y1, flo
 
 // --- text ---------------------------------------------------------------------------------------------------------
 
-static const float gap = 2.6f;  // between characters, grid units
+static const float gap = 2.6f; // between characters, grid units
 
 // The next character of UTF-8 text; a wrong byte stands for itself.
 static uint32_t next_code(const char **text) {
@@ -105,7 +105,7 @@ static void draw_text(FaImage *image, float x, float y, float size, FaAlign alig
     }
 }
 
-static float pen(float size) { return FA_MAX(0.45f, size * 0.062f); }  // half a stroke's width
+static float pen(float size) { return FA_MAX(0.45f, size * 0.062f); } // half a stroke's width
 
 void fai_canvas_text(FaImage *image, float x, float y, float size, FaAlign align, const char *text, FaInk ink) {
     draw_text(image, x, y, size, align, text, pen(size), 0.5f, ink);
@@ -122,7 +122,7 @@ void fai_text_fit(char *text, float size, float width) {
     while (n > 0) {
         n--;
         if (((unsigned char)text[n] & 0xc0) == 0x80 || n + 2 > full)
-            continue;  // inside a character; no room for the dots
+            continue; // inside a character; no room for the dots
         text[n] = 0;
         if (fai_text_width(text, size) + fai_text_width("..", size) + gap * size / 9 <= width) {
             memcpy(text + n, "..", 3);

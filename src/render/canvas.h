@@ -7,7 +7,7 @@
 
 typedef struct FaInk {
     unsigned char r, g, b;
-    float alpha;  // 0..1
+    float alpha; // 0..1
 } FaInk;
 
 // Edges may fall between pixels; what lies outside of the picture is cut off.
@@ -31,7 +31,7 @@ void fai_canvas_place(FaImage *image, const FaImage *tile, int x, int y);
 enum { FA_GLYPH_SEGMENTS = 192 };
 typedef struct FaGlyph {
     int n;
-    float segment[FA_GLYPH_SEGMENTS][4];  // x0 y0 x1 y1, y upwards
+    float segment[FA_GLYPH_SEGMENTS][4]; // x0 y0 x1 y1, y upwards
     float width;
 } FaGlyph;
 void fai_glyph(uint32_t code, FaGlyph *glyph);

@@ -3,15 +3,15 @@
 
 #include <math.h>
 
-typedef struct Part {      // a connected piece of eye triangles
-    double sum[3];         // of its vertices
-    double m[4][4], r[4];  // normal equations of the sphere |p|^2 = 2 c p + d, about the mean
+typedef struct Part {     // a connected piece of eye triangles
+    double sum[3];        // of its vertices
+    double m[4][4], r[4]; // normal equations of the sphere |p|^2 = 2 c p + d, about the mean
     double mean[3];
     int count;
     FaVec centre;
     float radius;
-    double off;       // mean squared distance from the sphere
-    double bulge[3];  // where it stands out at the front: the cornea
+    double off;      // mean squared distance from the sphere
+    double bulge[3]; // where it stands out at the front: the cornea
     bool ball;
     short eye;
 } Part;
@@ -140,7 +140,7 @@ FaCode fai_scene_find_eyes(FaScene *s, FaError *err) {
     for (int v = 0; v < s->nvert; v++) {
         if (part_of[v] < 0) continue;
         int root = find_root(parent, v);
-        if (root == v || part_of[root] < 0) part_of[root] = 0;  // a welded stand-in may have no triangle of its own
+        if (root == v || part_of[root] < 0) part_of[root] = 0; // a welded stand-in may have no triangle of its own
     }
     for (int v = 0; v < s->nvert; v++)
         if (part_of[v] >= 0) part_of[v] = find_root(parent, v) == v ? nparts++ : part_of[find_root(parent, v)];

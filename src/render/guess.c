@@ -38,11 +38,11 @@ int fai_material_of_name(const char *name) {
 
 // --- by form ------------------------------------------------------------------------------------------------------
 
-typedef struct Piece {  // a connected part of the mesh, canonical axes
+typedef struct Piece { // a connected part of the mesh, canonical axes
     double lo[3], hi[3];
     double sum[3];
     int count;
-    double centre[3], radius;  // of a ball
+    double centre[3], radius; // of a ball
     bool ball, skin;
     int material;
 } Piece;

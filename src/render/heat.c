@@ -51,7 +51,7 @@ static void tick_text(double v, char text[FA_NUMBER_SIZE]) {
 
 void fai_heat_legend(FaImage *image, double max_mm, const char *title, bool exceeded) {
     float h = (float)image->height, w = (float)image->width;
-    float size = FA_MAX(7.0f, 0.0155f * FA_MIN(w, h));  // of the text
+    float size = FA_MAX(7.0f, 0.0155f * FA_MIN(w, h)); // of the text
     float bar = FA_MAX(6.0f, 0.020f * FA_MIN(w, h));
     float height = 0.42f * h, bottom = 0.5f * (h + height), top = bottom - height;
     int ticks = tick_count(max_mm);

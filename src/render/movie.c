@@ -17,11 +17,11 @@
 extern char **environ;
 
 struct FaMovie {
-    char *path;  // final name
-    char *temp;  // name until finished; empty: nothing to remove
-    int pipe;    // frames go in here: a socket, so that a dead reader is an error and not a signal
-    FILE *log;   // what ffmpeg says
-    pid_t pid;   // 0: not running
+    char *path; // final name
+    char *temp; // name until finished; empty: nothing to remove
+    int pipe;   // frames go in here: a socket, so that a dead reader is an error and not a signal
+    FILE *log;  // what ffmpeg says
+    pid_t pid;  // 0: not running
     int width, height;
     int frames;
 };

@@ -18,6 +18,6 @@ FaCode fai_movie_open(const char *path, int width, int height, double fps, const
 FaCode fai_movie_frame(FaMovie *movie, const FaImage *image, FaError *err);
 // Frees, also on failure; the file appears complete or not at all.
 FaCode fai_movie_finish(FaMovie *movie, FaError *err);
-void fai_movie_abandon(FaMovie *movie);  // NULL is fine
+void fai_movie_abandon(FaMovie *movie); // NULL is fine
 
 #endif

@@ -5,11 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const float crease = 0.17f;  // cosine of the angle from which an edge is sharp: 80 degrees
+static const float crease = 0.17f; // cosine of the angle from which an edge is sharp: 80 degrees
 
-typedef struct Side {  // one side of an edge between welded vertices a < b
+typedef struct Side { // one side of an edge between welded vertices a < b
     int a, b;
-    int corner_a, corner_b;  // the triangle's corners there: 3 t + k
+    int corner_a, corner_b; // the triangle's corners there: 3 t + k
 } Side;
 
 static int by_edge(const void *p, const void *q) {

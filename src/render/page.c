@@ -1,7 +1,7 @@
 // The page: a template made at build time with the data of web/data.js put into it, gzipped and in base64.
+#include "fascia/page.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "fascia/page.h"
 #include "io/bake.h"
 #include "render/page_template.h"
 #include "render/renderer.h"
@@ -16,8 +16,8 @@
 static const char mark[] = "<!--FASCIA-DATA-->";
 
 typedef struct Page {
-    FaText header;    // JSON
-    FaText sections;  // binary, each at a multiple of 8
+    FaText header;   // JSON
+    FaText sections; // binary, each at a multiple of 8
     FaJsonWriter w;
 } Page;
 
@@ -65,18 +65,18 @@ static FaCode put_edges(Page *p, const FaMesh *mesh, FaError *err) {
 // One mesh of the page.
 typedef struct Solid {
     const FaRig *rig;
-    const FaRig *main;           // the rig whose shape numbers the tracks' weights have; NULL: itself
+    const FaRig *main; // the rig whose shape numbers the tracks' weights have; NULL: itself
     const char *material;
-    const unsigned char *color;  // nullable
-    const double *place;         // face = place * own frame, rows of a 3x4 matrix; NULL: the same
+    const unsigned char *color; // nullable
+    const double *place;        // face = place * own frame, rows of a 3x4 matrix; NULL: the same
 } Solid;
 
 static void put_placed(Page *p, const char *key, const float *v, int n, const double *m, bool points, float *scratch) {
     if (m) {
         for (int i = 0; i < n; i++)
             for (int k = 0; k < 3; k++)
-                scratch[3 * i + k] = (float)(m[4 * k] * (double)v[3 * i] + m[4 * k + 1] * (double)v[3 * i + 1] + m[4 * k + 2] * (double)v[3 * i + 2] +
-                                             (points ? m[4 * k + 3] : 0));
+                scratch[3 * i + k] = (float)(m[4 * k] * (double)v[3 * i] + m[4 * k + 1] * (double)v[3 * i + 1] +
+                                             m[4 * k + 2] * (double)v[3 * i + 2] + (points ? m[4 * k + 3] : 0));
         v = scratch;
     }
     section(p, key, "f32", v, 3 * (size_t)n, sizeof(float));
@@ -194,8 +194,8 @@ typedef struct Residual {
     const FaRig *rig;
     FaBlender *blender;
     FaSequence *seq;
-    float *weights;  // (nframe x nshape)
-    float *linear;   // scratch, nvert x 3
+    float *weights; // (nframe x nshape)
+    float *linear;  // scratch, nvert x 3
 } Residual;
 
 static FaCode read_residual(void *user, int frame, float *r, FaError *err) {
@@ -236,7 +236,7 @@ static FaCode put_motion(Page *p, const FaPageTrack *track, FaError *err) {
         fa_free(head);
         return FA_FAIL_MEMORY(err);
     }
-    bool same = track->clip && track->clip->nframe == n;  // a cache may not know its rate: its clip does
+    bool same = track->clip && track->clip->nframe == n; // a cache may not know its rate: its clip does
     for (int f = 0; f < n; f++) {
         time[f] = same ? track->clip->time[f] : fa_sequence_time(track->seq, f);
         if (!track->clip || !track->clip->head) continue;
@@ -252,11 +252,12 @@ static FaCode put_motion(Page *p, const FaPageTrack *track, FaError *err) {
     return FA_OK;
 }
 
-// Dots: steps from frame to frame in units of a few micrometres, which pack well; a dot that is not seen keeps its place.
+// Dots: steps from frame to frame in units of a few micrometres, which pack well; a dot that is not seen keeps its
+// place.
 typedef struct Dots {
-    double lo[3], step;   // m
-    uint16_t *move;       // differences modulo 65536, the first frame's from 0            (nframe x n x 3)
-    unsigned char *seen;  //                                                             (nframe x n)
+    double lo[3], step;  // m
+    uint16_t *move;      // differences modulo 65536, the first frame's from 0            (nframe x n x 3)
+    unsigned char *seen; //                                                             (nframe x n)
 } Dots;
 
 static void pack_dots(const FaMarkerTake *take, const int *frame, int nframe, Dots *d) {
@@ -265,7 +266,8 @@ static void pack_dots(const FaMarkerTake *take, const int *frame, int nframe, Do
     for (int k = 0; k < 3; k++) d->lo[k] = INFINITY;
     for (size_t i = 0; i < (size_t)take->nframe * n; i++)
         for (int k = 0; k < 3 && take->ok[i]; k++)
-            d->lo[k] = fmin(d->lo[k], (double)take->x[3 * i + (size_t)k]), hi[k] = fmax(hi[k], (double)take->x[3 * i + (size_t)k]);
+            d->lo[k] = fmin(d->lo[k], (double)take->x[3 * i + (size_t)k]),
+            hi[k] = fmax(hi[k], (double)take->x[3 * i + (size_t)k]);
     d->step = 1e-5;
     for (int k = 0; k < 3; k++) {
         if (!(d->lo[k] <= hi[k])) d->lo[k] = hi[k] = 0;
@@ -340,11 +342,14 @@ static FaCode put_dots(Page *p, const FaPageTrack *track, FaError *err) {
 static FaCode put_track(Page *p, const FaPageTrack *track, Residual *s, const FaPageOptions *o, FaError *err) {
     int n = fa_sequence_nframe(track->seq);
     if (fa_sequence_nvert(track->seq) != s->rig->mesh.nvert)
-        return FA_FAIL(err, FA_E_ARG, track->name, NULL, "%d vertices, the rig has %d", fa_sequence_nvert(track->seq), s->rig->mesh.nvert);
+        return FA_FAIL(err, FA_E_ARG, track->name, NULL, "%d vertices, the rig has %d", fa_sequence_nvert(track->seq),
+                       s->rig->mesh.nvert);
     FA_TRY(track_weights(track, s, err));
     FaBakeSource source = {s->rig->mesh.nvert, n, read_residual, s};
-    FaBakeParams params = {.max_error = 1e-3 * (o->bake_error_mm > 0 ? o->bake_error_mm : 0.02), .max_targets = 1024,
-                           .progress = o->progress, .progress_user = o->progress_user};
+    FaBakeParams params = {.max_error = 1e-3 * (o->bake_error_mm > 0 ? o->bake_error_mm : 0.02),
+                           .max_targets = 1024,
+                           .progress = o->progress,
+                           .progress_user = o->progress_user};
     FaBake *bake;
     FA_TRY(fai_bake(&source, &params, &bake, err));
     fai_jw_open(&p->w, NULL, '{');
@@ -364,13 +369,15 @@ static FaCode put_track(Page *p, const FaPageTrack *track, Residual *s, const Fa
     FaCode rc = put_motion(p, track, err);
     if (rc >= 0) rc = put_dots(p, track, err);
     fai_jw_open(&p->w, "numbers", '{');
-    for (int i = 0; i < track->nnumbers; i++) section(p, track->numbers[i].name, "f64", track->numbers[i].value, (size_t)n, sizeof(double));
+    for (int i = 0; i < track->nnumbers; i++)
+        section(p, track->numbers[i].name, "f64", track->numbers[i].value, (size_t)n, sizeof(double));
     fai_jw_close(&p->w);
     fai_jw_close(&p->w);
     return rc;
 }
 
-static FaCode put_tracks(Page *p, const FaRig *rig, const FaPageTrack *tracks, int ntrack, const FaPageOptions *o, FaError *err) {
+static FaCode put_tracks(Page *p, const FaRig *rig, const FaPageTrack *tracks, int ntrack, const FaPageOptions *o,
+                         FaError *err) {
     Residual s = {.rig = rig};
     FA_TRY(fa_blender_new(rig, &s.blender, err));
     FaCode rc = FA_OK;
@@ -442,7 +449,8 @@ static void base64(const FaText *in, FaText *out) {
 
 static FaCode write_page(const char *path, const Page *p, FaError *err) {
     const char *at = memmem(fai_page_template, fai_page_template_size, mark, strlen(mark));
-    if (!at) return FA_FAIL(err, FA_E_UNSUPPORTED, NULL, "run tools/setup, then build again", "this build holds no viewer");
+    if (!at)
+        return FA_FAIL(err, FA_E_UNSUPPORTED, NULL, "run tools/setup, then build again", "this build holds no viewer");
     FaText block = {0}, zipped = {0}, html = {0};
     uint32_t size = (uint32_t)p->header.size;
     fai_text_bytes(&block, "FASCIAPG", 8);
@@ -466,7 +474,8 @@ static FaCode write_page(const char *path, const Page *p, FaError *err) {
     return rc;
 }
 
-FaCode fa_page_save(const char *path, const FaRig *rig, const FaPageTrack *tracks, int ntrack, const FaPageOptions *options, FaError *err) {
+FaCode fa_page_save(const char *path, const FaRig *rig, const FaPageTrack *tracks, int ntrack,
+                    const FaPageOptions *options, FaError *err) {
     FaPageOptions none = {0};
     const FaPageOptions *o = options ? options : &none;
     if (ntrack < 1) return FA_FAIL(err, FA_E_ARG, NULL, NULL, "a page needs at least one track");

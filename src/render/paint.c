@@ -39,7 +39,7 @@ static void paint_eye(const FaEyeball *eye, FaVec rest, FaLook *look) {
     FaVec outer = fai_lerp(fai_vec(0.050f, 0.085f, 0.105f), fai_vec(0.115f, 0.175f, 0.195f), f);
     FaVec inner = fai_lerp(fai_vec(0.115f, 0.085f, 0.045f), fai_vec(0.200f, 0.150f, 0.080f), f);
     FaVec colour = fai_lerp(inner, outer, fai_smooth(0.42f, 0.72f, r + 0.08f * (f - 0.5f)));
-    colour = fai_scale(colour, 1 - 0.75f * fai_smooth(0.80f, 1.0f, r));  // the limbus is dark
+    colour = fai_scale(colour, 1 - 0.75f * fai_smooth(0.80f, 1.0f, r)); // the limbus is dark
     float edge = pupil / iris;
     colour = fai_lerp(fai_vec(0.004f, 0.004f, 0.005f), colour, fai_smooth(edge - 0.03f, edge + 0.05f, r));
     look->albedo = fai_lerp(colour, look->albedo, fai_smooth(0.94f, 1.10f, r));
@@ -55,14 +55,14 @@ static float wire_cover(const FaPaint *paint, const int *v, unsigned edges, floa
     for (int k = 0; k < 3; k++) {
         const float *a = q[v[k]], *b = q[v[(k + 1) % 3]];
         float ex = b[0] - a[0], ey = b[1] - a[1], len2 = ex * ex + ey * ey;
-        if (!(len2 < 1e12f)) return 0;  // behind the lens
+        if (!(len2 < 1e12f)) return 0; // behind the lens
         longest = FA_MAX(longest, len2);
         if (!(edges >> k & 1)) continue;
         float t = len2 > 0 ? fai_clamp01(((px - a[0]) * ex + (py - a[1]) * ey) / len2) : 0;
         float dx = a[0] + t * ex - px, dy = a[1] + t * ey - py;
         cover = FA_MAX(cover, fai_clamp01(paint->line + 0.5f - sqrtf(dx * dx + dy * dy)));
     }
-    float height = longest > 0 ? area / sqrtf(longest) : 0;  // the triangle's least height, pixels
+    float height = longest > 0 ? area / sqrtf(longest) : 0; // the triangle's least height, pixels
     return cover * fai_smooth(0.3f, 5.0f, height);
 }
 

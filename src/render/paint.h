@@ -5,19 +5,19 @@
 #include "render/scene.h"
 
 typedef struct FaLook {
-    FaVec albedo;     // linear
-    float specular;   // reflectance at right angles
+    FaVec albedo;   // linear
+    float specular; // reflectance at right angles
     float roughness;
-    FaVec wrap;       // how far light bleeds past the terminator, per colour
-    float mirror;     // strength of the sharp image of the lights: wet surfaces
+    FaVec wrap;   // how far light bleeds past the terminator, per colour
+    float mirror; // strength of the sharp image of the lights: wet surfaces
 } FaLook;
 
 typedef struct FaPaint {
     const FaScene *scene;
     bool backfaces;
-    float heat_max_mm;          // 0: no heat map
-    const float (*screen)[2];   // vertices in the picture, pixels; NULL: no wires; NAN: behind the lens     (nvert)
-    float line;                 // half the width of a wire, pixels
+    float heat_max_mm;        // 0: no heat map
+    const float (*screen)[2]; // vertices in the picture, pixels; NULL: no wires; NAN: behind the lens     (nvert)
+    float line;               // half the width of a wire, pixels
 } FaPaint;
 
 // The look of a hit at the point (px, py) of the picture.

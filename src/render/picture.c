@@ -19,16 +19,16 @@ typedef struct Work {
     const FaRenderJob *job;
     FaSequence *seq;
     const FaRig *rig;
-    const FaClip *clip;  // nullable
+    const FaClip *clip; // nullable
     const char *path;
     FaPicture picture;
     FaSubject *subject;
     FaRenderer *renderer;
-    float *x, *other;     // face positions, those to compare with                  (nvert x 3)
-    float *heat;          //                                                        (nvert)
-    const float **heats;  // per part                                               (nparts)
-    float *weights;       // scratch                                                (nshape)
-    FaRenderDot *dots;    // scratch                                                (nmarker)
+    float *x, *other;    // face positions, those to compare with                  (nvert x 3)
+    float *heat;         //                                                        (nvert)
+    const float **heats; // per part                                               (nparts)
+    float *weights;      // scratch                                                (nshape)
+    FaRenderDot *dots;   // scratch                                                (nmarker)
     int first, last;
     FaText comment;
 } Work;
@@ -84,8 +84,9 @@ static FaCode show_dots(Work *w, int frame, double time, FaError *err) {
         if (!take->ok[at]) continue;
         memcpy(d->x, take->x + 3 * at, sizeof d->x);
         for (int k = 0; turn && k < 3; k++)
-            d->x[k] = (float)(motion[4 * k] * (double)take->x[3 * at] + motion[4 * k + 1] * (double)take->x[3 * at + 1] +
-                              motion[4 * k + 2] * (double)take->x[3 * at + 2] + motion[4 * k + 3]);
+            d->x[k] =
+                (float)(motion[4 * k] * (double)take->x[3 * at] + motion[4 * k + 1] * (double)take->x[3 * at + 1] +
+                        motion[4 * k + 2] * (double)take->x[3 * at + 2] + motion[4 * k + 3]);
         const FaMarkerMap *map = w->job->dot_map;
         double to[3];
         if (!map || map->point[i].vert[0] < 0) continue;
@@ -329,7 +330,7 @@ static FaCode draw_sheet(Work *w, FaError *err) {
         return FA_FAIL(err, FA_E_ARG, NULL, "ask for a sheet of frames or views",
                        "the rig has no shapes to make a sheet of");
     FA_TRY(look(w, err));
-    w->renderer->options.caption = NULL;  // it is the sheet's title
+    w->renderer->options.caption = NULL; // it is the sheet's title
     FA_TRY(find_scale(w, w->picture == FA_PICTURE_FRAMES ? count : 1,
                       w->picture == FA_PICTURE_FRAMES ? sheet_frame : still_frame, err));
     if (w->picture == FA_PICTURE_SHAPES && w->job->heat && !w->job->against && !(w->job->look.heat_max_mm > 0))
@@ -346,7 +347,7 @@ static FaCode draw_sheet(Work *w, FaError *err) {
     const FaRenderOptions *o = &w->renderer->options;
     double scale = w->renderer->heat_max_mm;
     bool legend = (w->job->against || w->job->heat) && scale > 0;
-    w->renderer->no_legend = legend;  // one for all
+    w->renderer->no_legend = legend; // one for all
     FA_TRY(fai_sheet_new(&sheet, count, w->job->columns, o->width, o->height, w->job->look.caption, legend, err));
     FaCode rc = FA_OK;
     if (legend) fai_sheet_legend(&sheet, scale, o->heat_title ? o->heat_title : "mm");

@@ -113,7 +113,7 @@ void fai_renderer_fit_none(FaRenderer *r) { r->nfit_x = 0; }
 
 FaCode fai_renderer_fit_pose(FaRenderer *r, FaError *err) {
     if (!r->posed) FA_TRY(fa_renderer_pose(r, NULL, NULL, err));
-    if ((int64_t)r->nfit_x + r->nfit > INT32_MAX / 4) return FA_OK;  // more than enough points
+    if ((int64_t)r->nfit_x + r->nfit > INT32_MAX / 4) return FA_OK; // more than enough points
     float *x = fai_grow_array(r->fit_x, &r->fit_room, r->nfit_x + r->nfit, 3 * sizeof(float));
     if (!x) return FA_FAIL_MEMORY(err);
     r->fit_x = x;

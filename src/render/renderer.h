@@ -9,16 +9,16 @@ struct FaRenderer {
     FaScene *scene;
     FaRenderOptions options;
     FaCamera camera;
-    int *fit;            // vertices the camera fits: those drawn of the first fit_parts parts   (nfit)
+    int *fit; // vertices the camera fits: those drawn of the first fit_parts parts   (nfit)
     int nfit;
-    float *fit_x;        // their positions, of all poses that are to fit                        (nfit_x x 3)
+    float *fit_x; // their positions, of all poses that are to fit                        (nfit_x x 3)
     int nfit_x, fit_room;
-    double heat_max_mm;  // scale of all pictures from now on; 0: each its own
+    double heat_max_mm; // scale of all pictures from now on; 0: each its own
     bool posed, looked;
-    bool no_legend;      // the heat map is explained elsewhere
-    FaRenderDot *dots;   // over the picture                                                     (ndots)
+    bool no_legend;    // the heat map is explained elsewhere
+    FaRenderDot *dots; // over the picture                                                     (ndots)
     int ndots, dot_room;
-    double dot_radius;   // m
+    double dot_radius; // m
 };
 
 // Let the camera fit the first n parts only.
@@ -32,8 +32,8 @@ FaCode fai_renderer_look_all(FaRenderer *r, const FaRenderView *view, int n, FaC
 
 // --- render_dots.c --------------------------------------------------------------------------------------------------
 void fai_dots_draw(const FaRenderer *r, FaImage *image);
-// The frame of a take that goes with frame f of n frames at this time, s; -1: none. Where both have as many frames they go in
-// step; else the nearest in time, not further than a step off.
+// The frame of a take that goes with frame f of n frames at this time, s; -1: none. Where both have as many frames they
+// go in step; else the nearest in time, not further than a step off.
 int fai_dots_frame(const FaMarkerTake *take, int f, int n, double time);
 
 #endif

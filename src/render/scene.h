@@ -8,31 +8,31 @@
 
 // Iris and pupil are painted in the frame of the resting eyeball, so that they move with its vertices.
 typedef struct FaEyeball {
-    FaVec centre, gaze, side, up;  // rest frame, scene axes
+    FaVec centre, gaze, side, up; // rest frame, scene axes
     float radius;
 } FaEyeball;
 
 typedef struct FaScene {
     int nvert, ntri, nnormal, neye;
-    float *x;                  // positions now, scene axes, m                                 (nvert x 3, padded)
-    float *rest;               // positions at rest                                            (nvert x 3)
-    float *heat;               // mm                                                           (nvert)
-    int *tri;                  //                                                              (ntri x 3)
-    int *welded;               // the same, vertices joined across seams                       (ntri x 3)
-    int *corner_normal;        // normal of each corner; corners across a crease differ        (ntri x 3)
-    float *normal;             // unit                                                         (nnormal x 3)
-    unsigned char *material;   // FaRenderMaterial                                             (ntri)
-    unsigned char *edges;      // bit k: the edge from corner k to k + 1 is a polygon's edge   (ntri)
-    short *eyeball;            // index into eye, -1 = none                                    (ntri)
-    FaEyeball *eye;            //                                                              (neye)
-    int *part_vert;            // first vertex of each part, then the total                    (nparts + 1)
+    float *x;                // positions now, scene axes, m                                 (nvert x 3, padded)
+    float *rest;             // positions at rest                                            (nvert x 3)
+    float *heat;             // mm                                                           (nvert)
+    int *tri;                //                                                              (ntri x 3)
+    int *welded;             // the same, vertices joined across seams                       (ntri x 3)
+    int *corner_normal;      // normal of each corner; corners across a crease differ        (ntri x 3)
+    float *normal;           // unit                                                         (nnormal x 3)
+    unsigned char *material; // FaRenderMaterial                                             (ntri)
+    unsigned char *edges;    // bit k: the edge from corner k to k + 1 is a polygon's edge   (ntri)
+    short *eyeball;          // index into eye, -1 = none                                    (ntri)
+    FaEyeball *eye;          //                                                              (neye)
+    int *part_vert;          // first vertex of each part, then the total                    (nparts + 1)
     int nparts;
     bool has_heat;
     double axes[9];
-    const FaRenderPart *part;  // a copy                                                       (nparts)
+    const FaRenderPart *part; // a copy                                                       (nparts)
     FaArena *arena;
     struct FaRays *rays;
-    float size;                // half the diagonal of the drawn parts' box at rest, m
+    float size; // half the diagonal of the drawn parts' box at rest, m
 } FaScene;
 
 FaCode fai_scene_new(const FaRenderPart *parts, int nparts, const double axes[9], FaScene **scene, FaError *err);
@@ -46,8 +46,8 @@ void fai_scene_normals(FaScene *scene);                      // normals.c: of th
 
 // --- rays (rays.c, on Embree) -------------------------------------------------------------------------------------
 typedef struct FaHit {
-    int tri;          // -1: nothing
-    float u, v, t;    // weights of corners 1 and 2; distance
+    int tri;       // -1: nothing
+    float u, v, t; // weights of corners 1 and 2; distance
 } FaHit;
 typedef struct FaRays FaRays;
 FaCode fai_rays_new(FaRays **rays, FaError *err);

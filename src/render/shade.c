@@ -13,17 +13,17 @@
 
 #include <math.h>
 
-enum { TILE = 16, SMOOTH = 3 };  // SMOOTH: radius of the smoothing, pixels
+enum { TILE = 16, SMOOTH = 3 }; // SMOOTH: radius of the smoothing, pixels
 
 typedef struct Film {
     int width, height;
-    FaVec *ambient;    // light from all around, to be multiplied by seen[0]
-    FaVec *direct;     // light from the key, to be multiplied by seen[1]
-    FaVec *rest;       // everything else, the background too
-    FaVec *at;         // mean point hit
-    FaVec *normal;     // mean normal
-    float (*seen)[2];  // fraction of the rays that got through: all around, to the key
-    float *cover;      // fraction of the pixel that is covered
+    FaVec *ambient;   // light from all around, to be multiplied by seen[0]
+    FaVec *direct;    // light from the key, to be multiplied by seen[1]
+    FaVec *rest;      // everything else, the background too
+    FaVec *at;        // mean point hit
+    FaVec *normal;    // mean normal
+    float (*seen)[2]; // fraction of the rays that got through: all around, to the key
+    float *cover;     // fraction of the pixel that is covered
 } Film;
 
 typedef struct Job {
@@ -31,10 +31,10 @@ typedef struct Job {
     const FaCamera *camera;
     const FaShading *shading;
     Film film;
-    int occlusion_rays;    // per hit
-    FaVec key, fill, rim;  // directions to the lights, scene axes
-    FaVec key_s, key_t;    // the key light's disc
-    float eps;             // rays start this far off the surface, m
+    int occlusion_rays;   // per hit
+    FaVec key, fill, rim; // directions to the lights, scene axes
+    FaVec key_s, key_t;   // the key light's disc
+    float eps;            // rays start this far off the surface, m
     FaPaint paint;
     unsigned char *rgb;
 } Job;
@@ -44,7 +44,7 @@ static const FaVec fill_colour = {0.15f, 0.155f, 0.165f};
 static const FaVec rim_colour = {0.75f, 0.80f, 0.90f};
 static const FaVec sky_colour = {0.455f, 0.455f, 0.465f};
 static const FaVec ground_colour = {0.235f, 0.200f, 0.175f};
-static const float key_radius = 0.24f;  // of the key light's disc at unit distance
+static const float key_radius = 0.24f; // of the key light's disc at unit distance
 
 // --- numbers ------------------------------------------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ static void sample2(uint32_t n, uint32_t key, float *a, float *b) {
     *b = unit_float(sobol2(n) ^ hash32(key + 0x9e3779b9u));
 }
 
-static FaVec on_hemisphere(FaVec n, float a, float b) {  // cosine-weighted
+static FaVec on_hemisphere(FaVec n, float a, float b) { // cosine-weighted
     FaVec s, t;
     fai_frame(n, &s, &t);
     float r = sqrtf(a), phi = 6.2831853f * b;
@@ -90,12 +90,12 @@ static FaVec on_hemisphere(FaVec n, float a, float b) {  // cosine-weighted
 // --- one hit ------------------------------------------------------------------------------------------------------
 
 typedef struct Surface {
-    FaVec at;      // the point
-    FaVec start;   // where rays leave it: lifted to the smooth surface
-    FaVec facet;   // unit, towards the viewer
-    FaVec normal;  // smooth, towards the viewer
-    FaVec view;    // unit, towards the viewer
-    bool behind;   // seen from its back
+    FaVec at;     // the point
+    FaVec start;  // where rays leave it: lifted to the smooth surface
+    FaVec facet;  // unit, towards the viewer
+    FaVec normal; // smooth, towards the viewer
+    FaVec view;   // unit, towards the viewer
+    bool behind;  // seen from its back
     FaLook look;
 } Surface;
 
@@ -321,7 +321,7 @@ static void develop_row(void *ctx, int begin, int end, int chunk) {
                 float seen[2];
                 smooth_seen(job, x, y, seen);
                 c = fai_add(c, fai_mul(f->ambient[at], scattered(seen[0])));
-                FaVec lit = {powf(seen[1], 0.88f), seen[1], powf(seen[1], 1.05f)};  // penumbrae are red
+                FaVec lit = {powf(seen[1], 0.88f), seen[1], powf(seen[1], 1.05f)}; // penumbrae are red
                 c = fai_add(c, fai_mul(f->direct[at], lit));
             }
             c = tone(c);

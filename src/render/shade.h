@@ -6,9 +6,9 @@
 #include "render/scene.h"
 
 typedef struct FaShading {
-    int samples;        // per pixel
+    int samples; // per pixel
     bool flat, wire, backfaces;
-    float heat_max_mm;  // end of the scale, > 0
+    float heat_max_mm; // end of the scale, > 0
 } FaShading;
 
 // Draw into rgb (height x width x 3 of the camera).

@@ -7,9 +7,9 @@
 
 typedef struct FaSheet {
     FaImage image;
-    int tile_width, tile_height;  // of a picture
+    int tile_width, tile_height; // of a picture
     int columns, rows, count;
-    int gap, caption, top;        // pixels: between tiles, for a caption, for the title
+    int gap, caption, top; // pixels: between tiles, for a caption, for the title
 } FaSheet;
 
 // columns 0: chosen so that the sheet is about 4:3 and its last row is full. title nullable. legend: keep room for one.

@@ -113,7 +113,7 @@ static bool materials_by_name(const FaRig *rig, int node, unsigned char *materia
     memset(material, whole >= 0 ? whole : FA_RENDER_SKIN, (size_t)rig->mesh.ntri);
     int64_t total = 0, face = 0;
     for (int p = 0; p < doc->face.nprim; p++) total += faces_of(doc, p);
-    if (total != rig->mesh.nface) return said;  // the importer dropped some: who owns which cannot be told
+    if (total != rig->mesh.nface) return said; // the importer dropped some: who owns which cannot be told
     const FaJson *list = fai_json_get(doc->json->root, "materials");
     for (int p = 0, t = 0; p < doc->face.nprim; p++) {
         const FaJson *index = fai_json_get(mesh->prim[p].json, "material");

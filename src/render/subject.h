@@ -7,25 +7,25 @@
 #include "fascia/render.h"
 
 typedef struct FaCompanion {
-    FaRig *rig;           // owned
-    FaBinding binding;    // face clip to its shapes
+    FaRig *rig;        // owned
+    FaBinding binding; // face clip to its shapes
     bool bound;
-    bool moves;           // its own node moves against the face's: use both clips
-    double rest[12];      // face = rest * own frame, rows of a 3x4 matrix
-    float *weights;       // scratch                                      (nshape)
-    int *same;            // its shape for each of the face's, -1 = none  (nshape of the face)
+    bool moves;      // its own node moves against the face's: use both clips
+    double rest[12]; // face = rest * own frame, rows of a 3x4 matrix
+    float *weights;  // scratch                                      (nshape)
+    int *same;       // its shape for each of the face's, -1 = none  (nshape of the face)
 } FaCompanion;
 
 typedef struct FaSubject {
-    const FaRig *rig;     // the face, borrowed
-    const FaClip *clip;   // nullable, borrowed
-    int nparts;           // 1 + companions
-    FaRenderPart *part;   // part[0] is the face                          (nparts)
-    FaCompanion *companion;  // of part[i]; [0] unused                    (nparts)
-    FaMesh *mesh;         // companions' meshes, placed in the face's frame at rest (nparts)
-    float **x;            // positions; x[0] is the caller's              (nparts)
-    double upright[9];    // rotation that undoes the head pose at rest, so that the head's motion starts upright
-    float *channels;      // scratch                                      (clip->nchan)
+    const FaRig *rig;       // the face, borrowed
+    const FaClip *clip;     // nullable, borrowed
+    int nparts;             // 1 + companions
+    FaRenderPart *part;     // part[0] is the face                          (nparts)
+    FaCompanion *companion; // of part[i]; [0] unused                    (nparts)
+    FaMesh *mesh;           // companions' meshes, placed in the face's frame at rest (nparts)
+    float **x;              // positions; x[0] is the caller's              (nparts)
+    double upright[9];      // rotation that undoes the head pose at rest, so that the head's motion starts upright
+    float *channels;        // scratch                                      (clip->nchan)
     FaArena *arena;
 } FaSubject;
 

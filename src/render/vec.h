@@ -26,7 +26,7 @@ static inline FaVec fai_unit(FaVec a) {
     return n > 0 ? fai_scale(a, 1 / n) : a;
 }
 static inline float fai_clamp01(float v) { return v < 0 ? 0 : v > 1 ? 1 : v; }
-static inline float fai_smooth(float a, float b, float v) {  // 0 below a, 1 above b
+static inline float fai_smooth(float a, float b, float v) { // 0 below a, 1 above b
     float t = fai_clamp01((v - a) / (b - a));
     return t * t * (3 - 2 * t);
 }

@@ -18,6 +18,6 @@ typedef struct FaBenchTimes {
     double med, min;
 } FaBenchTimes;
 FaBenchTimes fai_bench_times(double *ms, int n);
-void fai_bench_machine(FaText *t);  // "AMD EPYC, 2 cores, gcc 12.2.0"
+void fai_bench_machine(FaText *t); // "AMD EPYC, 2 cores, gcc 12.2.0"
 
 #endif

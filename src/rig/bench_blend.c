@@ -15,20 +15,20 @@
 #endif
 
 enum { ROUNDS = 24, TURN = 32, NCASE = 7, COPY_CHUNK = 1 << 17 };
-static const double WARM = 0.003;  // s
+static const double WARM = 0.003; // s
 
 typedef struct Bench {
     const FaRig *rig;
     FaBlender *blender;
     int nframe, nvert, nshape;
-    float *weights;     // (nframe x nshape)
-    float *dense;       // all deltas, column per shape                      (nshape x nvert x 3)
-    float *x, *want;    // (nvert x 3)
-    char *from, *to;    // copied between, together as large as what blending may touch
-    size_t room;        // of each
-    size_t at;          // where the next copy begins
+    float *weights;  // (nframe x nshape)
+    float *dense;    // all deltas, column per shape                      (nshape x nvert x 3)
+    float *x, *want; // (nvert x 3)
+    char *from, *to; // copied between, together as large as what blending may touch
+    size_t room;     // of each
+    size_t at;       // where the next copy begins
     void *copy_base;
-    double *ms[NCASE];  // (ROUNDS * TURN)
+    double *ms[NCASE]; // (ROUNDS * TURN)
     int taken[NCASE];
 } Bench;
 
@@ -66,8 +66,10 @@ static void run_copy(Bench *b, const float *weights) {
     while (left > 0) {
         size_t n = FA_MIN(left, b->room - b->at);
         Copy c = {b->from + b->at, b->to + b->at, n};
-        if (fa_threads() == 1) memcpy(c.to, c.from, n);
-        else fai_parallel((int)((n + COPY_CHUNK - 1) / COPY_CHUNK), 1, copy_chunk, &c);
+        if (fa_threads() == 1)
+            memcpy(c.to, c.from, n);
+        else
+            fai_parallel((int)((n + COPY_CHUNK - 1) / COPY_CHUNK), 1, copy_chunk, &c);
         b->at = (b->at + n) % b->room;
         left -= n;
     }
@@ -76,7 +78,7 @@ static void run_copy(Bench *b, const float *weights) {
 typedef struct Case {
     const char *name;
     RunFn *run;
-    bool all;  // all threads, or one
+    bool all; // all threads, or one
     const char *note;
 } Case;
 
@@ -123,7 +125,7 @@ static FaCode fill_buffers(Bench *b, FaError *err) {
     size_t n = 3 * (size_t)b->nvert;
     FA_TRY(fa_blender_new(b->rig, &b->blender, err));
     b->room = (fai_blender_size(b->blender) + 24 * (size_t)b->nvert + 127) / 128 * 64;
-    b->dense = FA_NEW(n * (size_t)b->nshape, float);  // plain memory, as programs that call sgemv have it
+    b->dense = FA_NEW(n * (size_t)b->nshape, float); // plain memory, as programs that call sgemv have it
     b->from = fai_huge_alloc(2 * b->room, &b->copy_base);
     b->to = b->from ? b->from + b->room : NULL;
     b->x = FA_NEW(n, float);

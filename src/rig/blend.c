@@ -39,34 +39,34 @@ enum {
     BLOCKS = TILE / BLOCK,    // of a tile
     PASS_WORDS = 8,           // shapes are taken 512 at a time, so that their state fits on the stack
     PASS = 64 * PASS_WORDS,
-    LIKE_WORDS = 4,           // likeness is judged by at most 256 classes of shapes
-    WINDOW = 512,             // and sought among this many
-    STILL = 0xFFFF,           // the place of a coordinate that is copied
-    STILL_LEAST = 16,         // shorter runs are not worth a copy of their own
+    LIKE_WORDS = 4,   // likeness is judged by at most 256 classes of shapes
+    WINDOW = 512,     // and sought among this many
+    STILL = 0xFFFF,   // the place of a coordinate that is copied
+    STILL_LEAST = 16, // shorter runs are not worth a copy of their own
 };
 
 // Coordinates that no shape moves, and their values.
 typedef struct Run {
     int begin, size;
-    size_t at;        // of its first value in still_x
+    size_t at; // of its first value in still_x
 } Run;
 
 struct FaBlender {
-    int ncoord;       // coordinates: 3 per vertex
+    int ncoord; // coordinates: 3 per vertex
     int nshape, nblock, ntile;
-    int words;        // 64-bit words of a signature
+    int words; // 64-bit words of a signature
     bool avx2;
-    int *blocks;      // in use, of each tile's BLOCKS                               (ntile)
-    float *x;         // neutral, in blocks                                          (nblock x BLOCK)
-    uint16_t *place;  // where in its tile's results a coordinate is, or STILL       (ncoord)
-    int *run_start;   // of each tile, then the total                                (ntile + 1)
-    Run *run;         //
-    float *still_x;   // neutral of all runs, one after another
-    uint64_t *moved;  // signature: shapes that move a block                         (nblock x words)
-    uint32_t *start;  // first block of deltas of each tile's part of each shape     (ntile x nshape)
-    float *delta;     // blocks of deltas, 64-byte aligned                           (ndelta x BLOCK)
+    int *blocks;     // in use, of each tile's BLOCKS                               (ntile)
+    float *x;        // neutral, in blocks                                          (nblock x BLOCK)
+    uint16_t *place; // where in its tile's results a coordinate is, or STILL       (ncoord)
+    int *run_start;  // of each tile, then the total                                (ntile + 1)
+    Run *run;        //
+    float *still_x;  // neutral of all runs, one after another
+    uint64_t *moved; // signature: shapes that move a block                         (nblock x words)
+    uint32_t *start; // first block of deltas of each tile's part of each shape     (ntile x nshape)
+    float *delta;    // blocks of deltas, 64-byte aligned                           (ndelta x BLOCK)
     size_t ndelta;
-    int *count;       // non-zero vertex deltas of each shape                        (nshape)
+    int *count; // non-zero vertex deltas of each shape                        (nshape)
     void *x_base, *delta_base;
 };
 
@@ -135,8 +135,8 @@ void fa_rig_blend(const FaRig *rig, const float *weights, float *x) {
 
 // One coordinate to be placed: the list of those left runs from few shapes to many, so that like ones are near.
 typedef struct Left {
-    uint64_t like;  // its first word
-    int bits;       // shapes that move it
+    uint64_t like; // its first word
+    int bits;      // shapes that move it
     int coord;
 } Left;
 
@@ -153,7 +153,7 @@ static int by_likeness(const void *a, const void *b) {
 static inline __attribute__((always_inline)) void order_like(int n, int nlike, const uint64_t *like, const Left *left,
                                                              int *next, uint16_t *place) {
     uint64_t block[LIKE_WORDS] = {0};
-    for (int i = 0; i <= n; i++) next[i] = i + 1;  // next[n]: the first one
+    for (int i = 0; i <= n; i++) next[i] = i + 1; // next[n]: the first one
     next[n] = 0;
     for (int i = 0; i < n; i++) {
         int in = i % BLOCK, before = n, least = INT32_MAX;
@@ -184,8 +184,10 @@ static void order_ref(int n, int nlike, const uint64_t *like, const Left *left, 
 #ifdef HAVE_AVX2
 // The same code with the processor's own bit count, and with the usual single word known.
 AVX2 static void order_popcnt(int n, int nlike, const uint64_t *like, const Left *left, int *next, uint16_t *place) {
-    if (nlike == 1) order_like(n, 1, like, left, next, place);
-    else order_like(n, nlike, like, left, next, place);
+    if (nlike == 1)
+        order_like(n, 1, like, left, next, place);
+    else
+        order_like(n, nlike, like, left, next, place);
 }
 #endif
 
@@ -199,8 +201,8 @@ static OrderFn *pick_order(void) {
 typedef struct Build {
     const FaRig *rig;
     FaBlender *b;
-    int *entry;   // first entry of each shape in each tile, relative to the shape   (ntile + 1) x nshape
-    bool *ok;     // (ntile)
+    int *entry; // first entry of each shape in each tile, relative to the shape   (ntile + 1) x nshape
+    bool *ok;   // (ntile)
 } Build;
 
 static int tile_size(const FaBlender *b, int t) { return FA_MIN(TILE, b->ncoord - t * TILE); }
@@ -216,8 +218,10 @@ static int find_still(int n, int nlike, const uint64_t *like, Left *left, uint16
             continue;
         }
         for (int j = i - run; j <= i && j < n; j++) {
-            if (j < i && run >= STILL_LEAST) place[j] = STILL;
-            else left[moving++] = (Left){.coord = j};
+            if (j < i && run >= STILL_LEAST)
+                place[j] = STILL;
+            else
+                left[moving++] = (Left){.coord = j};
         }
         run = 0;
     }
@@ -387,8 +391,10 @@ FaCode fa_blender_new(const FaRig *rig, FaBlender **blender, FaError *err) {
     FaCode rc = build(&bu, err);
     fa_free(bu.ok);
     fa_free(bu.entry);
-    if (rc < 0) fa_blender_free(b);
-    else *blender = b;
+    if (rc < 0)
+        fa_blender_free(b);
+    else
+        *blender = b;
     return rc;
 }
 
@@ -411,7 +417,7 @@ const char *fai_blender_kernel(const FaBlender *blender) { return blender->avx2 
 size_t fai_blender_size(const FaBlender *blender) { return blender->ndelta * BLOCK * sizeof(float); }
 
 size_t fa_blender_bytes(const FaBlender *blender, const float *weights) {
-    size_t bytes = 8 * (size_t)blender->ncoord;  // the neutral is read, the result is written
+    size_t bytes = 8 * (size_t)blender->ncoord; // the neutral is read, the result is written
     for (int s = 0; s < blender->nshape; s++)
         if (weighs(weights[s])) bytes += 12 * (size_t)blender->count[s];
     return bytes;
@@ -421,14 +427,14 @@ size_t fa_blender_bytes(const FaBlender *blender, const float *weights) {
 
 // One pass of one tile: up to 512 shapes over its blocks, from `src` into `acc` (may be the same).
 typedef struct TilePass {
-    const float *src;              // (blocks x BLOCK)
-    float *acc;                    // (blocks x BLOCK)
+    const float *src; // (blocks x BLOCK)
+    float *acc;       // (blocks x BLOCK)
     int blocks;
-    const uint64_t *moved;         // of the first block, first word of this pass
-    int words, stride;             // words in this pass; from block to block
-    uint64_t on[PASS_WORDS];       // shapes with a weight
-    const float *weights;          // of this pass
-    const float *next[PASS];       // next block of deltas of each shape
+    const uint64_t *moved;   // of the first block, first word of this pass
+    int words, stride;       // words in this pass; from block to block
+    uint64_t on[PASS_WORDS]; // shapes with a weight
+    const float *weights;    // of this pass
+    const float *next[PASS]; // next block of deltas of each shape
 } TilePass;
 
 static void tile_pass_ref(TilePass *p) {
@@ -539,7 +545,7 @@ static void eval_tile(void *ctx, int begin, int end, int chunk) {
     const FaBlender *b = e->b;
     _Alignas(64) float acc[TILE];
     size_t t = (size_t)begin;
-    TilePass p;  // not cleared: 4 kB
+    TilePass p; // not cleared: 4 kB
     p.blocks = b->blocks[begin];
     p.stride = b->words;
     p.src = b->x + t * TILE;
@@ -555,7 +561,8 @@ static void eval_tile(void *ctx, int begin, int end, int chunk) {
             p.next[s] = b->delta + BLOCK * (size_t)b->start[t * (size_t)b->nshape + (size_t)(first + s)];
         }
 #ifdef HAVE_AVX2
-        if (b->avx2) tile_pass_avx2(&p);
+        if (b->avx2)
+            tile_pass_avx2(&p);
         else
 #endif
             tile_pass_ref(&p);

@@ -11,13 +11,13 @@
 #include "fascia/rig.h"
 
 enum {
-    FA_BLEND_TILE = 1024,  // vertices whose results stay in the first-level cache; a thread's unit of work
-    FA_BLEND_BLOCK = 48,   // coordinates whose results stay in registers
+    FA_BLEND_TILE = 1024, // vertices whose results stay in the first-level cache; a thread's unit of work
+    FA_BLEND_BLOCK = 48,  // coordinates whose results stay in registers
 };
 
 // "avx2" or "ref", as chosen when the blender was made (environment FA_SIMD=ref forces the plain C twin).
 const char *fai_blender_kernel(const FaBlender *blender);
-size_t fai_blender_size(const FaBlender *blender);  // bytes of deltas held, filled gaps included
+size_t fai_blender_size(const FaBlender *blender); // bytes of deltas held, filled gaps included
 
 // Memory for large tables that are streamed, in huge pages where the system has them. Free *base with fa_free.
 void *fai_huge_alloc(size_t bytes, void **base);

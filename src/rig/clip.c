@@ -101,7 +101,7 @@ static void slerp(const double a[4], const double b[4], double u, double out[4])
     for (int k = 0; k < 4; k++) dot += a[k] * b[k];
     double sign = dot < 0 ? -1 : 1, wa = 1 - u, wb = u;
     dot = fabs(dot);
-    if (dot < 1 - 1e-8) {  // nearer than this the straight line is as good
+    if (dot < 1 - 1e-8) { // nearer than this the straight line is as good
         double angle = acos(dot), s = sin(angle);
         wa = sin((1 - u) * angle) / s;
         wb = sin(u * angle) / s;
@@ -120,8 +120,10 @@ void fa_clip_sample(const FaClip *clip, double time, float *weights, FaPose *hea
     if (!(time > clip->time[0])) hi = 0;
     while (lo < hi) {
         int mid = lo + (hi - lo + 1) / 2;
-        if (clip->time[mid] <= time) lo = mid;
-        else hi = mid - 1;
+        if (clip->time[mid] <= time)
+            lo = mid;
+        else
+            hi = mid - 1;
     }
     int next = lo + 1 < clip->nframe ? lo + 1 : lo;
     double step = clip->time[next] - clip->time[lo];
@@ -143,10 +145,10 @@ void fa_clip_sample(const FaClip *clip, double time, float *weights, FaPose *hea
 // Channels by name and by ARKit shape.
 typedef struct Index {
     const FaClip *clip;
-    int *slot;                     // channel + 1 by the hash of its name, 0: free      (mask + 1)
+    int *slot; // channel + 1 by the hash of its name, 0: free      (mask + 1)
     uint64_t mask;
-    int arkit[FA_ARKIT_COUNT][3];  // first channel for the right half, all, the left half; -1 = none
-    int pair[FA_ARKIT_COUNT];      // first channel that stands for both sides ("mouthSmile"); -1 = none
+    int arkit[FA_ARKIT_COUNT][3]; // first channel for the right half, all, the left half; -1 = none
+    int pair[FA_ARKIT_COUNT];     // first channel that stands for both sides ("mouthSmile"); -1 = none
 } Index;
 
 static int *name_slot(const Index *ix, const char *name) {

@@ -28,7 +28,8 @@ FaCode fa_clip_slice(const FaClip *clip, int first, int last, FaClip **out, FaEr
     FaClip *c = *out;
     c->start += clip->time[first];
     for (int f = 0; f < n; f++) c->time[f] = clip->time[first + f] - clip->time[first];
-    memcpy(c->weight, clip->weight + (size_t)first * (size_t)clip->nchan, (size_t)n * (size_t)clip->nchan * sizeof *c->weight);
+    memcpy(c->weight, clip->weight + (size_t)first * (size_t)clip->nchan,
+           (size_t)n * (size_t)clip->nchan * sizeof *c->weight);
     if (c->head) memcpy(c->head, clip->head + first, (size_t)n * sizeof *c->head);
     return FA_OK;
 }
@@ -54,14 +55,16 @@ static double beat(const FaClip *clip) { return clip->fps > 0 ? 1 / clip->fps : 
 FaCode fa_clip_extend(const FaClip *clip, int hold, int passes, FaClip **out, FaError *err) {
     *out = NULL;
     if (hold < 0 || passes < 1 || (double)passes * clip->nframe + hold > 1e8)
-        return FA_FAIL(err, FA_E_ARG, NULL, "give frames to hold of 0 or more, and at least one pass", "%d frames held and %d passes of %d", hold, passes, clip->nframe);
+        return FA_FAIL(err, FA_E_ARG, NULL, "give frames to hold of 0 or more, and at least one pass",
+                       "%d frames held and %d passes of %d", hold, passes, clip->nframe);
     FA_TRY(clip_like(clip, hold + passes * clip->nframe, clip->fps, out, err));
     FaClip *c = *out;
     double step = beat(clip), length = clip->time[clip->nframe - 1] + step;
     for (int f = 0; f < c->nframe; f++) {
         int pass = f < hold ? 0 : (f - hold) / clip->nframe, from = f < hold ? 0 : (f - hold) % clip->nframe;
         c->time[f] = f < hold ? f * step : hold * step + pass * length + clip->time[from];
-        memcpy(c->weight + (size_t)f * (size_t)c->nchan, clip->weight + (size_t)from * (size_t)c->nchan, (size_t)c->nchan * sizeof(float));
+        memcpy(c->weight + (size_t)f * (size_t)c->nchan, clip->weight + (size_t)from * (size_t)c->nchan,
+               (size_t)c->nchan * sizeof(float));
         if (c->head) c->head[f] = clip->head[from];
     }
     return FA_OK;
@@ -69,7 +72,9 @@ FaCode fa_clip_extend(const FaClip *clip, int hold, int passes, FaClip **out, Fa
 
 FaCode fa_clip_with_head(const FaClip *clip, const FaClip *motion, FaClip **out, FaError *err) {
     *out = NULL;
-    if (!motion->head) return FA_FAIL(err, FA_E_ARG, NULL, "give a BVH, or a clip with head angles", "%s has no head motion", motion->path ? motion->path : "the motion");
+    if (!motion->head)
+        return FA_FAIL(err, FA_E_ARG, NULL, "give a BVH, or a clip with head angles", "%s has no head motion",
+                       motion->path ? motion->path : "the motion");
     double clip_end = clip->time[clip->nframe - 1], end = motion->time[motion->nframe - 1];
     // a rate that keeps what the motion has: 2-3 g impacts do not survive 30 frames a second
     double fps = motion->fps > clip->fps ? clip->fps * ceil(motion->fps / clip->fps - 1e-9) : clip->fps;

@@ -103,8 +103,10 @@ static void mark_lips(const FaRig *rig, bool *lip) {
             for (int i = shape->first; i < shape->first + shape->count; i++) {
                 const float *d = rig->delta + 3 * (size_t)i;
                 double m = (double)d[0] * d[0] + (double)d[1] * d[1] + (double)d[2] * d[2];
-                if (pass == 0) most = fmax(most, m);
-                else if (m >= 0.25 * most) lip[rig->row[i]] = true;
+                if (pass == 0)
+                    most = fmax(most, m);
+                else if (m >= 0.25 * most)
+                    lip[rig->row[i]] = true;
             }
     }
 }
@@ -179,7 +181,8 @@ static void add_some(Some *s, int shape, const char *name) {
     if (s->count++ == 0) s->first = shape;
     if (s->count <= 6 && used + 8 < sizeof s->list)
         snprintf(s->list + used, sizeof s->list - used, "%s%.40s", s->count > 1 ? ", " : "", name);
-    else if (s->count == 7 && used + 6 < sizeof s->list) strcpy(s->list + used, ", ...");
+    else if (s->count == 7 && used + 6 < sizeof s->list)
+        strcpy(s->list + used, ", ...");
 }
 
 static void note_some(FaInfo *info, const Some *s, const char *code, const char *remedy, const char *one,
@@ -235,8 +238,10 @@ static void note_shapes(const FaRig *rig, const int *peak, FaInfo *info) {
     double middle = middle_of(rig), most = 1e3 * FA_HUGE_SHARE * info->height_m;
     for (int s = 0; s < rig->nshape; s++) {
         const FaShapeInfo *i = &info->shape[s];
-        if (i->max_mm == 0) add_some(&empty, s, i->name);
-        else if (i->max_mm < FA_FAINT_MM) add_some(&faint, s, i->name);
+        if (i->max_mm == 0)
+            add_some(&empty, s, i->name);
+        else if (i->max_mm < FA_FAINT_MM)
+            add_some(&faint, s, i->name);
         if (i->max_mm > most) add_some(&huge, s, i->name);
         if (fai_shape_asymmetric(i)) add_some(&lopsided, s, i->name);
         if (!i->arkit) add_some(&unmatched, s, i->name);
@@ -279,8 +284,10 @@ static void cover(bool (*half)[2], int arkit, int side, const char *name) {
 static void note_coverage(bool (*half)[2], int names, FaInfo *info) {
     Some missing = {0};
     for (int i = 0; i < FA_ARKIT_COUNT; i++) {
-        if (half[i][0] && half[i][1]) info->arkit_covered++;
-        else add_some(&missing, i, fa_arkit_name(i));
+        if (half[i][0] && half[i][1])
+            info->arkit_covered++;
+        else
+            add_some(&missing, i, fa_arkit_name(i));
     }
     if (names && missing.count)
         fai_note_count(&info->notes, missing.count, "missing-arkit", "", "channels of these names will drive nothing",
@@ -295,8 +302,10 @@ static void note_twice(const FaRig *rig, FaInfo *info) {
         const FaShape *shape = &rig->shape[s];
         if (shape->arkit < 0) continue;
         int *slot = &first[shape->arkit][shape->half + 1];
-        if (*slot >= 0) add_some(&twice, s, shape->name);
-        else *slot = s;
+        if (*slot >= 0)
+            add_some(&twice, s, shape->name);
+        else
+            *slot = s;
     }
     note_some(info, &twice, "duplicate-arkit", "map all but one to null with --map names.json",
               "shape matches an ARKit name that another has", "shapes match an ARKit name that another has");
@@ -372,7 +381,8 @@ FaCode fa_info_of_clip(const FaClip *clip, FaInfo *info, FaError *err) {
 
 static void name_unit(double unit, char out[16]) {
     const char *name = unit == 1 ? "m" : unit == 0.1 ? "dm" : unit == 0.01 ? "cm" : unit == 0.001 ? "mm" : NULL;
-    if (name) snprintf(out, 16, "%s", name);
+    if (name)
+        snprintf(out, 16, "%s", name);
     else {
         FaText t = {0};
         fai_text_double(&t, unit);

@@ -40,8 +40,10 @@ FaCode fa_info_json(const FaInfo *info, char **json, FaError *err) {
     fai_jw_int(w, "boundary_edges", info->boundary_edges);
     fai_jw_int(w, "nonmanifold_edges", info->nonmanifold_edges);
     fai_jw_int(w, "coincident_vertices", info->coincident_vertices);
-    if (info->intersections < 0) fai_jw_raw(w, "intersections", "null", 4);
-    else fai_jw_int(w, "intersections", info->intersections);
+    if (info->intersections < 0)
+        fai_jw_raw(w, "intersections", "null", 4);
+    else
+        fai_jw_int(w, "intersections", info->intersections);
     fai_jw_str(w, "unit", info->unit_name);
     fai_jw_num(w, "unit_m", info->unit);
     fai_jw_str(w, "up", info->up);
@@ -94,8 +96,10 @@ static Shown shown(double v, int decimals) {
     }
     grouped[at] = 0;
     const char *sign = v < 0 && n ? "-" : "";
-    if (decimals) snprintf(s.text, sizeof s.text, "%s%s.%0*lld", sign, grouped, decimals, (long long)part);
-    else snprintf(s.text, sizeof s.text, "%s%s", sign, grouped);
+    if (decimals)
+        snprintf(s.text, sizeof s.text, "%s%s.%0*lld", sign, grouped, decimals, (long long)part);
+    else
+        snprintf(s.text, sizeof s.text, "%s%s", sign, grouped);
     return s;
 }
 #define SHOW(v, decimals) (shown((double)(v), (decimals)).text)
@@ -164,8 +168,10 @@ static void wrapped(FaText *t, const char *s, int at, int indent) {
 
 // "none" instead of zero, plural instead of one.
 static void counted(FaText *t, int n, const char *one, const char *many, const char *end) {
-    if (n) fai_text_printf(t, "%s %s%s", SHOW(n, 0), n == 1 ? one : many, end);
-    else fai_text_printf(t, "no %s%s", many, end);
+    if (n)
+        fai_text_printf(t, "%s %s%s", SHOW(n, 0), n == 1 ? one : many, end);
+    else
+        fai_text_printf(t, "no %s%s", many, end);
 }
 
 static void text_mesh(FaText *t, const FaInfo *info) {
@@ -285,7 +291,8 @@ FaCode fa_info_text(const FaInfo *info, bool all_shapes, char **text, FaError *e
     FaText out = {0}, *t = &out;
     bool clip = !strcmp(info->kind, "clip"), rig = !strcmp(info->kind, "rig");
     fai_text_printf(t, "%s\n", rig ? "Rig" : clip ? "Clip" : "Vertex cache");
-    if (rig) text_mesh(t, info);
+    if (rig)
+        text_mesh(t, info);
     else if (!clip) {
         label(t, "mesh");
         counted(t, info->vertices, "vertex", "vertices", "\n");
@@ -297,7 +304,8 @@ FaCode fa_info_text(const FaInfo *info, bool all_shapes, char **text, FaError *e
         if (info->nshape)
             fai_text_printf(t, "%s, of which %s match ARKit; %d of its 52 are covered\n", SHOW(info->nshape, 0),
                             SHOW(info->matched, 0), info->arkit_covered);
-        else fai_text_str(t, "none\n");
+        else
+            fai_text_str(t, "none\n");
     }
     text_animation(t, info);
     text_shapes(t, info, all_shapes);

@@ -22,7 +22,7 @@ FaCode fai_shape_partners(const FaRig *rig, int *partner, FaError *err) {
     memset(first, -1, sizeof first);
     uint64_t mask = 15;
     while (mask < 2 * (uint64_t)rig->nshape) mask = 2 * mask + 1;
-    uint64_t *slot = FA_NEW(mask + 1, uint64_t);  // shape + 1, 0: free
+    uint64_t *slot = FA_NEW(mask + 1, uint64_t); // shape + 1, 0: free
     if (!slot) return FA_FAIL_MEMORY(err);
     for (int s = rig->nshape - 1; s >= 0; s--) {
         const FaShape *shape = &rig->shape[s];
@@ -48,9 +48,9 @@ FaCode fai_shape_partners(const FaRig *rig, int *partner, FaError *err) {
 // --- the mirror ---------------------------------------------------------------------------------------------------
 
 typedef struct Mirror {
-    FaHit *hit;      // where each vertex lands on the mesh when mirrored; tri -1 = nowhere near   (nvert)
-    double left[3];  // unit normal of the plane
-    double at;       // its place along that
+    FaHit *hit;     // where each vertex lands on the mesh when mirrored; tri -1 = nowhere near   (nvert)
+    double left[3]; // unit normal of the plane
+    double at;      // its place along that
 } Mirror;
 
 static double along(const double d[3], const float *x) {
@@ -138,12 +138,12 @@ static double length3(const float *d) { return sqrt((double)d[0] * d[0] + (doubl
 
 typedef struct Measure {
     const FaRig *rig;
-    const float *area;  // (nvert)
+    const float *area; // (nvert)
     const Mirror *mirror;
     FaShapeInfo *info;
     int *peak;
-    int *partner;       // (nshape)
-    bool *ok;           // (nshape)
+    int *partner; // (nshape)
+    bool *ok;     // (nshape)
 } Measure;
 
 // Largest motion and its vertex.

@@ -10,17 +10,24 @@
 
 // ARKit's own order, which is also that of the Live Link UDP packets.
 static const char *const arkit_names[FA_ARKIT_COUNT] = {
-    "eyeBlinkLeft",      "eyeLookDownLeft",  "eyeLookInLeft",      "eyeLookOutLeft",   "eyeLookUpLeft",
-    "eyeSquintLeft",     "eyeWideLeft",      "eyeBlinkRight",      "eyeLookDownRight", "eyeLookInRight",
-    "eyeLookOutRight",   "eyeLookUpRight",   "eyeSquintRight",     "eyeWideRight",     "jawForward",
-    "jawLeft",           "jawRight",         "jawOpen",            "mouthClose",       "mouthFunnel",
-    "mouthPucker",       "mouthLeft",        "mouthRight",         "mouthSmileLeft",   "mouthSmileRight",
-    "mouthFrownLeft",    "mouthFrownRight",  "mouthDimpleLeft",    "mouthDimpleRight", "mouthStretchLeft",
-    "mouthStretchRight", "mouthRollLower",   "mouthRollUpper",     "mouthShrugLower",  "mouthShrugUpper",
-    "mouthPressLeft",    "mouthPressRight",  "mouthLowerDownLeft", "mouthLowerDownRight", "mouthUpperUpLeft",
-    "mouthUpperUpRight", "browDownLeft",     "browDownRight",      "browInnerUp",      "browOuterUpLeft",
-    "browOuterUpRight",  "cheekPuff",        "cheekSquintLeft",    "cheekSquintRight", "noseSneerLeft",
-    "noseSneerRight",    "tongueOut",
+    "eyeBlinkLeft",      "eyeLookDownLeft",    "eyeLookInLeft",
+    "eyeLookOutLeft",    "eyeLookUpLeft",      "eyeSquintLeft",
+    "eyeWideLeft",       "eyeBlinkRight",      "eyeLookDownRight",
+    "eyeLookInRight",    "eyeLookOutRight",    "eyeLookUpRight",
+    "eyeSquintRight",    "eyeWideRight",       "jawForward",
+    "jawLeft",           "jawRight",           "jawOpen",
+    "mouthClose",        "mouthFunnel",        "mouthPucker",
+    "mouthLeft",         "mouthRight",         "mouthSmileLeft",
+    "mouthSmileRight",   "mouthFrownLeft",     "mouthFrownRight",
+    "mouthDimpleLeft",   "mouthDimpleRight",   "mouthStretchLeft",
+    "mouthStretchRight", "mouthRollLower",     "mouthRollUpper",
+    "mouthShrugLower",   "mouthShrugUpper",    "mouthPressLeft",
+    "mouthPressRight",   "mouthLowerDownLeft", "mouthLowerDownRight",
+    "mouthUpperUpLeft",  "mouthUpperUpRight",  "browDownLeft",
+    "browDownRight",     "browInnerUp",        "browOuterUpLeft",
+    "browOuterUpRight",  "cheekPuff",          "cheekSquintLeft",
+    "cheekSquintRight",  "noseSneerLeft",      "noseSneerRight",
+    "tongueOut",
 };
 
 // Names without their side. FACS units are rows "au<number>"; their descriptions are rows of their own, and may also
@@ -135,21 +142,45 @@ static const FaNameAlias aliases[] = {
 };
 
 // Words that a number of FACS may be followed by, beside the description's own row: "AU6 cheek raiser".
-static const struct { const char *au, *words; } described[] = {
-    {"au1", "innerbrowraiser"}, {"au2", "outerbrowraiser"}, {"au4", "browlowerer"}, {"au5", "upperlidraiser"},
-    {"au6", "cheekraiser"}, {"au7", "lidtightener"}, {"au9", "nosewrinkler"}, {"au10", "upperlipraiser"},
-    {"au12", "lipcornerpuller"}, {"au14", "dimpler"}, {"au15", "lipcornerdepressor"}, {"au16", "lowerlipdepressor"},
-    {"au17", "chinraiser"}, {"au18", "lippucker"}, {"au18", "lippuckerer"}, {"au19", "tongueshow"},
-    {"au20", "lipstretcher"}, {"au22", "lipfunneler"}, {"au24", "lippressor"}, {"au26", "jawdrop"},
-    {"au29", "jawthrust"}, {"au30", "jawsideways"}, {"au34", "cheekpuff"}, {"au34", "puff"}, {"au43", "eyesclosed"},
-    {"au43", "eyeclosure"}, {"au45", "blink"}, {"au63", "eyesup"}, {"au64", "eyesdown"},
+static const struct {
+    const char *au, *words;
+} described[] = {
+    {"au1", "innerbrowraiser"},
+    {"au2", "outerbrowraiser"},
+    {"au4", "browlowerer"},
+    {"au5", "upperlidraiser"},
+    {"au6", "cheekraiser"},
+    {"au7", "lidtightener"},
+    {"au9", "nosewrinkler"},
+    {"au10", "upperlipraiser"},
+    {"au12", "lipcornerpuller"},
+    {"au14", "dimpler"},
+    {"au15", "lipcornerdepressor"},
+    {"au16", "lowerlipdepressor"},
+    {"au17", "chinraiser"},
+    {"au18", "lippucker"},
+    {"au18", "lippuckerer"},
+    {"au19", "tongueshow"},
+    {"au20", "lipstretcher"},
+    {"au22", "lipfunneler"},
+    {"au24", "lippressor"},
+    {"au26", "jawdrop"},
+    {"au29", "jawthrust"},
+    {"au30", "jawsideways"},
+    {"au34", "cheekpuff"},
+    {"au34", "puff"},
+    {"au43", "eyesclosed"},
+    {"au43", "eyeclosure"},
+    {"au45", "blink"},
+    {"au63", "eyesup"},
+    {"au64", "eyesdown"},
 };
 
 // A prefix with one of these words makes another shape of what follows.
 static const char *const changing[] = {
-    "combo", "comb", "corrective", "correctives", "corr", "cor", "fix", "inv", "inverse", "invert", "inverted", "neg",
-    "negative", "minus", "not", "no", "anti", "opposite", "half", "mid", "inbetween", "between", "psd", "old", "backup",
-    "unused", "mirror", "tweak", "delta",
+    "combo",     "comb",    "corrective", "correctives", "corr",   "cor",    "fix",    "inv",      "inverse", "invert",
+    "inverted",  "neg",     "negative",   "minus",       "not",    "no",     "anti",   "opposite", "half",    "mid",
+    "inbetween", "between", "psd",        "old",         "backup", "unused", "mirror", "tweak",    "delta",
 };
 
 // ASCII only, whatever locale the host program has set (in a Turkish one tolower('I') is not 'i').
@@ -196,8 +227,8 @@ enum { MAX_WORDS = 16, MAX_KEY = 256 };
 
 typedef struct Words {
     int count;
-    char text[MAX_WORDS][64];  // lower case
-    bool apart[MAX_WORDS];     // a separator stands before it (not just a change of case)
+    char text[MAX_WORDS][64]; // lower case
+    bool apart[MAX_WORDS];    // a separator stands before it (not just a change of case)
 } Words;
 
 // Is there a cut before s[i]? Between letters and digits, before a capital that starts a word.
@@ -266,7 +297,7 @@ static const FaNameAlias *find_alias(const char *key) {
 
 typedef struct Match {
     int arkit, half;
-    int pair[2];  // a name for both sides at once; -1 -1 else
+    int pair[2]; // a name for both sides at once; -1 -1 else
 } Match;
 static const Match no_match = {-1, 0, {-1, -1}};
 
@@ -292,7 +323,7 @@ static Match resolve(const FaNameAlias *a, int side) {
         m.arkit = m.pair[side < 0];
         m.pair[0] = m.pair[1] = -1;
     } else if (!strcmp(a->arkit, "jaw*") || !strcmp(a->arkit, "mouth*")) {
-        m = no_match;  // left and right are two directions, not two sides
+        m = no_match; // left and right are two directions, not two sides
     }
     return m;
 }
@@ -320,7 +351,10 @@ static Match match_key(const char *key) {
     const FaNameAlias *a = find_alias(key);
     if (a) return resolve(a, 0);
     // a side glued on without any sign: eyeblinkl, browinnerupleft
-    static const struct { const char *end; int side; } ends[] = {{"left", 1}, {"right", -1}, {"l", 1}, {"r", -1}};
+    static const struct {
+        const char *end;
+        int side;
+    } ends[] = {{"left", 1}, {"right", -1}, {"l", 1}, {"r", -1}};
     size_t n = strlen(key);
     for (int i = 0; i < FA_COUNT(ends); i++) {
         size_t e = strlen(ends[i].end);
@@ -359,7 +393,7 @@ static bool harmless_word(const Words *w, int at) {
     // together with those before it, does it name another shape?
     char key[MAX_KEY];
     for (int from = 0; from <= at; from++) {
-        if (!join(w, from, at + 1, -1, key) || strlen(key) < 6) continue;  // "mouth_" and "jaw_" name a group
+        if (!join(w, from, at + 1, -1, key) || strlen(key) < 6) continue; // "mouth_" and "jaw_" name a group
         const FaNameAlias *a = find_alias(key);
         if (a && a->arkit) return false;
     }
@@ -423,7 +457,10 @@ static bool word_bound(const char *s, size_t i) {
 bool fai_name_mirror(const char *name, char *out, size_t size) {
     size_t n = strlen(name);
     if (n > 4096) return false;
-    static const struct { const char *word; size_t n; } sides[] = {{"left", 4}, {"right", 5}, {"l", 1}, {"r", 1}};
+    static const struct {
+        const char *word;
+        size_t n;
+    } sides[] = {{"left", 4}, {"right", 5}, {"l", 1}, {"r", 1}};
     for (int k = 0; k < FA_COUNT(sides); k++)
         for (size_t i = n; i-- > 0;) {
             if (i + sides[k].n > n || !same_letters(name + i, sides[k].word, sides[k].n)) continue;
@@ -485,8 +522,10 @@ static FaCode read_entry(const FaJson *value, FaNamesMapEntry *e, FaError *err) 
     FA_TRY(entry_arkit(arkit, e, err));
     if (!half) return FA_OK;
     const char *side = fai_json_is(half, FA_JSON_STRING) ? half->string : "";
-    if (!strcmp(side, "left")) e->half = 1;
-    else if (!strcmp(side, "right")) e->half = -1;
+    if (!strcmp(side, "left"))
+        e->half = 1;
+    else if (!strcmp(side, "right"))
+        e->half = -1;
     else
         return FA_FAIL(err, FA_E_FORMAT, fai_json_path(half).text, "write \"left\" or \"right\"",
                        "\"half\" is neither \"left\" nor \"right\"");

@@ -4,7 +4,8 @@
 // a rig whose author meant the viewer's side is corrected with a names.json, never guessed here.
 //
 // What is matched, and what on purpose is not:
-//   ARKit          any case, any separators, _L/_R, .L/.R, Left/Right, L_/R_; namespaces and prefixes such as "shapes.",
+//   ARKit          any case, any separators, _L/_R, .L/.R, Left/Right, L_/R_; namespaces and prefixes such as
+//   "shapes.",
 //                  "blendShape1.", "Face.M_F00_", "CTRL_expressions_" are dropped unless they change the meaning
 //                  ("corrective_jawOpen", "mouthSmileLeft_jawOpen": not matched)
 //   ICT-FaceKit    browInnerUp_L/_R and cheekPuff_L/_R are halves; cheekRaiser is NOT cheekSquint (it has both)
@@ -22,11 +23,11 @@
 
 // One row of the table behind fa_arkit_match, for printing and for tests.
 typedef struct FaNameAlias {
-    const char *source;   // "ARKit", "FACS", "VRM", ...
-    const char *name;     // without its side, lower case, no separators
-    size_t size;          // of the name
-    const char *arkit;    // "mouthSmile*" stands for Left and Right; NULL: known, and no ARKit shape is the same
-    const char *remark;   // or ""
+    const char *source; // "ARKit", "FACS", "VRM", ...
+    const char *name;   // without its side, lower case, no separators
+    size_t size;        // of the name
+    const char *arkit;  // "mouthSmile*" stands for Left and Right; NULL: known, and no ARKit shape is the same
+    const char *remark; // or ""
 } FaNameAlias;
 const FaNameAlias *fai_name_aliases(int *count);
 
@@ -38,24 +39,24 @@ int fai_arkit_mirror(int arkit);
 bool fai_name_mirror(const char *name, char *out, size_t size);
 
 // ARKit index of each column; -1 for MediaPipe's first, "_neutral". All have 52 columns.
-int fai_order_udp(int column);        // Live Link UDP = ARKit's own
-int fai_order_csv(int column);        // Live Link CSV: JawRight, JawLeft and MouthRight, MouthLeft are swapped
-int fai_order_mediapipe(int column);  // _neutral, then alphabetical without tongueOut
+int fai_order_udp(int column);       // Live Link UDP = ARKit's own
+int fai_order_csv(int column);       // Live Link CSV: JawRight, JawLeft and MouthRight, MouthLeft are swapped
+int fai_order_mediapipe(int column); // _neutral, then alphabetical without tongueOut
 
 // --- names.json: {"theirName": "jawOpen" | {"arkit": "browInnerUp", "half": "left"} | null} -----------------------
 typedef struct FaNamesMapEntry {
     const char *name;
-    int arkit;  // -1: said to be none
+    int arkit; // -1: said to be none
     int half;
 } FaNamesMapEntry;
 typedef struct FaNamesMap {
-    FaNamesMapEntry *entry;  // sorted by name                (count)
+    FaNamesMapEntry *entry; // sorted by name                (count)
     int count;
     FaArena *arena;
 } FaNamesMap;
 FaCode fai_names_map_load(const char *path, FaNamesMap *map, FaError *err);
 FaCode fai_names_map_parse(const char *text, size_t size, FaNamesMap *map, FaError *err);
-const FaNamesMapEntry *fai_names_map_find(const FaNamesMap *map, const char *name);  // NULL: not in it
+const FaNamesMapEntry *fai_names_map_find(const FaNamesMap *map, const char *name); // NULL: not in it
 void fai_names_map_free(FaNamesMap *map);
 
 #endif

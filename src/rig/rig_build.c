@@ -9,10 +9,10 @@
 #include <math.h>
 
 struct FaRigDraft {
-    FaArena *arena;       // the rig's
-    FaNotes notes;        // the rig's
+    FaArena *arena; // the rig's
+    FaNotes notes;  // the rig's
     FaMesh mesh;
-    FaDraftShape *shape;  // row and delta are blocks of their own            (nshape)
+    FaDraftShape *shape; // row and delta are blocks of their own            (nshape)
     int nshape, room;
     int64_t nentry;
     int unnamed;
@@ -179,9 +179,9 @@ static FaCode match_names(FaRigDraft *d, const FaRigOptions *options, FaError *e
 
 // Per vertex the list of its entries over all shapes, in shape order.
 typedef struct Columns {
-    int *start;           // (nvert + 1)
-    const float **delta;  // (nentry)
-    int *shape;           // (nentry)
+    int *start;          // (nvert + 1)
+    const float **delta; // (nentry)
+    int *shape;          // (nentry)
 } Columns;
 
 static FaCode build_columns(const FaRigDraft *d, Columns *c, FaError *err) {
@@ -263,8 +263,7 @@ static bool is_identity(const double m[9]) {
 // out: blending starts from the neutral, and its zeros must have one sign (see blend.h).
 static void transform(const double m[9], float *x) {
     double p[3] = {(double)x[0], (double)x[1], (double)x[2]};
-    for (int k = 0; k < 3; k++)
-        x[k] = (float)(m[3 * k] * p[0] + m[3 * k + 1] * p[1] + m[3 * k + 2] * p[2]) + 0.0f;
+    for (int k = 0; k < 3; k++) x[k] = (float)(m[3 * k] * p[0] + m[3 * k + 1] * p[1] + m[3 * k + 2] * p[2]) + 0.0f;
 }
 
 static FaCode transform_mesh(FaRigDraft *d, const double local[9], FaError *err) {
@@ -320,8 +319,13 @@ static const char *copy_or_empty(FaArena *arena, const char *s) {
 static FaCode build(FaRigDraft *d, const FaRigHints *hints, const FaRigOptions *options, FaRig *rig, FaError *err) {
     FA_TRY(check_draft(d, err));
     FA_TRY(match_names(d, options, err));
-    FaFrameInput in = {.mesh = &d->mesh, .shape = d->shape, .nshape = d->nshape, .hints = hints, .options = options,
-                       .arena = d->arena, .notes = &d->notes};
+    FaFrameInput in = {.mesh = &d->mesh,
+                       .shape = d->shape,
+                       .nshape = d->nshape,
+                       .hints = hints,
+                       .options = options,
+                       .arena = d->arena,
+                       .notes = &d->notes};
     bool scaled = false;
     for (int i = 0; i < 9; i++) scaled |= hints->linear[i] != 0;
     for (int i = 0; i < 9; i++) in.scale[i] = scaled ? hints->linear[i] : i % 4 == 0;

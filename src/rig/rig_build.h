@@ -10,21 +10,22 @@ typedef struct FaRigDraft FaRigDraft;
 
 // What the format itself says; zero means that it says nothing.
 typedef struct FaRigHints {
-    double unit;           // metres per file unit if the format declares or implies one (glTF: 1, FBX: its factor)
-    bool unit_is_custom;   // that statement is often wrong (glTF exported in cm): check it against the head's height
-    FaUp up;               // FA_UP_Y for glTF
-    double linear[9];      // row-major node scale/shear S (symmetric, or identity): rig = unit * S * file; all 0 = identity
-    double rest[9];        // row-major rotation of the node at rest: world = rest * rig. `up` speaks of the world (facecap.glb: the
-                           // node turns -z of the mesh to +y), so canonical axes start from it; all 0 = identity
-    bool splits_seams;     // the format splits vertices at seams (glTF, FBX): weld coincident ones with equal deltas
-    const char *name;      // mesh name
-    const char *path;      // file
+    double unit;         // metres per file unit if the format declares or implies one (glTF: 1, FBX: its factor)
+    bool unit_is_custom; // that statement is often wrong (glTF exported in cm): check it against the head's height
+    FaUp up;             // FA_UP_Y for glTF
+    double linear[9]; // row-major node scale/shear S (symmetric, or identity): rig = unit * S * file; all 0 = identity
+    double
+        rest[9]; // row-major rotation of the node at rest: world = rest * rig. `up` speaks of the world (facecap.glb:
+                 // the node turns -z of the mesh to +y), so canonical axes start from it; all 0 = identity
+    bool splits_seams; // the format splits vertices at seams (glTF, FBX): weld coincident ones with equal deltas
+    const char *name;  // mesh name
+    const char *path;  // file
 } FaRigHints;
 
 FaCode fai_draft_new(FaRigDraft **draft, FaError *err);
-void fai_draft_free(FaRigDraft *draft);           // NULL is fine
-FaArena *fai_draft_arena(FaRigDraft *draft);      // the future rig's arena
-FaNotes *fai_draft_notes(FaRigDraft *draft);      // the future rig's notes
+void fai_draft_free(FaRigDraft *draft);      // NULL is fine
+FaArena *fai_draft_arena(FaRigDraft *draft); // the future rig's arena
+FaNotes *fai_draft_notes(FaRigDraft *draft); // the future rig's notes
 // Give the mesh: arrays live in the draft's arena; x in file coordinates; tri and weld are made by finish (n-gons and
 // triangles alike come as faces). Indices must be in range.
 void fai_draft_mesh(FaRigDraft *draft, const FaMesh *mesh);
@@ -35,6 +36,7 @@ FaCode fai_draft_shape_sparse(FaRigDraft *draft, const char *name, int count, co
                               float rest_weight, FaError *err);
 // Decide unit, axes, names (options->map), weld, triangulate, check. Consumes the draft, also on failure.
 // Non-finite positions or deltas are an error that names the vertex and the shape.
-FaCode fai_draft_finish(FaRigDraft *draft, const FaRigHints *hints, const FaRigOptions *options, FaRig **rig, FaError *err);
+FaCode fai_draft_finish(FaRigDraft *draft, const FaRigHints *hints, const FaRigOptions *options, FaRig **rig,
+                        FaError *err);
 
 #endif

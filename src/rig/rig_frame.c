@@ -46,11 +46,11 @@ static const char *rounded(FaArena *arena, double v) {
 // --- what the shapes say ------------------------------------------------------------------------------------------
 
 typedef struct Evidence {
-    double up[3], left[3];  // unit vectors
+    double up[3], left[3]; // unit vectors
     bool has_up, has_left;
-    double centre[3];       // where shapes move, on average
-    double lo[3], hi[3];    // box of the vertices that shapes move distinctly
-    double face;            // its longest side; 0: no shapes
+    double centre[3];    // where shapes move, on average
+    double lo[3], hi[3]; // box of the vertices that shapes move distinctly
+    double face;         // its longest side; 0: no shapes
 } Evidence;
 
 // Where a shape moves most: mean position weighted by squared displacement.
@@ -192,7 +192,7 @@ static FaCode measure(const FaFrameInput *in, const double axes[9], const Band *
             double along = band ? dot(band->dir, p) : 0;
             if (!band || (along >= band->lo && along <= band->hi)) value[n++] = (float)dot(axes + 3 * k, p);
         }
-        size_t trim = n < 64 ? 0 : FA_MAX(n / 1000, (size_t)1);  // one stray vertex may be in any mesh
+        size_t trim = n < 64 ? 0 : FA_MAX(n / 1000, (size_t)1); // one stray vertex may be in any mesh
         double lo = n ? (double)fai_select(value, n, trim) : 0, hi = n ? (double)fai_select(value, n, n - 1 - trim) : 0;
         extent[k] = hi - lo;
         middle[k] = 0.5 * (lo + hi);
@@ -208,7 +208,7 @@ static FaCode measure(const FaFrameInput *in, const double axes[9], const Band *
 static double nearest_axis(const double d[3], int not, int *axis, int *sign) {
     *axis = not == 0 ? 1 : 0;
     for (int k = 0; k < 3; k++)
-        if (k != not && fabs(d[k]) > fabs(d[*axis])) *axis = k;
+        if (k != not &&fabs(d[k]) > fabs(d[*axis])) *axis = k;
     *sign = d[*axis] < 0 ? -1 : 1;
     return fabs(d[*axis]);
 }
@@ -216,7 +216,7 @@ static double nearest_axis(const double d[3], int not, int *axis, int *sign) {
 static void set_axes(double axes[9], const double up[3], const double front[3]) {
     double left[3];
     cross(up, front, left);
-    for (int k = 0; k < 3; k++) {  // + 0: no negative zeros
+    for (int k = 0; k < 3; k++) { // + 0: no negative zeros
         axes[k] = left[k] + 0.0;
         axes[3 + k] = up[k] + 0.0;
         axes[6 + k] = front[k] + 0.0;
@@ -280,8 +280,10 @@ static FaCode find_front(const FaFrameInput *in, const Evidence *e, const double
     // y up faces +z, z up faces -y, as glTF and Blender have it
     double z[3];
     from_world(in, 2, 1, z);
-    if (fabs(dot(z, up)) < 0.7) memcpy(front, z, sizeof z);
-    else from_world(in, 1, -1, front);
+    if (fabs(dot(z, up)) < 0.7)
+        memcpy(front, z, sizeof z);
+    else
+        from_world(in, 1, -1, front);
     double along = dot(front, up);
     for (int k = 0; k < 3; k++) front[k] -= along * up[k];
     normalise(front);
@@ -337,8 +339,8 @@ static FaCode find_axes(const FaFrameInput *in, const Evidence *e, FaFrame *fram
 // --- unit ---------------------------------------------------------------------------------------------------------
 
 typedef struct Size {
-    double face;         // longest side of what shapes move, file units; 0: no shapes
-    double all[3];       // extents of the mesh, canonical axes, strays left out
+    double face;   // longest side of what shapes move, file units; 0: no shapes
+    double all[3]; // extents of the mesh, canonical axes, strays left out
 } Size;
 
 static bool within(double v, double lo, double hi) { return v >= lo && v <= hi; }
@@ -366,8 +368,11 @@ static bool plausible(const Size *s, double unit) {
 }
 
 static const char *unit_word(double unit) {
-    return unit == 1 ? "metres" : unit == 0.01 ? "centimetres" : unit == 0.001 ? "millimetres"
-         : unit == 0.1  ? "decimetres" : "a unit of its own";
+    return unit == 1       ? "metres"
+           : unit == 0.01  ? "centimetres"
+           : unit == 0.001 ? "millimetres"
+           : unit == 0.1   ? "decimetres"
+                           : "a unit of its own";
 }
 
 // "by height 0.24 m", "by the face's size 0.17 m"

@@ -8,21 +8,21 @@
 // One shape of a draft, in file coordinates.
 typedef struct FaDraftShape {
     const char *name;
-    int arkit, half;  // as in FaShape
+    int arkit, half; // as in FaShape
     int count;
-    int *row;         // (count)
-    float *delta;     // (count x 3)
+    int *row;     // (count)
+    float *delta; // (count x 3)
     float weight;
 } FaDraftShape;
 
 typedef struct FaFrameInput {
-    const FaMesh *mesh;         // faces tell which vertices count; x in file coordinates
-    const FaDraftShape *shape;  // (nshape)
+    const FaMesh *mesh;        // faces tell which vertices count; x in file coordinates
+    const FaDraftShape *shape; // (nshape)
     int nshape;
-    double scale[9];            // S of the hints
+    double scale[9]; // S of the hints
     const FaRigHints *hints;
     const FaRigOptions *options;
-    FaArena *arena;             // for the two sentences
+    FaArena *arena; // for the two sentences
     FaNotes *notes;
 } FaFrameInput;
 

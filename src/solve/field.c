@@ -3,10 +3,15 @@
 #include "base/task.h"
 #include "energy/kernel.h"
 
-typedef float Eight __attribute__((vector_size(32), may_alias));  // two registers of the plain kernel, one of the wide
+typedef float Eight __attribute__((vector_size(32), may_alias)); // two registers of the plain kernel, one of the wide
 typedef double FourD __attribute__((vector_size(32)));
 
-enum { PAD = 16, SHORT = 256, CHUNK = 8192, BLOCK = 1024 };  // floats; a block of several fields stays in the first cache
+enum {
+    PAD = 16,
+    SHORT = 256,
+    CHUNK = 8192,
+    BLOCK = 1024
+}; // floats; a block of several fields stays in the first cache
 
 FaCode fai_field_shape(FaArena *arena, int nnode, FaFieldShape *shape, FaError *err) {
     size_t n = (4 * (size_t)nnode + PAD - 1) / PAD * PAD;
@@ -28,8 +33,8 @@ typedef struct Dots {
     const float *b;
 } Dots;
 
-// A group of at most three products: their sums fit in registers, and b is read once for all. SHORT floats are summed as such, 16
-// per lane, which loses less than the fields' own rounding; then in double.
+// A group of at most three products: their sums fit in registers, and b is read once for all. SHORT floats are summed
+// as such, 16 per lane, which loses less than the fields' own rounding; then in double.
 FAI_BODY void dots_group(const float *const *a, const float *b, int count, int begin, int end, double *out) {
     FourD sum[3][2] = {{{0}}};
     for (int at = begin; at < end; at += SHORT) {

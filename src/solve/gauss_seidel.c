@@ -11,23 +11,23 @@ struct FaSweeper {
     int n, max_rows;
     // the matrix, rows in the order of the colours, diagonals apart
     int ncolor;
-    int color_start[MAX_COLORS + 1];  // places of each colour
-    int *node;                        // at each place                                      (n)
-    int *place;                       // of each node                                       (n)
-    int *start;                       // entries of each place                              (n + 1)
-    int *col;                         // nodes
+    int color_start[MAX_COLORS + 1]; // places of each colour
+    int *node;                       // at each place                                      (n)
+    int *place;                      // of each node                                       (n)
+    int *start;                      // entries of each place                              (n + 1)
+    int *col;                        // nodes
     float *val;
-    double *diag0;      // of each node, without inertia                      (n)
-    double *mass;       //                                                    (n)
-    float *diag, *inv;  // with inertia; its inverse (0: swept with its rows) (n)
+    double *diag0;     // of each node, without inertia                      (n)
+    double *mass;      //                                                    (n)
+    float *diag, *inv; // with inertia; its inverse (0: swept with its rows) (n)
     // contact rows
     int nrow, ntouched;
     const FaRow *row;
-    int *touched;      // nodes in rows, increasing                          (4 max_rows)
-    int *touch_start;  // rows of each touched node                          (4 max_rows + 1)
-    int *touch_row;    // 4 * row + slot                                     (4 max_rows)
-    int *count;        // rows of each node                                  (n)
-    double *block;     // inverse of its 3x3 block                           (4 max_rows x 9)
+    int *touched;     // nodes in rows, increasing                          (4 max_rows)
+    int *touch_start; // rows of each touched node                          (4 max_rows + 1)
+    int *touch_row;   // 4 * row + slot                                     (4 max_rows)
+    int *count;       // rows of each node                                  (n)
+    double *block;    // inverse of its 3x3 block                           (4 max_rows x 9)
 };
 
 // --- building -----------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ void fai_sweeper_rows(FaSweeper *s, double inertia, int nrow, const FaRow *row) 
         if (!s->count[i]) continue;
         s->touch_start[s->ntouched] = sum;
         sum += s->count[i];
-        s->count[i] = s->ntouched;  // from here on: which touched node it is
+        s->count[i] = s->ntouched; // from here on: which touched node it is
         s->touched[s->ntouched++] = i;
     }
     s->touch_start[s->ntouched] = sum;
@@ -172,7 +172,7 @@ typedef struct Sweep {
     const FaSweeper *s;
     const FaV4 *q;
     FaV4 *x;
-    int begin;  // of the colour
+    int begin; // of the colour
 } Sweep;
 
 static inline FaV4 others(const FaSweeper *s, int place, const FaV4 *x) {

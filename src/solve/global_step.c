@@ -1,15 +1,15 @@
 // A direction from a gradient. d = -H g with H the inverse of (nearly) A, corrected by the history where there is one.
 //
-// QUICK  H0: prefactored A; forward to the zone, contact rows there by Woodbury, backward. Of the PUSH rows those that will act.
-// GS     H0: Gauss-Seidel sweeps on A with all rows (thesis 001 alg. 2)
-// PD     H0: the inverse of A with all rows, no history: d is the step of eq. 3.14
+// QUICK  H0: prefactored A; forward to the zone, contact rows there by Woodbury, backward. Of the PUSH rows those that
+// will act. GS     H0: Gauss-Seidel sweeps on A with all rows (thesis 001 alg. 2) PD     H0: the inverse of A with all
+// rows, no history: d is the step of eq. 3.14
 #include "energy/kernel.h"
 #include "solve/solver.h"
 
 #include <math.h>
 
 enum { MOST_SWEEPS = 4096, MOST_CG = 400, ROUNDS = 2, ROUNDS_ONCE = 6 };
-static const double CG_TOLERANCE = 1e-7;  // of the residual's norm
+static const double CG_TOLERANCE = 1e-7; // of the residual's norm
 
 int fai_global_rows(FaProjective *p) {
     const FaProjectiveInput *in = p->in;
@@ -33,8 +33,8 @@ static void apply_factor(FaProjective *p, const float *q, float *r) {
     fai_chol_backward_f(p->chol, p->zone_x, r);
 }
 
-// Plain projective dynamics where the factor is not quite the matrix (rows outside the zone, another inertia): conjugate
-// gradients on the very matrix, with the factor as preconditioner. Few steps: the two differ by few rows.
+// Plain projective dynamics where the factor is not quite the matrix (rows outside the zone, another inertia):
+// conjugate gradients on the very matrix, with the factor as preconditioner. Few steps: the two differ by few rows.
 static void solve_exactly(FaProjective *p, const float *b, float *x) {
     const FaFieldShape *f = &p->shape;
     float *res = p->cg[0], *dir = p->cg[1], *prod = p->cg[2];
@@ -84,9 +84,9 @@ static void direction_pd(FaProjective *p, double *slope) {
     fai_field_sum_more(&p->shape, -1, p->r, 0, NULL, NULL, p->d, &(FaFieldMore){.with = p->g, .dot = slope});
 }
 
-// Alg. 2. Its sweeps start from q, a force, taken for a displacement: what that means depends on the units. In ours it is a start
-// far out, from which line search doubles the sweeps at once; where A is large it never recovers. We read it in units of A's
-// diagonal, the only ones at hand (as printed: gs_literal).
+// Alg. 2. Its sweeps start from q, a force, taken for a displacement: what that means depends on the units. In ours it
+// is a start far out, from which line search doubles the sweeps at once; where A is large it never recovers. We read it
+// in units of A's diagonal, the only ones at hand (as printed: gs_literal).
 static void direction_gs(FaProjective *p, double *slope) {
     fai_lbfgs_forward(&p->history, p->g, p->q);
     if (p->options.gs_literal)

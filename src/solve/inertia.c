@@ -17,8 +17,8 @@ static Scheme scheme_of(const FaInertia *in) {
     return (Scheme){{(1 + r) * (1 + r) / all, -r * r / all}, in->h * (1 + r) / all};
 }
 
-// From one head pose to another: x -> x + turn x + shift. turn = R - 1 from the quaternion's vector part, so that it is 0
-// to the bit between equal poses.
+// From one head pose to another: x -> x + turn x + shift. turn = R - 1 from the quaternion's vector part, so that it is
+// 0 to the bit between equal poses.
 typedef struct Change {
     double turn[9], shift[3];
 } Change;
@@ -47,11 +47,11 @@ typedef struct Task {
     const FaInertia *in;
     Scheme s;
     Change now, before;
-    bool still;        // both changes are none
+    bool still; // both changes are none
     double accel[3];
     const float *u;
     float *y, *w, *v;
-    const double *ud;  // in double, n x 3
+    const double *ud; // in double, n x 3
     double *yd, *wd;
 } Task;
 
@@ -120,8 +120,10 @@ static void predict(void *ctx, int begin, int end, int chunk) {
             double free = x[k] + eta * (w[k] + eta * t->accel[k]);
             double goal = t->in->goal_velocity ? (double)t->in->goal_velocity[4 * (size_t)i + (size_t)k] : 0;
             double y = (free + c * (u[k] + eta * goal)) / (1 + c);
-            if (t->yd) t->yd[3 * (size_t)i + (size_t)k] = y;
-            else t->y[4 * (size_t)i + (size_t)k] = (float)y;
+            if (t->yd)
+                t->yd[3 * (size_t)i + (size_t)k] = y;
+            else
+                t->y[4 * (size_t)i + (size_t)k] = (float)y;
         }
         if (t->y) t->y[4 * (size_t)i + 3] = 0;
     }
@@ -212,6 +214,7 @@ void fai_inertial_start(const FaPose *pose, const double v[3], const double omeg
     }
 }
 
-void fai_inertial_start_d(const FaPose *pose, const double v[3], const double omega[3], int nnode, const double *x0, double *w) {
+void fai_inertial_start_d(const FaPose *pose, const double v[3], const double omega[3], int nnode, const double *x0,
+                          double *w) {
     for (int i = 0; i < nnode; i++) start_at(pose, v, omega, x0 + 3 * (size_t)i, w + 3 * (size_t)i);
 }

@@ -6,24 +6,27 @@
 #include <math.h>
 
 enum { NODES = 1024, HALVINGS = 40 };
-static const double KEEP = 0.1;  // a step that leaves less of the gradient than this share keeps its Hessian
+static const double KEEP = 0.1; // a step that leaves less of the gradient than this share keeps its Hessian
 
 const char *const fai_newton_kind_name[FA_NEWTON_KINDS] = {"pcg", "jacobi", "lbfgs", "chol"};
 
 const char *fai_newton_status_name(FaNewtonStatus status) {
-    static const char *const name[FA_NEWTON_STATUSES] = {"converged", "at the floor", "rounded", "iterations used up", "stalled"};
+    static const char *const name[FA_NEWTON_STATUSES] = {"converged", "at the floor", "rounded", "iterations used up",
+                                                         "stalled"};
     return (unsigned)status < FA_NEWTON_STATUSES ? name[status] : "unknown";
 }
 
 // --- making -------------------------------------------------------------------------------------------------------
 
 static FaCode push_arrays(FaNewton *n, FaError *err) {
-    size_t nodes = 3 * (size_t)n->nnode, rows = (size_t)FA_MAX(n->options.max_rows, 1), chunks = (size_t)fai_chunks(n->nnode, NODES);
+    size_t nodes = 3 * (size_t)n->nnode, rows = (size_t)FA_MAX(n->options.max_rows, 1),
+           chunks = (size_t)fai_chunks(n->nnode, NODES);
     FaArena *a = n->arena;
-    bool ok = (n->x = FA_PUSH(a, nodes, double)) && (n->g = FA_PUSH(a, nodes, double)) && (n->x_next = FA_PUSH(a, nodes, double)) &&
-              (n->g_next = FA_PUSH(a, nodes, double)) && (n->part = FA_PUSH(a, 2 * chunks, double)) &&
-              (n->active = FA_PUSH(a, rows, FaRowAct)) && (n->active_next = FA_PUSH(a, rows, FaRowAct)) &&
-              (n->one = FA_PUSH(a, 3 * (size_t)n->nfree, float)) && (n->jacobi = FA_PUSH(a, 9 * (size_t)n->nfree, float));
+    bool ok = (n->x = FA_PUSH(a, nodes, double)) && (n->g = FA_PUSH(a, nodes, double)) &&
+              (n->x_next = FA_PUSH(a, nodes, double)) && (n->g_next = FA_PUSH(a, nodes, double)) &&
+              (n->part = FA_PUSH(a, 2 * chunks, double)) && (n->active = FA_PUSH(a, rows, FaRowAct)) &&
+              (n->active_next = FA_PUSH(a, rows, FaRowAct)) && (n->one = FA_PUSH(a, 3 * (size_t)n->nfree, float)) &&
+              (n->jacobi = FA_PUSH(a, 9 * (size_t)n->nfree, float));
     if (ok && n->options.kind == FA_NEWTON_CHOL) ok = (n->four = FA_PUSH(a, 12 * (size_t)n->nfree, double)) != NULL;
     FA_TRY(fai_field_shape(a, n->nfree, &n->shape, err));
     float **field[] = {&n->gf, &n->gf_next, &n->d, &n->r, &n->z, &n->p, &n->ap};
@@ -55,7 +58,8 @@ static FaCode build(FaNewton *n, const unsigned char *fixed, const double *mass,
     n->nfree = n->blocks->nfree;
     FA_TRY(copy_mass(n, mass, err));
     FA_TRY(push_arrays(n, err));
-    if (n->options.kind == FA_NEWTON_LBFGS) FA_TRY(fai_lbfgs_init(&n->history, &n->shape, n->options.history, n->arena, err));
+    if (n->options.kind == FA_NEWTON_LBFGS)
+        FA_TRY(fai_lbfgs_init(&n->history, &n->shape, n->options.history, n->arena, err));
     if (n->options.kind == FA_NEWTON_JACOBI || n->nfree == 0) return FA_OK;
     FA_TRY(fai_blocks_pattern(n->blocks, &n->csr, err));
     bool rough = n->options.kind != FA_NEWTON_CHOL;
@@ -64,8 +68,8 @@ static FaCode build(FaNewton *n, const unsigned char *fixed, const double *mass,
     return fai_chol_analyze(&n->csr, &chol, &n->chol, err);
 }
 
-FaCode fai_newton_new(const FaSolid *solid, const unsigned char *fixed, const double *mass, const FaNewtonOptions *options,
-                      FaNewton **newton, FaError *err) {
+FaCode fai_newton_new(const FaSolid *solid, const unsigned char *fixed, const double *mass,
+                      const FaNewtonOptions *options, FaNewton **newton, FaError *err) {
     *newton = NULL;
     FaNewtonOptions o = options ? *options : (FaNewtonOptions){0};
     if (o.history == 0) o.history = 10;
@@ -101,40 +105,44 @@ static FaCode check_array(const double *a, int n, const char *what, FaError *err
     if (!a) return FA_OK;
     for (int i = 0; i < 3 * n; i++)
         if (!(fabs(a[i]) < 1e15))
-            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("node %d", i / 3), "check the input of this step", "%s: %g", what, a[i]);
+            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("node %d", i / 3), "check the input of this step", "%s: %g",
+                           what, a[i]);
     return FA_OK;
 }
 
 static FaCode check_input(const FaNewton *n, const FaNewtonInput *in, const double *x, FaError *err) {
-    FA_ASSERT(in->rest && !(in->inertia > 0 && !in->y) && !((in->drag > 0 || in->damping.share > 0) && !in->damping.from));
+    FA_ASSERT(in->rest && !(in->inertia > 0 && !in->y) &&
+              !((in->drag > 0 || in->damping.share > 0) && !in->damping.from));
     FA_ASSERT(!(in->nrow > 0 && !in->row_base));
-    if (!(in->inertia >= 0 && in->inertia < 1e15 && in->drag >= 0 && in->drag < 1e15 && in->damping.share >= 0 && in->damping.share < 1e12))
-        return FA_FAIL(err, FA_E_ARG, NULL, "they are 0 or more", "inertia %g, drag %g, damping %g", in->inertia, in->drag,
-                       in->damping.share);
+    if (!(in->inertia >= 0 && in->inertia < 1e15 && in->drag >= 0 && in->drag < 1e15 && in->damping.share >= 0 &&
+          in->damping.share < 1e12))
+        return FA_FAIL(err, FA_E_ARG, NULL, "they are 0 or more", "inertia %g, drag %g, damping %g", in->inertia,
+                       in->drag, in->damping.share);
     if ((in->inertia > 0 || in->drag > 0) && !n->mass)
         return FA_FAIL(err, FA_E_ARG, NULL, "give the solver masses", "inertia without masses");
     FA_TRY(fai_rows_check(in->nrow, in->row, n->nnode, n->options.max_rows, err));
     if (in->nspring > n->options.max_springs)
-        return FA_FAIL(err, FA_E_LIMIT, NULL, "make the solver with room for them", "%d springs, room for %d", in->nspring,
-                       n->options.max_springs);
+        return FA_FAIL(err, FA_E_LIMIT, NULL, "make the solver with room for them", "%d springs, room for %d",
+                       in->nspring, n->options.max_springs);
     for (int i = 0; i < in->nspring; i++) {
         const FaSpring *s = &in->spring[i];
         bool good = s->node >= 0 && s->node < n->nnode && s->stiffness >= 0 && s->stiffness < 1e15;
         for (int k = 0; k < 3; k++) good = good && fabs(s->to[k]) < 1e15 && fabs(s->normal[k]) < 2;
         if (!good)
-            return FA_FAIL(err, FA_E_ARG, FA_PLACE("spring %d", i), "check its node, stiffness and target", "a spring that makes no sense");
+            return FA_FAIL(err, FA_E_ARG, FA_PLACE("spring %d", i), "check its node, stiffness and target",
+                           "a spring that makes no sense");
     }
     FA_TRY(check_array(x, n->nnode, "a start position", err));
     FA_TRY(check_array(in->inertia > 0 ? in->y : NULL, n->nnode, "an inertial prediction", err));
-    FA_TRY(
-        check_array(in->drag > 0 || in->damping.share > 0 ? in->damping.from : NULL, n->nnode, "a position that damping starts from", err));
+    FA_TRY(check_array(in->drag > 0 || in->damping.share > 0 ? in->damping.from : NULL, n->nnode,
+                       "a position that damping starts from", err));
     FA_TRY(check_array(in->force, n->nnode, "a force", err));
     if (!in->fixed_at) return FA_OK;
     for (int v = 0; v < n->nnode; v++)
         for (int k = 0; n->blocks->row[v] < 0 && k < 3; k++)
             if (!(fabs(in->fixed_at[3 * v + k]) < 1e6))
-                return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("node %d", v), "check the pose of this frame", "a fixed node at %g",
-                               in->fixed_at[3 * v + k]);
+                return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("node %d", v), "check the pose of this frame",
+                               "a fixed node at %g", in->fixed_at[3 * v + k]);
     return FA_OK;
 }
 
@@ -173,8 +181,8 @@ static void try_point(FaNewton *n, Step *s) {
     n->report->seconds_gradient += fai_seconds() - before;
 }
 
-// Armijo; where the fall is lost in the rounding of the energies, by the slope at the new point (Hager and Zhang's approximate
-// Wolfe rule), with the fall by the trapezoid of the slopes. False: no lower energy.
+// Armijo; where the fall is lost in the rounding of the energies, by the slope at the new point (Hager and Zhang's
+// approximate Wolfe rule), with the fall by the trapezoid of the slopes. False: no lower energy.
 static bool search(FaNewton *n, Step *s) {
     s->slope = 0;
     for (int i = 0; i < n->nfree; i++) {
@@ -207,7 +215,8 @@ static bool search(FaNewton *n, Step *s) {
         }
         n->report->backtracks++;
         // the minimum of the parabola through value, slope and new value, within a tenth and a half
-        double curve = fall - s->slope * s->length, best = isfinite(curve) && curve > 0 ? -0.5 * s->slope * s->length / curve : 0.1;
+        double curve = fall - s->slope * s->length,
+               best = isfinite(curve) && curve > 0 ? -0.5 * s->slope * s->length / curve : 0.1;
         s->length *= fmin(fmax(best, 0.1), 0.5);
     }
     return false;
@@ -269,7 +278,7 @@ static bool newton_step(FaNewton *n, double forcing, Step *s) {
             return true;
         }
         if (fabs(s->slope) <= 1e-15 * n->scale && linear != FA_LINEAR_NEGATIVE) return false; // rounding
-        if (n->kept) { // here, then
+        if (n->kept) {                                                                        // here, then
             n->kept = false;
             continue;
         }
@@ -301,7 +310,8 @@ static FaNewtonStatus iterate(FaNewton *n, double norm) {
     const FaNewtonInput *in = n->in;
     FaNewtonReport *r = n->report;
     double tolerance = in->tolerance > 0 ? in->tolerance : 1e-3, reference = in->reference > 0 ? in->reference : norm;
-    double goal = fmax(tolerance * reference, in->floor), forcing = in->forcing > 0 ? in->forcing : 0.1, logged = n->energy;
+    double goal = fmax(tolerance * reference, in->floor), forcing = in->forcing > 0 ? in->forcing : 0.1,
+           logged = n->energy;
     int limit = in->iterations > 0 ? in->iterations : 50, idle = 0;
     double best = norm, eta = forcing;
     log_energy(r, logged);
@@ -357,7 +367,9 @@ FaCode fai_newton_solve(FaNewton *n, const FaNewtonInput *in, double *x, FaNewto
     if (n->options.kind == FA_NEWTON_LBFGS) fai_lbfgs_clear(&n->history);
     r->status = iterate(n, norm);
     // L-BFGS has no CG to tell that its factor is old
-    if (n->options.kind == FA_NEWTON_LBFGS && !n->options.manual && r->iterations > 2 * (n->options.refresh ? n->options.refresh : 15)) n->stale = true;
+    if (n->options.kind == FA_NEWTON_LBFGS && !n->options.manual &&
+        r->iterations > 2 * (n->options.refresh ? n->options.refresh : 15))
+        n->stale = true;
     if (n->options.manual && r->refreshes > 0) n->ready = false;
     for (int i = 0; i < in->nrow; i++) r->active += n->active[i].share > 0;
     if (!n->options.brief) r->inverted = fai_solid_inverted(in->rest, n->x);
@@ -378,7 +390,8 @@ FaCode fai_newton_prepare(FaNewton *n, const FaNewtonInput *in, const double *x,
     fai_newton_total(n, n->x, n->g, n->active, &n->scale);
     n->stale = false;
     if (make_factor(n)) return FA_OK;
-    return FA_FAIL(err, FA_E_NUMERIC, NULL, "check that every part of the body is held", "the body's stiffness is not definite");
+    return FA_FAIL(err, FA_E_NUMERIC, NULL, "check that every part of the body is held",
+                   "the body's stiffness is not definite");
 }
 
 bool fai_newton_worn(const FaNewton *n) {

@@ -1,7 +1,8 @@
 // From a gradient to a direction.
 //
-// Conjugate gradients in float on the blocks, dots in double. The kept factor is of an earlier Hessian of all coordinates (3 nfree
-// unknowns, rough: fai_chol_solve_rough), so a few iterations suffice while the flesh deforms little.
+// Conjugate gradients in float on the blocks, dots in double. The kept factor is of an earlier Hessian of all
+// coordinates (3 nfree unknowns, rough: fai_chol_solve_rough), so a few iterations suffice while the flesh deforms
+// little.
 #include "solve/newton_work.h"
 
 #include "base/task.h"
@@ -24,7 +25,8 @@ static void jacobi_invert(void *ctx, int begin, int end, int chunk) {
     for (int i = begin; i < end; i++) {
         const float *m = n->blocks->val + 9 * (size_t)n->blocks->diagonal[i];
         float *to = n->jacobi + 9 * (size_t)i;
-        double a = (double)m[0], b = (double)m[1], c = (double)m[2], d = (double)m[4], e = (double)m[5], f = (double)m[8];
+        double a = (double)m[0], b = (double)m[1], c = (double)m[2], d = (double)m[4], e = (double)m[5],
+               f = (double)m[8];
         double c0 = d * f - e * e, c1 = c * e - b * f, c2 = b * e - c * d, det = a * c0 + b * c1 + c * c2;
         bool good = a > 0 && a * d - b * b > 0 && det > 0 && isfinite(1 / det);
         double over = good ? 1 / det : 0;

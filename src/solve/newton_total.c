@@ -1,4 +1,5 @@
-// Energy, gradient and second derivatives of everything: solid and damping (energy/solid.h), inertia, drag, force, springs, rows.
+// Energy, gradient and second derivatives of everything: solid and damping (energy/solid.h), inertia, drag, force,
+// springs, rows.
 #include "solve/newton_work.h"
 
 #include "base/task.h"
@@ -102,7 +103,8 @@ static double row_term(const FaNewton *n, const FaRow *row, const double *x, dou
     bool rubs = row->friction > 0;
     if (act) *act = (FaRowAct){0};
     if (row->kind == FA_ROW_PUSH) {
-        double depth = (double)row->gap - ((double)row->normal[0] * s[0] + (double)row->normal[1] * s[1] + (double)row->normal[2] * s[2]);
+        double depth = (double)row->gap -
+                       ((double)row->normal[0] * s[0] + (double)row->normal[1] * s[1] + (double)row->normal[2] * s[2]);
         if (!(depth > 0) && !rubs) return 0;
         if (depth > 0) {
             double push = push_of(depth, (double)row->soft, &energy, &share);
@@ -168,11 +170,15 @@ static void add_rows(FaNewton *n) {
             if (r < 0) continue;
             double k = (double)(act->share * row->stiffness) * (double)row->weight[j] * (double)row->weight[j], m[9];
             for (int a = 0; a < 9; a++)
-                m[a] = row->kind == FA_ROW_PUSH ? k * (double)row->normal[a / 3] * (double)row->normal[a % 3] : a % 4 == 0 ? k : 0;
+                m[a] = row->kind == FA_ROW_PUSH ? k * (double)row->normal[a / 3] * (double)row->normal[a % 3]
+                       : a % 4 == 0             ? k
+                                                : 0;
             double square = (double)row->weight[j] * (double)row->weight[j];
             for (int a = 0; a < 9 && act->across > 0; a++)
-                m[a] += square * ((double)act->across * ((a % 4 == 0) - (double)row->normal[a / 3] * (double)row->normal[a % 3]) +
-                                  (double)(act->along - act->across) * (double)act->way[a / 3] * (double)act->way[a % 3]);
+                m[a] +=
+                    square *
+                    ((double)act->across * ((a % 4 == 0) - (double)row->normal[a / 3] * (double)row->normal[a % 3]) +
+                     (double)(act->along - act->across) * (double)act->way[a / 3] * (double)act->way[a % 3]);
             fai_blocks_add_diagonal(n->blocks, r, m);
         }
     }
@@ -203,8 +209,8 @@ void fai_newton_second(FaNewton *n, FaSolidHessian kind) {
     n->report->seconds_hessian += fai_seconds() - before;
 }
 
-// The diagonal blocks of rows are in the matrix, what couples two nodes is added here; PCG: all of it, so that other rows may act while
-// the blocks stay.
+// The diagonal blocks of rows are in the matrix, what couples two nodes is added here; PCG: all of it, so that other
+// rows may act while the blocks stay.
 void fai_newton_mul(const FaNewton *n, const float *x, float *y) {
     fai_blocks_mul(n->blocks, x, y);
     float within = n->options.kind == FA_NEWTON_PCG ? 0 : 1;
@@ -228,7 +234,8 @@ void fai_newton_mul(const FaNewton *n, const float *x, float *y) {
             if (!(act->across > 0)) continue;
             float on = act->way[0] * t[0] + act->way[1] * t[1] + act->way[2] * t[2];
             for (int k = 0; k < 3; k++)
-                to[k] += row->weight[j] * (act->across * (t[k] - along * row->normal[k]) + (act->along - act->across) * on * act->way[k]);
+                to[k] += row->weight[j] * (act->across * (t[k] - along * row->normal[k]) +
+                                           (act->along - act->across) * on * act->way[k]);
         }
     }
 }

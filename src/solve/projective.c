@@ -7,12 +7,12 @@
 #include <math.h>
 
 enum {
-    HISTORY = 5,   // thesis 001 section 6.2.2, as Liu et al.
-    HALVINGS = 5,  // of the memoised SVD's thresholds (section 6.3.4), which the thesis does not give in numbers
+    HISTORY = 5,  // thesis 001 section 6.2.2, as Liu et al.
+    HALVINGS = 5, // of the memoised SVD's thresholds (section 6.3.4), which the thesis does not give in numbers
 };
 static const double LEAST_GAIN =
-    1e-12;  // of the energy, relative, that a step may promise: less is below what floats hold
-static const float TAU0 = 0.03f, TAU1 = 0.3f;  // rad: converges to 1e-5 of the exact state, as the thesis has it
+    1e-12; // of the energy, relative, that a step may promise: less is below what floats hold
+static const float TAU0 = 0.03f, TAU1 = 0.3f; // rad: converges to 1e-5 of the exact state, as the thesis has it
 
 // --- set-up -------------------------------------------------------------------------------------------------------
 
@@ -181,7 +181,8 @@ static bool iterate(FaProjective *p, double *first_slope, FaStep *s) {
 
 bool fai_projective_once(const FaProjective *p, const FaProjectiveInput *in) {
     double ratio = in->inertia / p->options.inertia;
-    if (!in->rested || in->iterations != 1 || p->options.kind != FA_SOLVE_QUICK || !(ratio >= 0.5 && ratio <= 1.5)) return false;
+    if (!in->rested || in->iterations != 1 || p->options.kind != FA_SOLVE_QUICK || !(ratio >= 0.5 && ratio <= 1.5))
+        return false;
     return in->nrow == 0 || (p->fold && fai_fold_takes(p->fold, in->nrow, in->row));
 }
 
@@ -206,7 +207,8 @@ static FaCode begin(FaProjective *p, const FaProjectiveInput *in, const float *u
     p->tau0 = p->options.tau0 > 0 ? p->options.tau0 : TAU0;
     p->tau1 = p->options.tau1 > 0 ? p->options.tau1 : TAU1;
     p->sweeps = p->options.gs_sweeps;
-    // each solve starts without history: what it gives depends on its input alone, so that a snapshot needs nothing of ours
+    // each solve starts without history: what it gives depends on its input alone, so that a snapshot needs nothing of
+    // ours
     fai_lbfgs_clear(&p->history);
     if (p->memo) fai_svd_memo_restart(p->memo);
     memcpy(p->u, u, 4 * (size_t)p->e->nnode * sizeof *u);

@@ -5,43 +5,44 @@
 #include <math.h>
 
 // WORN: conjugate gradient iterations (L-BFGS: steps) lost that are worth a new factor, by measurement (docs/enrich.md)
-enum { FIELDS = 8, WORN_CG = 90, WORN_LBFGS = 8 };  // FIELDS of the state
-static const double FORCING = 0.01;  // starts are good, so steps are nearly linear: more of CG, fewer Hessians and gradients
+enum { FIELDS = 8, WORN_CG = 90, WORN_LBFGS = 8 }; // FIELDS of the state
+static const double FORCING =
+    0.01; // starts are good, so steps are nearly linear: more of CG, fewer Hessians and gradients
 
 struct FaRebalance {
     const FaSolid *solid;
     FaRebalanceOptions o;
     size_t n, ntet;
-    FaNewton *newton[2];         // of FaRebalanceFactor
-    FaSolidRest *rest[2];        // of the state, and the next one's
-    unsigned char *fixed;        //                                       (n)
-    double *mass;                //                                       (n)
-    double *mu[2], *lambda[2];   // as in rest[]                          (ntet)
-    double floor;                // N
+    FaNewton *newton[2];       // of FaRebalanceFactor
+    FaSolidRest *rest[2];      // of the state, and the next one's
+    unsigned char *fixed;      //                                       (n)
+    double *mass;              //                                       (n)
+    double *mu[2], *lambda[2]; // as in rest[]                          (ntet)
+    double floor;              // N
     FaArena *arena;
 
     // scratch, n x 3
-    double *x, *x_new;              // after a step of time within the old rest shape; within the new one
-    double *carried, *carried_new;  // what elasticity and contact carry there, N
-    double *y, *from;               // inertial prediction; where damping measures from
-    double *stepped;                // displacement from the old rest shape after the step of time
+    double *x, *x_new;             // after a step of time within the old rest shape; within the new one
+    double *carried, *carried_new; // what elasticity and contact carry there, N
+    double *y, *from;              // inertial prediction; where damping measures from
+    double *stepped;               // displacement from the old rest shape after the step of time
     double *start, *force, *d_new, *w_new;
 
     // the state
-    double *d, *d_last;          // from X; a step ago, carried to X      (n x 3)
-    double *w, *w_last;          // in the world, in the axes of the pose (n x 3)
-    double *gain_last;           // what d gained in the step before the last: for a good start   (n x 3)
-    double *shift;               // what the last static solve added to d                        (n x 3)
-    double *d_factor[2];         // d that each factor was made at                               (n x 3)
+    double *d, *d_last;  // from X; a step ago, carried to X      (n x 3)
+    double *w, *w_last;  // in the world, in the axes of the pose (n x 3)
+    double *gain_last;   // what d gained in the step before the last: for a good start   (n x 3)
+    double *shift;       // what the last static solve added to d                        (n x 3)
+    double *d_factor[2]; // d that each factor was made at                               (n x 3)
     struct Frame {
         FaPose pose, pose_last;
-        double rate[9];          // 1/s, fai_inertial_rate of the step that made w
-        double h_last;           // 0: no step before
+        double rate[9]; // 1/s, fai_inertial_rate of the step that made w
+        double h_last;  // 0: no step before
         struct Factor {
-            double h;            // step for which it was made; 0: there is none
-            int64_t worn;        // is it to be made anew (not a bool: the state's bytes have no gaps)
-            double fresh;        // iterations of the first solve on it; -1: not made yet
-            double lost;         // more than those, in all solves since
+            double h;     // step for which it was made; 0: there is none
+            int64_t worn; // is it to be made anew (not a bool: the state's bytes have no gaps)
+            double fresh; // iterations of the first solve on it; -1: not made yet
+            double lost;  // more than those, in all solves since
         } factor[2];
     } frame;
 };
@@ -49,8 +50,10 @@ struct FaRebalance {
 // --- opening ------------------------------------------------------------------------------------------------------
 
 static FaCode push_arrays(FaRebalance *r, FaError *err) {
-    double **field[] = {&r->x,     &r->x_new, &r->carried, &r->carried_new, &r->y, &r->from, &r->stepped, &r->start, &r->force,
-                        &r->d_new, &r->w_new, &r->d,       &r->d_last,      &r->w, &r->w_last, &r->gain_last, &r->shift, &r->d_factor[0], &r->d_factor[1]};
+    double **field[] = {&r->x,         &r->x_new,   &r->carried,     &r->carried_new, &r->y,
+                        &r->from,      &r->stepped, &r->start,       &r->force,       &r->d_new,
+                        &r->w_new,     &r->d,       &r->d_last,      &r->w,           &r->w_last,
+                        &r->gain_last, &r->shift,   &r->d_factor[0], &r->d_factor[1]};
     bool ok = true;
     for (int i = 0; i < FA_COUNT(field); i++) ok &= (*field[i] = FA_PUSH(r->arena, 3 * r->n + 1, double)) != NULL;
     for (int i = 0; i < 2; i++) {
@@ -79,7 +82,8 @@ static FaCode set_up(FaRebalance *r, const unsigned char *fixed, const double *m
     return FA_OK;
 }
 
-FaCode fai_rebalance_new(const FaSolid *solid, const unsigned char *fixed, const double *mass, const FaRebalanceOptions *options, FaRebalance **out, FaError *err) {
+FaCode fai_rebalance_new(const FaSolid *solid, const unsigned char *fixed, const double *mass,
+                         const FaRebalanceOptions *options, FaRebalance **out, FaError *err) {
     *out = NULL;
     FaRebalance *r = FA_NEW(1, FaRebalance);
     if (!r) return FA_FAIL_MEMORY(err);
@@ -106,7 +110,8 @@ void fai_rebalance_free(FaRebalance *r) {
 
 // --- rest shapes --------------------------------------------------------------------------------------------------
 
-static FaCode set_rest(FaRebalance *r, int which, const double *X, const double *mu, const double *lambda, int *clamped, FaError *err) {
+static FaCode set_rest(FaRebalance *r, int which, const double *X, const double *mu, const double *lambda, int *clamped,
+                       FaError *err) {
     FA_TRY(fai_solid_rest_set(r->rest[which], X, mu, lambda, clamped, err));
     memcpy(r->mu[which], mu, r->ntet * sizeof *mu);
     memcpy(r->lambda[which], lambda, r->ntet * sizeof *lambda);
@@ -114,7 +119,8 @@ static FaCode set_rest(FaRebalance *r, int which, const double *X, const double 
 }
 
 static bool same_rest(const FaRebalance *r, const FaRebalanceInput *in) {
-    return !memcmp(fai_solid_rest_x(r->rest[0]), in->X, 3 * r->n * sizeof(double)) && !memcmp(r->mu[0], in->mu, r->ntet * sizeof(double)) &&
+    return !memcmp(fai_solid_rest_x(r->rest[0]), in->X, 3 * r->n * sizeof(double)) &&
+           !memcmp(r->mu[0], in->mu, r->ntet * sizeof(double)) &&
            !memcmp(r->lambda[0], in->lambda, r->ntet * sizeof(double));
 }
 
@@ -130,8 +136,8 @@ static void swap_rest(FaRebalance *r) {
     r->lambda[1] = lambda;
 }
 
-FaCode fai_rebalance_reset(FaRebalance *r, const double *X, const double *mu, const double *lambda, const FaPose *pose, const double v[3], const double omega[3],
-                           FaError *err) {
+FaCode fai_rebalance_reset(FaRebalance *r, const double *X, const double *mu, const double *lambda, const FaPose *pose,
+                           const double v[3], const double omega[3], FaError *err) {
     FA_TRY(set_rest(r, 0, X, mu, lambda, NULL, err));
     memset(r->d, 0, 3 * r->n * sizeof(double));
     memset(r->d_last, 0, 3 * r->n * sizeof(double));
@@ -146,7 +152,8 @@ FaCode fai_rebalance_reset(FaRebalance *r, const double *X, const double *mu, co
     return FA_OK;
 }
 
-static FaCode make_factor(FaRebalance *r, FaRebalanceFactor which, const double *X, const double *mu, const double *lambda, double h, FaError *err) {
+static FaCode make_factor(FaRebalance *r, FaRebalanceFactor which, const double *X, const double *mu,
+                          const double *lambda, double h, FaError *err) {
     double eta = (r->o.scheme == FA_SCHEME_BDF2 ? 2.0 / 3 : 1) * h;
     FA_TRY(set_rest(r, 1, X, mu, lambda, NULL, err));
     double *x = r->start;
@@ -161,7 +168,8 @@ static FaCode make_factor(FaRebalance *r, FaRebalanceFactor which, const double 
     return fai_newton_prepare(r->newton[which], &p, x, err);
 }
 
-FaCode fai_rebalance_prepare(FaRebalance *r, FaRebalanceFactor which, const double *X, const double *mu, const double *lambda, FaError *err) {
+FaCode fai_rebalance_prepare(FaRebalance *r, FaRebalanceFactor which, const double *X, const double *mu,
+                             const double *lambda, FaError *err) {
     const struct Factor *f = &r->frame.factor[which];
     return f->h > 0 && !f->worn ? make_factor(r, which, X, mu, lambda, f->h, err) : FA_OK;
 }
@@ -176,7 +184,8 @@ static bool pushes(const FaNewtonInput *p, int first, const double *x) {
         for (int k = 0; k < 3; k++) {
             double s = (double)row->offset[k];
             for (int j = 0; j < 4; j++)
-                if (row->node[j] >= 0) s += (double)row->weight[j] * (x[3 * row->node[j] + k] - p->row_base[3 * row->node[j] + k]);
+                if (row->node[j] >= 0)
+                    s += (double)row->weight[j] * (x[3 * row->node[j] + k] - p->row_base[3 * row->node[j] + k]);
             depth -= (double)row->normal[k] * s;
         }
         if (row->kind != FA_ROW_PUSH || depth > 0) return true;
@@ -202,7 +211,8 @@ static void add_spent(FaNewtonReport *r, const FaNewtonReport *before) {
 }
 
 // Solve, look what was met on the way, and once more if that is new.
-static FaCode solve(FaRebalance *r, FaNewton *newton, const FaRebalanceInput *in, FaNewtonInput *p, double *x, FaNewtonReport *report, int *stalled, FaError *err) {
+static FaCode solve(FaRebalance *r, FaNewton *newton, const FaRebalanceInput *in, FaNewtonInput *p, double *x,
+                    FaNewtonReport *report, int *stalled, FaError *err) {
     p->iterations = r->o.iterations;
     p->tolerance = r->o.tolerance;
     p->floor = r->floor;
@@ -236,8 +246,10 @@ static double predict(FaRebalance *r, const FaInertia *inertia, const double *X)
 }
 
 // What elasticity and contact carry at x: the force that the static solve has to find again.
-static void carry(FaRebalance *r, FaSolidRest *rest, const FaRebalanceInput *in, const FaNewtonInput *solved, const double *x, double *carried) {
-    FaNewtonInput only = {.rest = rest, .nrow = solved->nrow, .row = solved->row, .row_base = in->base, .fixed_at = solved->fixed_at};
+static void carry(FaRebalance *r, FaSolidRest *rest, const FaRebalanceInput *in, const FaNewtonInput *solved,
+                  const double *x, double *carried) {
+    FaNewtonInput only = {
+        .rest = rest, .nrow = solved->nrow, .row = solved->row, .row_base = in->base, .fixed_at = solved->fixed_at};
     fai_newton_energy(r->newton[FA_REBALANCE_STATIC], &only, x, carried, NULL);
 }
 
@@ -250,40 +262,51 @@ static double norm_of(const FaRebalance *r, const double *force) {
 }
 
 // A step of time within rest shape `which`: positions, and what is carried there.
-static FaCode step_within(FaRebalance *r, const FaRebalanceInput *in, int which, double inertia, FaNewtonInput *p, double *x, double *carried,
-                          FaNewtonReport *report, int *stalled, FaError *err) {
+static FaCode step_within(FaRebalance *r, const FaRebalanceInput *in, int which, double inertia, FaNewtonInput *p,
+                          double *x, double *carried, FaNewtonReport *report, int *stalled, FaError *err) {
     const double *X = fai_solid_rest_x(r->rest[0]);
     double eta = 1 / sqrt(inertia), ahead = r->frame.h_last > 0 ? in->h / r->frame.h_last : 0;
-    *p = (FaNewtonInput){.rest = r->rest[which], .inertia = inertia, .y = r->y, .fixed_at = fai_solid_rest_x(r->rest[which]), .force = in->force};
+    *p = (FaNewtonInput){.rest = r->rest[which],
+                         .inertia = inertia,
+                         .y = r->y,
+                         .fixed_at = fai_solid_rest_x(r->rest[which]),
+                         .force = in->force};
     p->damping = (FaSolidDamping){r->o.beta / eta, r->from};
     p->drag = r->o.drag / eta;
     // what inertia and gravity would push with if nothing moved
-    for (size_t i = 0; i < 3 * r->n; i++) carried[i] = inertia * r->mass[i / 3] * (X[i] + r->d[i] - r->y[i]) - (in->force ? in->force[i] : 0);
+    for (size_t i = 0; i < 3 * r->n; i++)
+        carried[i] = inertia * r->mass[i / 3] * (X[i] + r->d[i] - r->y[i]) - (in->force ? in->force[i] : 0);
     p->reference = norm_of(r, carried);
     // start where the motion against the head goes on, as it changed before
-    for (size_t i = 0; i < 3 * r->n; i++) x[i] = X[i] + r->d[i] + ahead * (2 * (r->d[i] - r->d_last[i]) - r->gain_last[i]);
+    for (size_t i = 0; i < 3 * r->n; i++)
+        x[i] = X[i] + r->d[i] + ahead * (2 * (r->d[i] - r->d_last[i]) - r->gain_last[i]);
     FA_TRY(solve(r, r->newton[FA_REBALANCE_DYNAMIC], in, p, x, report, stalled, err));
     carry(r, r->rest[which], in, p, x, carried);
     return FA_OK;
 }
 
 // From x' of the old rest shape (and x'' of the new one) to x, which carries the same in the new one.
-static FaCode settle(FaRebalance *r, const FaRebalanceInput *in, double alpha, FaNewtonInput *p, FaRebalanceReport *report, FaError *err) {
+static FaCode settle(FaRebalance *r, const FaRebalanceInput *in, double alpha, FaNewtonInput *p,
+                     FaRebalanceReport *report, FaError *err) {
     const double *X = fai_solid_rest_x(r->rest[0]);
     for (size_t i = 0; i < 3 * r->n; i++) {
         r->force[i] = alpha == 1 ? r->carried[i] : alpha * r->carried[i] + (1 - alpha) * r->carried_new[i];
-        r->start[i] = in->X[i] + (alpha == 1 ? r->x[i] - X[i] : alpha * (r->x[i] - X[i]) + (1 - alpha) * (r->x_new[i] - in->X[i]));
-        if (alpha == 1) r->start[i] += r->shift[i];  // as the last one
+        r->start[i] = in->X[i] +
+                      (alpha == 1 ? r->x[i] - X[i] : alpha * (r->x[i] - X[i]) + (1 - alpha) * (r->x_new[i] - in->X[i]));
+        if (alpha == 1) r->start[i] += r->shift[i]; // as the last one
     }
-    *p = (FaNewtonInput){.rest = r->rest[1], .fixed_at = in->X, .force = r->force, .nrow = p->nrow, .row = p->row, .row_base = in->base};
+    *p = (FaNewtonInput){
+        .rest = r->rest[1], .fixed_at = in->X, .force = r->force, .nrow = p->nrow, .row = p->row, .row_base = in->base};
     p->reference = norm_of(r, r->force);
     FA_TRY(solve(r, r->newton[FA_REBALANCE_STATIC], in, p, r->start, &report->settle, &report->stalled, err));
     for (size_t i = 0; i < 3 * r->n; i++) r->d_new[i] = r->start[i] - in->X[i];
     return FA_OK;
 }
 
-// The new state: increment and velocity are those of the step of time; the rest's own motion carries the head's velocity along.
-static void finish(FaRebalance *r, const FaRebalanceInput *in, const FaInertia *inertia, bool moved, double carried_share) {
+// The new state: increment and velocity are those of the step of time; the rest's own motion carries the head's
+// velocity along.
+static void finish(FaRebalance *r, const FaRebalanceInput *in, const FaInertia *inertia, bool moved,
+                   double carried_share) {
     const double *X = fai_solid_rest_x(r->rest[0]);
     double rate[9];
     fai_inertial_rate(inertia, rate);
@@ -360,7 +383,8 @@ FaCode fai_rebalance_step(FaRebalance *r, const FaRebalanceInput *in, FaRebalanc
     double k = predict(r, &inertia, X);
     FaNewtonInput p = {0};
     if (alpha > 0) FA_TRY(step_within(r, in, 0, k, &p, r->x, r->carried, &report->dynamic, &report->stalled, err));
-    if (alpha < 1) FA_TRY(step_within(r, in, 1, k, &p, r->x_new, r->carried_new, &report->naive, &report->stalled, err));
+    if (alpha < 1)
+        FA_TRY(step_within(r, in, 1, k, &p, r->x_new, r->carried_new, &report->naive, &report->stalled, err));
     for (size_t i = 0; i < 3 * r->n; i++) {
         if (alpha == 0) r->x[i] = r->x_new[i];
         r->stepped[i] = alpha == 1 || alpha == 0 ? r->x[i] - X[i] : alpha * r->x[i] + (1 - alpha) * r->x_new[i] - X[i];
@@ -418,14 +442,16 @@ void fai_rebalance_energy(FaRebalance *r, double *kinetic, double *elastic) {
 size_t fai_rebalance_state_size(const FaRebalance *r) { return FIELDS * 3 * r->n * sizeof(double) + sizeof r->frame; }
 
 void fai_rebalance_save(const FaRebalance *r, void *state) {
-    const double *field[FIELDS] = {r->d, r->d_last, r->w, r->w_last, r->gain_last, r->shift, r->d_factor[0], r->d_factor[1]};
+    const double *field[FIELDS] = {r->d,         r->d_last, r->w,           r->w_last,
+                                   r->gain_last, r->shift,  r->d_factor[0], r->d_factor[1]};
     size_t size = 3 * r->n * sizeof(double);
     unsigned char *at = state;
     for (int i = 0; i < FIELDS; i++, at += size) memcpy(at, field[i], size);
     memcpy(at, &r->frame, sizeof r->frame);
 }
 
-FaCode fai_rebalance_load(FaRebalance *r, const void *state, const double *X, const double *mu, const double *lambda, FaError *err) {
+FaCode fai_rebalance_load(FaRebalance *r, const void *state, const double *X, const double *mu, const double *lambda,
+                          FaError *err) {
     FA_TRY(set_rest(r, 0, X, mu, lambda, NULL, err));
     double *field[FIELDS] = {r->d, r->d_last, r->w, r->w_last, r->gain_last, r->shift, r->d_factor[0], r->d_factor[1]};
     size_t size = 3 * r->n * sizeof(double);

@@ -4,20 +4,20 @@
 
 #include <math.h>
 
-enum { DELAY = 4 };             // solves from start to adoption: 66 ms at 60 Hz, more than a factor takes
-static const double FAR = 0.2;  // relative change of inertia that is worth a factor
+enum { DELAY = 4 };            // solves from start to adoption: 66 ms at 60 Hz, more than a factor takes
+static const double FAR = 0.2; // relative change of inertia that is worth a factor
 
 struct FaRefactor {
     FaArena *arena;
     FaJob job;
-    FaCsr a;       // without inertia
-    FaCsr sum;     // the matrix that is factored: a's pattern, own values
-    double *mass;  // kg                                          (n)
+    FaCsr a;      // without inertia
+    FaCsr sum;    // the matrix that is factored: a's pattern, own values
+    double *mass; // kg                                          (n)
     FaChol *spare;
-    double used, made;     // inertia of the factor in use, of the one under way
-    int patience, waited;  // solves for which a need has persisted
-    int due;               // solves until adoption, 0: nothing under way
-    FaCode code;           // of the work
+    double used, made;    // inertia of the factor in use, of the one under way
+    int patience, waited; // solves for which a need has persisted
+    int due;              // solves until adoption, 0: nothing under way
+    FaCode code;          // of the work
 };
 
 static bool copy_matrix(FaRefactor *r, const FaCsr *a, const double *mass) {
@@ -74,7 +74,7 @@ bool fai_refactor_turn(FaRefactor *r, double inertia, FaChol **chol) {
         if (--r->due > 0) return false;
         fai_job_wait(&r->job);
         r->waited = 0;
-        if (r->code < 0) return false;  // A is positive definite, so this is rounding at its worst: keep what works
+        if (r->code < 0) return false; // A is positive definite, so this is rounding at its worst: keep what works
         FaChol *old = *chol;
         *chol = r->spare;
         r->spare = old;

@@ -1,5 +1,5 @@
-// The truth: the same energies in double, element by element, as the formulas stand; minimised by textbook L-BFGS (two loops,
-// history 20) on a factor of A with the rows in it. Slow, plain, and independent of the fast code.
+// The truth: the same energies in double, element by element, as the formulas stand; minimised by textbook L-BFGS (two
+// loops, history 20) on a factor of A with the rows in it. Slow, plain, and independent of the fast code.
 #include "base/base.h"
 #include "energy/anchor.h"
 #include "energy/bend.h"
@@ -118,10 +118,10 @@ typedef struct Minimizer {
     const FaReferenceInput *in;
     FaArena *arena;
     FaChol *chol;
-    int n, count;                     // numbers, pairs
-    double *s[HISTORY], *y[HISTORY];  // oldest first
+    int n, count;                    // numbers, pairs
+    double *s[HISTORY], *y[HISTORY]; // oldest first
     double *g, *d, *q, *u_next, *g_next;
-    double *quad;  // n/3 x 4
+    double *quad; // n/3 x 4
 } Minimizer;
 
 static double dot(const Minimizer *m, const double *a, const double *b) {

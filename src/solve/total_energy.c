@@ -4,7 +4,7 @@
 #include "energy/push_pull.h"
 #include "solve/solver.h"
 
-enum { CHUNK = 1024 };  // nodes per task
+enum { CHUNK = 1024 }; // nodes per task
 
 typedef struct Inertia {
     const FaProjective *p;

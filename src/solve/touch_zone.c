@@ -5,17 +5,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const float REACH = 0.04f;  // m: walls farther apart meet no sooner than any other two
+static const float REACH = 0.04f; // m: walls farther apart meet no sooner than any other two
 
 typedef struct Wall {
-    float x[3], n[3];  // rest position and normal
-    float score;       // m; less is likelier
+    float x[3], n[3]; // rest position and normal
+    float score;      // m; less is likelier
     int node;
 } Wall;
 
 typedef struct Search {
     int n;
-    Wall *wall;  // sorted along x[0]
+    Wall *wall; // sorted along x[0]
 } Search;
 
 static int by_place(const void *a, const void *b) {
@@ -32,7 +32,8 @@ static int by_score(const void *a, const void *b) {
 
 static float dot3(const float a[3], const float b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
-// How far q is from p, with half as much again where they stand at a right angle; INFINITY where they do not face each other.
+// How far q is from p, with half as much again where they stand at a right angle; INFINITY where they do not face each
+// other.
 static float score_of(const Wall *p, const Wall *q) {
     float d[3] = {q->x[0] - p->x[0], q->x[1] - p->x[1], q->x[2] - p->x[2]}, angle = dot3(p->n, q->n);
     if (!(angle < 0) || !(dot3(p->n, d) > 0) || !(dot3(q->n, d) < 0)) return INFINITY;
@@ -46,8 +47,10 @@ static void search_walls(void *ctx, int begin, int end, int chunk) {
     for (int i = begin; i < end; i++) {
         Wall *w = &s->wall[i];
         float best = REACH;
-        for (int j = i + 1; j < s->n && s->wall[j].x[0] - w->x[0] < best; j++) best = fminf(best, score_of(w, &s->wall[j]));
-        for (int j = i - 1; j >= 0 && w->x[0] - s->wall[j].x[0] < best; j--) best = fminf(best, score_of(w, &s->wall[j]));
+        for (int j = i + 1; j < s->n && s->wall[j].x[0] - w->x[0] < best; j++)
+            best = fminf(best, score_of(w, &s->wall[j]));
+        for (int j = i - 1; j >= 0 && w->x[0] - s->wall[j].x[0] < best; j--)
+            best = fminf(best, score_of(w, &s->wall[j]));
         w->score = best;
     }
 }

@@ -6,8 +6,9 @@
 
 #include <math.h>
 
-// Everything dense is in float, by rows of a multiple of 8 numbers, padded with zeros and, on diagonals, ones: a preconditioner needs
-// no more, and pivots are never small, since K^-1 + (something positive) has none below K^-1's own.
+// Everything dense is in float, by rows of a multiple of 8 numbers, padded with zeros and, on diagonals, ones: a
+// preconditioner needs no more, and pivots are never small, since K^-1 + (something positive) has none below K^-1's
+// own.
 enum {
     LANES = 8,
     CHUNK = 64,        // rows that are factored together
@@ -19,19 +20,19 @@ typedef float V8 __attribute__((vector_size(32), may_alias));
 
 // A row whose nodes are all in the zone.
 typedef struct ZoneRow {
-    int row;      // of the caller's rows
-    int known;    // place among known push rows, -1: not yet
-    int slot[4];  // zone nodes; those of unused places have weight 0
+    int row;     // of the caller's rows
+    int known;   // place among known push rows, -1: not yet
+    int slot[4]; // zone nodes; those of unused places have weight 0
     float weight[4];
     float normal[3];
-    float soft;  // 1 / stiffness
-    float slack; // m, where the step begins
-    bool begins, ends;  // acts where the step begins, where it ends
+    float soft;        // 1 / stiffness
+    float slack;       // m, where the step begins
+    bool begins, ends; // acts where the step begins, where it ends
 } ZoneRow;
 
 // A lower triangle L by rows, and the inverses of its 8 x 8 blocks on the diagonal by columns.
 typedef struct Lower {
-    float *l, *inverse;  // (rows x stride), (rows / 8 x 64)
+    float *l, *inverse; // (rows x stride), (rows / 8 x 64)
     size_t stride;
 } Lower;
 
@@ -39,27 +40,27 @@ struct FaFold {
     FaArena *arena;
     bool wide;
     int nzone, room;
-    size_t stride;         // of all matrices: room rounded up to 8
-    const float *inverse;  // S^-1                                                        (nzone x nzone)
-    int *slot_of;          // zone index of a node, -1 outside                            (nnode)
-    ZoneRow *pull, *push;  // (room each)
-    int npull, npush, pull8, act8;  // 8: rounded up
-    Lower t;               // T's factor                                                  (pull8 rows)
-    int nknown, *known;    // push rows that acted at any time since fai_fold_rows, in that order  (room)
-    float *mixed;          // L_T^-1 of a known row's products with the pull rows         (nknown x pull8)
-    float *gram;           // products of known rows with each other, PULL rows folded in; both triangles
-    int nact, *act;        // push rows that act; those that stay come first              (room)
-    bool fresh;            // B belongs to act
-    Lower b;               // B's factor                                                  (act8 rows)
-    unsigned char *mark;   // scratch: of push rows, of slots                             (max of both)
-    int nneed, *need;      // slots of the rows that act and the PULL rows                (nzone)
-    float *column;         // S^-1 w of a row, one per task
-    FaV4 *pull_t, *push_t; // right-hand sides, then multipliers                          (room each)
-    float *mu;             // along the normals                                           (room)
-    FaV4 *force;           // right-hand side of a trial                                  (nzone)
-    float *split;          // a right-hand side by coordinates                            (3 x zone8)
-    size_t zone8;          // nzone rounded up to 8
-    unsigned char *ends;   // as fai_fold_active wants them                               (max_rows)
+    size_t stride;                 // of all matrices: room rounded up to 8
+    const float *inverse;          // S^-1                                                        (nzone x nzone)
+    int *slot_of;                  // zone index of a node, -1 outside                            (nnode)
+    ZoneRow *pull, *push;          // (room each)
+    int npull, npush, pull8, act8; // 8: rounded up
+    Lower t;                       // T's factor                                                  (pull8 rows)
+    int nknown, *known;            // push rows that acted at any time since fai_fold_rows, in that order  (room)
+    float *mixed;                  // L_T^-1 of a known row's products with the pull rows         (nknown x pull8)
+    float *gram;                   // products of known rows with each other, PULL rows folded in; both triangles
+    int nact, *act;                // push rows that act; those that stay come first              (room)
+    bool fresh;                    // B belongs to act
+    Lower b;                       // B's factor                                                  (act8 rows)
+    unsigned char *mark;           // scratch: of push rows, of slots                             (max of both)
+    int nneed, *need;              // slots of the rows that act and the PULL rows                (nzone)
+    float *column;                 // S^-1 w of a row, one per task
+    FaV4 *pull_t, *push_t;         // right-hand sides, then multipliers                          (room each)
+    float *mu;                     // along the normals                                           (room)
+    FaV4 *force;                   // right-hand side of a trial                                  (nzone)
+    float *split;                  // a right-hand side by coordinates                            (3 x zone8)
+    size_t zone8;                  // nzone rounded up to 8
+    unsigned char *ends;           // as fai_fold_active wants them                               (max_rows)
 };
 
 // --- dense kernels ------------------------------------------------------------------------------------------------
@@ -70,7 +71,8 @@ FAI_BODY float sum8(const V8 *p) {
 }
 
 // out[r][q] = a[r] . b[q] over [k0, k1), multiples of 8
-FAI_BODY void tile(const float *a, const float *b, size_t stride_a, size_t stride_b, int k0, int k1, float out[4][8], int at) {
+FAI_BODY void tile(const float *a, const float *b, size_t stride_a, size_t stride_b, int k0, int k1, float out[4][8],
+                   int at) {
     V8 s[4][2] = {{{0}}};
     for (int k = k0; k < k1; k += LANES) {
         V8 b0 = *(const V8 *)(b + k), b1 = *(const V8 *)(b + stride_b + k);
@@ -84,7 +86,8 @@ FAI_BODY void tile(const float *a, const float *b, size_t stride_a, size_t strid
         for (int q = 0; q < 2; q++) out[r][at + q] = sum8(&s[r][q]);
 }
 
-// Four rows x of X L' = X, columns [from, to) in place, given that products with columns before k0 are taken off already.
+// Four rows x of X L' = X, columns [from, to) in place, given that products with columns before k0 are taken off
+// already.
 FAI_BODY void solve_rows(const Lower *l, float *x, size_t stride, int k0, int from, int to) {
     for (int j = from; j < to; j += LANES) {
         float t[4][8];
@@ -116,7 +119,7 @@ static void factor_block(const Lower *l, int at, const float *least) {
             for (size_t k = j; k < i; k++) sum -= ri[k] * inverse[j * LANES + k];
             inverse[j * LANES + i] = sum * inverse[i * LANES + i];
         }
-        for (size_t j = i + 1; j < LANES; j++) ri[j] = 0;  // rows are read eight by eight
+        for (size_t j = i + 1; j < LANES; j++) ri[j] = 0; // rows are read eight by eight
     }
 }
 
@@ -126,7 +129,7 @@ typedef struct Factor {
     const FaFold *f;
     const Lower *l;
     FillFn *fill;
-    int begin, end;  // rows and columns of the chunk
+    int begin, end; // rows and columns of the chunk
 } Factor;
 
 FAI_BODY void chunk_rows(const Factor *c, int begin, int end) {
@@ -302,7 +305,7 @@ FAI_BODY void pull_gram(const FaFold *f, int begin, int end) {
 
 typedef struct Fresh {
     const FaFold *f;
-    int from;  // first known row that is new
+    int from; // first known row that is new
 } Fresh;
 
 // New known rows: products with the pull rows, L_T^-1 of them, and products with the known ones before.
@@ -330,7 +333,8 @@ FAI_BODY void push_take(const Fresh *c, int begin, int end) {
     for (int i = c->from + begin; i < c->from + end; i += 4)
         for (int j = 0; j < FA_MIN(i + 4, f->nknown); j += 2) {
             float t[4][8];
-            tile(f->mixed + (size_t)i * f->stride, f->mixed + (size_t)j * f->stride, f->stride, f->stride, 0, f->pull8, t, 0);
+            tile(f->mixed + (size_t)i * f->stride, f->mixed + (size_t)j * f->stride, f->stride, f->stride, 0, f->pull8,
+                 t, 0);
             for (int r = i; r < FA_MIN(i + 4, c->from + end); r++)
                 for (int k = j; k < FA_MIN(j + 2, r + 1); k++) {
                     float *at = f->gram + (size_t)r * f->stride + (size_t)k;
@@ -344,7 +348,7 @@ TWICE(push_gram, Fresh)
 TWICE(push_take, Fresh)
 
 static void fill_pull(const FaFold *f, int i, int end) {
-    (void)f, (void)i, (void)end;  // made before
+    (void)f, (void)i, (void)end; // made before
 }
 
 static void fill_push(const FaFold *f, int i, int end) {
@@ -358,7 +362,8 @@ static void fill_push(const FaFold *f, int i, int end) {
     const float *gram = f->gram + (size_t)a->known * f->stride;
     for (int j = 0; j <= i; j++) {
         const ZoneRow *b = &f->push[f->act[j]];
-        row[j] = ((a->normal[0] * b->normal[0] + a->normal[1] * b->normal[1]) + a->normal[2] * b->normal[2]) * gram[b->known];
+        row[j] = ((a->normal[0] * b->normal[0] + a->normal[1] * b->normal[1]) + a->normal[2] * b->normal[2]) *
+                 gram[b->known];
     }
     row[i] += a->soft;
     memset(row + i + 1, 0, (size_t)(end - i - 1) * sizeof *row);
@@ -405,8 +410,8 @@ static void need_slots(FaFold *f) {
         if (f->mark[i]) f->need[f->nneed++] = i;
 }
 
-// Rows that go on acting keep their order and come first, so that the factor stays as far as nothing was taken out; rows that come
-// and go gather at its end.
+// Rows that go on acting keep their order and come first, so that the factor stays as far as nothing was taken out;
+// rows that come and go gather at its end.
 void fai_fold_active(FaFold *f, const unsigned char *active) {
     int n = 0, keep = -1, known = f->nknown, most = active ? FA_MIN(f->room, MOST_ACTIVE) : f->room;
     memset(f->mark, 0, (size_t)f->npush);
@@ -589,7 +594,8 @@ void fai_fold_solve(FaFold *f, FaChol *chol, float *b, float *x) {
     fai_chol_zone_f(chol, b, x);
 }
 
-// The model's forces: a row that ends acting pulls with its whole spring from the begin on, one that ends free does not act at all.
+// The model's forces: a row that ends acting pulls with its whole spring from the begin on, one that ends free does not
+// act at all.
 static void begin_trial(FaFold *f, const float *b) {
     memcpy(f->force, b, (size_t)f->nzone * sizeof *f->force);
     for (int i = 0; i < f->npush; i++) {
