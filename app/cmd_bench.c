@@ -1,4 +1,5 @@
 // fascia bench: figures, with accuracy beside speed.
+#include "bench/bench.h"
 #include "load.h"
 
 #include <string.h>

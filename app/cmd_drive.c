@@ -1,5 +1,5 @@
 // fascia drive: the flesh of a face follows a clip, an actor's dots, a camera's landmarks, or another face.
-#include "drive_dots.h"
+#include "drive_markers.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 // fascia enrich: secondary motion of flesh on an artist's animation, by simulation of the volume below the skin.
-#include "dots.h"
+#include "markers_job.h"
 #include "simulate.h"
 
 #include "fascia/enrich.h"
-#include "fascia/take.h"
+#include "fascia/run_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +49,8 @@ typedef struct Job {
     int first;          // frame of it that is the result's first
     int from, to;       // frames of the result that are wanted
     FaMethod *method;
-    FaTake *take;
-    FaTakeReport made;
+    FaRunFile *take;
+    FaRunFileReport made;
     FaSequence *frames, *linear, *world;
     FaCompare compare;
     FaBakeReport bake;
@@ -332,8 +332,9 @@ static FaCode simulate(Job *j, FaError *err) {
              : common.output ? common.output
                              : "fascia",
              keep_path ? "" : ".take");
-    FaTakeOptions o = {.params = cli_params, .fps = out_fps, .count = j->first + j->to + 1, .progress = cli_progress};
-    if (rc >= 0) rc = fa_take_make(j->method, j->clip, j->path, &o, &j->take, &j->made, err);
+    FaRunFileOptions o = {
+        .params = cli_params, .fps = out_fps, .count = j->first + j->to + 1, .progress = cli_progress};
+    if (rc >= 0) rc = fa_run_file_make(j->method, j->clip, j->path, &o, &j->take, &j->made, err);
     cli_progress_end();
     if (rc < 0) return rc;
     say_notes("enrich", fa_method_notes(j->method));
@@ -348,11 +349,11 @@ static FaCode simulate(Job *j, FaError *err) {
 }
 
 static FaCode compare(Job *j, FaError *err) {
-    const FaClip *played = fa_take_clip(j->take);
+    const FaClip *played = fa_run_file_clip(j->take);
     FaCompareOptions opt = {.rig = j->rig, .intersections = out_options.check, .progress = cli_progress};
     FaSequence *linear = NULL;
     int last = j->made.frames - 1;
-    FaCode rc = fa_sequence_slice(fa_take_sequence(j->take), j->first, last, &j->frames, err);
+    FaCode rc = fa_sequence_slice(fa_run_file_sequence(j->take), j->first, last, &j->frames, err);
     if (rc >= 0) rc = fa_clip_slice(played, j->first, last, &j->out_clip, err);
     if (rc >= 0) rc = fa_sequence_of_clip(j->rig, j->out_clip, &linear, err);
     j->linear = linear;
@@ -388,7 +389,7 @@ static FaCode write_out(Job *j, FaError *err) {
 }
 
 static void report(const Job *j, int frames, double seconds) {
-    FaRunStats stats = fa_take_stats(j->take);
+    FaRunStats stats = fa_run_file_stats(j->take);
     double ms = stats.frames ? 1e3 * stats.seconds / stats.frames : 0;
     if (!common.json) {
         cli_say("%d frames, %.1f ms each; flesh moves up to %.2f mm, %.3f mm on average", frames, ms, j->compare.max_mm,
@@ -423,7 +424,7 @@ static void job_free(Job *j) {
     fa_sequence_close(j->frames);
     fa_sequence_close(j->linear);
     if (j->take && !keep_path) remove(j->path);
-    fa_take_free(j->take);
+    fa_run_file_free(j->take);
     fa_method_close(j->method);
     fa_free(j->json);
     fa_clip_free(j->out_clip);

@@ -1,5 +1,5 @@
 // fascia markers: any animation as dots on a face; and where the dots of a take sit.
-#include "dots.h"
+#include "markers_job.h"
 
 #include "fascia/retarget.h"
 

@@ -1,6 +1,6 @@
 // The page of fascia drive --report: the result beside the other methods, like with like, the dots drawn, figures per
 // frame and, where the truth is known, the error of every vertex.
-#include "drive_dots.h"
+#include "drive_markers.h"
 
 #include "fascia/page.h"
 

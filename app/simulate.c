@@ -1,7 +1,7 @@
 // The walk that every simulating verb makes: rig, clip, method, frames, file, report.
 #include "simulate.h"
 
-#include "dots.h"
+#include "markers_job.h"
 
 #include "fascia/page.h"
 #include "fascia/render.h"

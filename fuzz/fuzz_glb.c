@@ -2,7 +2,7 @@
 // is inside; inputs that start with "glTF" are taken as they are.
 #include "json_mutator.h"
 
-#include "io/gltf.h"
+#include "io/gltf/gltf.h"
 
 #include <stdlib.h>
 

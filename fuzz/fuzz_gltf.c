@@ -1,7 +1,7 @@
 // glTF as JSON, and whatever else is given: document, rig, clip, and every accessor read in full.
 #include "json_mutator.h"
 
-#include "io/gltf.h"
+#include "io/gltf/gltf.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #include "fascia/head.h"
 #include "fascia/markers.h"
 #include "math/mat3.h"
-#include "method/face_model.h"
+#include "track/face_model.h"
 
 static char rig[4096];
 

@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "base/simd.h"
 #include "contact/ccd.h"
 #include "math/svd_kernels.h"
 

@@ -5,7 +5,7 @@
 
 #include "test.h"
 
-#include "io/gltf.h"
+#include "io/gltf/gltf.h"
 
 typedef struct Bytes {
     unsigned char *data;

@@ -2,8 +2,8 @@
 #include "test_gltf_fixture.h"
 
 #include "base/file.h"
-#include "io/gltf_edit.h"
-#include "io/gltf_write.h"
+#include "io/gltf/gltf_edit.h"
+#include "io/gltf/gltf_write.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

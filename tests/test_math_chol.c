@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "base/task.h"
+#include "bench/chol_cholmod.h"
 #include "math/chol.h"
 
 // --- matrices -----------------------------------------------------------------------------------------------------
@@ -299,7 +300,8 @@ static void agrees_with_cholmod(void **state) {
     int n = a.nrow;
     FaChol *mod = NULL;
     FaError err = {0};
-    FaCholOptions o = {.backend = FA_CHOL_CHOLMOD};
+    FaCholOptions o = {.backend = FA_CHOL_PEER};
+    fai_bench_cholmod();
 #ifndef FA_HAVE_CHOLMOD
     assert_int_equal(fai_chol_analyze(&a, &o, &mod, &err), FA_E_UNSUPPORTED);
     assert_true(strlen(err.remedy) > 0);
@@ -325,11 +327,11 @@ static void agrees_with_cholmod(void **state) {
         fai_chol_free(twin);
     }
     // what is refused, and what fails
-    assert_int_equal(fai_chol_analyze(&a, &(FaCholOptions){.backend = FA_CHOL_CHOLMOD, .single = true}, &mod, NULL),
+    assert_int_equal(fai_chol_analyze(&a, &(FaCholOptions){.backend = FA_CHOL_PEER, .single = true}, &mod, NULL),
                      FA_E_UNSUPPORTED);
     int zone = 0;
     assert_int_equal(
-        fai_chol_analyze(&a, &(FaCholOptions){.backend = FA_CHOL_CHOLMOD, .nzone = 1, .zone = &zone}, &mod, NULL),
+        fai_chol_analyze(&a, &(FaCholOptions){.backend = FA_CHOL_PEER, .nzone = 1, .zone = &zone}, &mod, NULL),
         FA_E_UNSUPPORTED);
     o.order = FA_CHOL_NATURAL;
     CHECK_OK(fai_chol_analyze(&a, &o, &mod, &err), &err);
@@ -618,10 +620,8 @@ static void survives_no_memory(void **state) {
                            .single = mode >= 2,
                            .nzone = mode >= 2 ? 3 : 0,
                            .zone = zone};
-        if (mode == 1) o.backend = FA_CHOL_CHOLMOD;
-#ifndef FA_HAVE_CHOLMOD
-        if (mode == 1) continue;
-#endif
+        if (mode == 1) o.backend = FA_CHOL_PEER;
+        if (mode == 1 && !fai_bench_cholmod()) continue;
         int failures = 0;
         for (long k = 1;; k++) {
             FaChol *c = NULL, *twin = NULL;

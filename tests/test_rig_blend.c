@@ -2,8 +2,8 @@
 #include "test_rig_head.h"
 
 #include "base/file.h"
+#include "bench/bench_tools.h"
 #include "io/obj.h"
-#include "rig/bench.h"
 #include "rig/blend.h"
 
 // A rig of any size with random shapes; `fill` is the share of vertices that a shape moves.

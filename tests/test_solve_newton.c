@@ -5,6 +5,7 @@
 #include "math/mat3.h"
 #include "solve/newton.h"
 
+#include "bench/chol_cholmod.h"
 #include "test.h"
 
 static double uniform(uint64_t *c) { return 2 * fai_random_unit(11, (*c)++) - 1; }
@@ -342,7 +343,8 @@ static void test_kinds_agree(void **state) {
                 case_new(&c, law, still ? 0 : 9e4);
                 FaNewtonOptions o = {.kind = all_kinds[q % 4], .max_rows = 40, .max_springs = 4};
                 if (q == 4) {
-                    o.kind = FA_NEWTON_CHOL, o.backend = FA_CHOL_CHOLMOD;
+                    fai_bench_cholmod();
+                    o.kind = FA_NEWTON_CHOL, o.backend = FA_CHOL_PEER;
                     FaNewton *probe;
                     FaError err = {0};
                     FaCode rc = fai_newton_new(c.b.solid, c.b.fixed, c.b.mass, &o, &probe, &err);

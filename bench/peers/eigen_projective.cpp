@@ -1,6 +1,6 @@
 // See src/method/peers.h. Plain on purpose: what a good engineer has after a day with Eigen's documentation, compiled
 // with the same flags.
-#include "method/peers.h"
+#include "bench/peers.h"
 
 #include <Eigen/Dense>
 #include <Eigen/Sparse>

@@ -1,5 +1,5 @@
 // See src/method/peer_svd.h. Eigen as its manual has it: one fixed-size JacobiSVD per matrix.
-#include "method/peer_svd.h"
+#include "bench/peer_svd.h"
 
 #include <Eigen/Dense>
 #include <cstddef>

@@ -19,7 +19,7 @@
 #include "fascia/report.h"
 #include "fascia/retarget.h"
 #include "fascia/rig.h"
+#include "fascia/run_file.h"
 #include "fascia/sequence.h"
-#include "fascia/take.h"
 
 #endif

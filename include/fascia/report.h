@@ -72,10 +72,6 @@ FA_API FaCode fa_compare(FaSequence *a, FaSequence *b, const FaCompareOptions *o
 FA_API void fa_compare_free(FaCompare *c);
 FA_API FaCode fa_compare_json(const FaCompare *c, char **json, FaError *err);
 
-/// Run a benchmark by name; *json is one object as documented in docs/cli.md. rig and clip are nullable.
-FA_API FaCode fa_bench(const char *name, const FaRig *rig, const FaClip *clip, char **json, FaError *err);
-FA_API const char *const *fa_bench_names(void); // NULL-terminated
-
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,7 @@
 // The fixed part of a search for pairs: points, triangles, edges, who owns what, trees, and what is left out.
 #include "contact/pairs.h"
 
+#include "base/simd.h"
 #include "base/task.h"
 #include "math/svd_kernels.h"
 #include "mesh/intersect.h"

@@ -5,8 +5,7 @@
 #define FAI_KERNEL_H
 
 #include "base/base.h"
-
-#include <stdlib.h>
+#include "base/simd.h"
 
 #if defined(__x86_64__)
 #define FAI_WIDE __attribute__((target("avx2")))
@@ -17,15 +16,6 @@
 
 // Four floats of one node: x, y, z and a spare. Memory is 16-byte aligned wherever it is used.
 typedef float FaV4 __attribute__((vector_size(16), may_alias));
-
-static inline bool fai_wide_wanted(void) {
-#if defined(__x86_64__)
-    const char *env = getenv("FA_SIMD");
-    return __builtin_cpu_supports("avx2") && (!env || strcmp(env, "ref"));
-#else
-    return false;
-#endif
-}
 
 static inline double fai_v4_dot3(FaV4 a, FaV4 b) {
     return (double)a[0] * (double)b[0] + (double)a[1] * (double)b[1] + (double)a[2] * (double)b[2];

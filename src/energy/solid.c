@@ -1,5 +1,6 @@
 #include "energy/solid_work.h"
 
+#include "base/simd.h"
 #include "base/task.h"
 #include "math/mat3.h"
 #include "math/svd_kernels.h"

@@ -41,7 +41,7 @@ static bool make_room(FaStretch *s, const FaStretchInput *in) {
     s->stride = ((size_t)in->n + LANES - 1) / LANES * LANES;
     s->chunks = fai_chunks(in->n, CHUNK);
     s->slack = (float)in->slack;
-    s->wide = fai_wide_wanted();
+    s->wide = fai_simd_wanted();
     s->start = FA_PUSH(s->arena, in->n + 1, int);
     s->node = FA_PUSH(s->arena, entries, int);
     s->coef = FA_PUSH(s->arena, entries, float);

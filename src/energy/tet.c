@@ -1,5 +1,6 @@
 #include "energy/tet.h"
 
+#include "base/simd.h"
 #include "base/task.h"
 #include "energy/tet_kernels.h"
 #include "math/mat3.h"

@@ -120,7 +120,7 @@ typedef struct FaFace {
     int *ride_node;     //                                                                          (nvert x 3)
     float *ride_weight; //                                                                          (nvert x 3)
     // stiffness of the surface model, each relative to what it would be: full shapes rest under unit force
-    // (method/equilibrium.h). All NULL: 1 everywhere
+    // (build/equilibrium.h). All NULL: 1 everywhere
     int stiff_edges;     // edges of the skin, in the order of fai_topology_build
     float *stiff_anchor; //                                                                          (nskin)
     float *stiff_bend;   //                                                                          (nskin)

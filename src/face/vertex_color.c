@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/number.h"
-#include "io/gltf.h"
+#include "io/gltf/gltf.h"
 #include "io/obj.h"
 #include "mesh/mesh.h"
 

@@ -1,7 +1,7 @@
 // The head as rigs and as a file.
 #include "base/base.h"
 #include "fascia/head.h"
-#include "io/glb_build.h"
+#include "io/gltf/glb_build.h"
 #include "rig/rig_build.h"
 
 static FaCode copy_mesh(const FaMesh *from, FaArena *arena, FaMesh *to, FaError *err) {

@@ -25,7 +25,7 @@ FaCode fai_assimp_rig(const char *path, const FaRigOptions *options, FaRig **rig
 #else
 
 #include "io/clip_tools.h"
-#include "io/gltf.h"
+#include "io/gltf/gltf.h"
 #include "rig/rig_build.h"
 
 #include <assimp/cimport.h>

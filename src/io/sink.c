@@ -1,6 +1,6 @@
 // Sinks: frames in, a file of any format out.
 #include "base/file.h"
-#include "io/gltf_write.h"
+#include "io/gltf/gltf_write.h"
 #include "io/obj_write.h"
 #include "io/pointcache.h"
 #include "io/sequence.h"

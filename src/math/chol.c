@@ -1,16 +1,11 @@
 // The calls of chol.h that are neither ordering, planning, factoring nor solving: making, checking, sharing, freeing.
 #include "math/chol_work.h"
 
-#include <stdlib.h>
+#include "base/simd.h"
 
-static bool want_avx2(void) {
-#ifdef FA_CHOL_AVX2
-    const char *env = getenv("FA_SIMD");
-    return (!env || strcmp(env, "ref")) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-    return false;
-#endif
-}
+static const FaCholPeer *chol_peer;
+
+void fai_chol_set_peer(const FaCholPeer *peer) { chol_peer = peer; }
 
 static uint64_t pattern_of(const FaCsr *a) {
     uint64_t h = fai_hash64(a->start, ((size_t)a->nrow + 1) * sizeof *a->start, 1);
@@ -44,14 +39,16 @@ static FaCode check_options(const FaCsr *a, const FaCholOptions *o, FaError *err
     FA_TRY(fai_csr_check(a, err));
     if (o->nzone < 0 || o->nzone > a->nrow || (o->nzone && !o->zone))
         return FA_FAIL(err, FA_E_ARG, "zone", NULL, "a zone of %d of %d unknowns", o->nzone, a->nrow);
-    if ((unsigned)o->order > FA_CHOL_NATURAL || (unsigned)o->backend > FA_CHOL_CHOLMOD)
+    if ((unsigned)o->order > FA_CHOL_NATURAL || (unsigned)o->backend > FA_CHOL_PEER)
         return FA_FAIL(err, FA_E_ARG, NULL, NULL, "there is no such order or backend");
     if (o->rough && (!o->single || o->nzone || o->drop > 0))
         return FA_FAIL(err, FA_E_ARG, NULL, "ask for single as well, and for nothing else",
                        "a rough factor has neither zone nor drop");
-    if (o->backend == FA_CHOL_CHOLMOD && (o->single || o->nzone))
+    if (o->backend == FA_CHOL_PEER && !chol_peer)
+        return FA_FAIL(err, FA_E_UNSUPPORTED, NULL, "use our own", "no other library is here to factor with");
+    if (o->backend == FA_CHOL_PEER && (o->single || o->nzone))
         return FA_FAIL(err, FA_E_UNSUPPORTED, NULL, "use our own",
-                       "CHOLMOD has neither single factors nor a zone here");
+                       "another library's factor is neither single nor has a zone here");
     return FA_OK;
 }
 
@@ -64,10 +61,11 @@ FaCode fai_chol_analyze(const FaCsr *a, const FaCholOptions *options, FaChol **c
     c->single = o.single;
     c->rough = o.rough;
     c->drop = o.drop;
-    c->avx2 = want_avx2();
+    c->avx2 = fai_simd_wanted();
     FaCode rc;
-    if (o.backend == FA_CHOL_CHOLMOD) {
-        rc = fai_cholmod_new(a, &o, &c->mod, err);
+    if (o.backend == FA_CHOL_PEER) {
+        c->peer = chol_peer;
+        rc = c->peer->open(a, o.order, &c->mod, err);
     } else {
         rc = fai_chol_plan(a, &o, &c->plan, err);
         if (rc >= 0) {
@@ -92,7 +90,8 @@ FaCode fai_chol_twin(const FaChol *chol, FaChol **twin, FaError *err) {
     c->avx2 = chol->avx2;
     FaCode rc;
     if (chol->mod) {
-        rc = fai_cholmod_twin(chol->mod, &c->mod, err);
+        c->peer = chol->peer;
+        rc = c->peer->twin(chol->mod, &c->mod, err);
     } else {
         c->plan = chol->plan;
         atomic_fetch_add(&c->plan->owners, 1);
@@ -107,7 +106,7 @@ FaCode fai_chol_twin(const FaChol *chol, FaChol **twin, FaError *err) {
 
 void fai_chol_free(FaChol *c) {
     if (!c) return;
-    fai_cholmod_free(c->mod);
+    if (c->mod) c->peer->close(c->mod);
     fai_chol_plan_free(c->plan);
     fai_arena_free(c->arena);
     fa_free(c);
@@ -116,7 +115,7 @@ void fai_chol_free(FaChol *c) {
 FaCode fai_chol_factor(FaChol *c, const FaCsr *a, FaError *err) {
     c->ready = false;
     if (c->mod) {
-        FA_TRY(fai_cholmod_factor(c->mod, a, err));
+        FA_TRY(c->peer->factor(c->mod, a, err));
         c->ready = true;
         return FA_OK;
     }
@@ -140,7 +139,7 @@ const float *fai_chol_zone_inverse(const FaChol *c) {
 }
 
 FaCholStats fai_chol_stats(const FaChol *c) {
-    if (c->mod) return fai_cholmod_stats(c->mod);
+    if (c->mod) return c->peer->stats(c->mod);
     const FaCholPlan *p = c->plan;
     size_t zone = (size_t)p->nzone, bytes = c->rough    ? p->npanel * sizeof(uint16_t)
                                             : c->single ? (p->npanel_inner + zone * zone) * sizeof(float)

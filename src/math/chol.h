@@ -13,10 +13,10 @@
 #include "math/csr.h"
 
 typedef enum FaCholOrder { FA_CHOL_BEST, FA_CHOL_METIS, FA_CHOL_AMD, FA_CHOL_MIN_DEGREE, FA_CHOL_NATURAL } FaCholOrder;
-typedef enum FaCholBackend { FA_CHOL_OWN, FA_CHOL_CHOLMOD } FaCholBackend;
+typedef enum FaCholBackend { FA_CHOL_OWN, FA_CHOL_PEER } FaCholBackend;
 
 typedef struct FaCholOptions {
-    FaCholBackend backend; // CHOLMOD: double, no zone; FA_E_UNSUPPORTED if not built in
+    FaCholBackend backend; // PEER: double, no zone; FA_E_UNSUPPORTED where none is set
     FaCholOrder order;     // BEST: METIS where built in, else AMD where built in, else MIN_DEGREE, our own
     bool single;           // store and solve in float; factored in double and rounded last
     double drop; // single: entries of L below this share of their column's pivot are stored as 0; 0: none. For matrices
@@ -62,5 +62,18 @@ void fai_chol_backward_f(FaChol *chol, const float *zone, float *x); // x whole 
 const float *fai_chol_zone_inverse(const FaChol *chol);
 
 FaCholStats fai_chol_stats(const FaChol *chol);
+
+// Another library's factor behind the same calls, to compare ours with: the benchmarks bring CHOLMOD
+// (bench/chol_cholmod.h), the library itself needs none. `it` is the peer's own; solve: n x 4, as fai_chol_solve_d.
+typedef struct FaCholPeer {
+    const char *name;
+    FaCode (*open)(const FaCsr *a, FaCholOrder order, void **it, FaError *err);
+    FaCode (*twin)(const void *it, void **twin, FaError *err);
+    void (*close)(void *it);
+    FaCode (*factor)(void *it, const FaCsr *a, FaError *err);
+    void (*solve)(void *it, const double *b, double *x);
+    FaCholStats (*stats)(const void *it);
+} FaCholPeer;
+void fai_chol_set_peer(const FaCholPeer *peer); // for the whole process, before anything is analysed; NULL: none
 
 #endif

@@ -441,7 +441,7 @@ void fai_chol_solve_f(FaChol *c, const float *b, float *x) {
 void fai_chol_solve_d(FaChol *c, const double *b, double *x) {
     FA_ASSERT(c->ready && !c->single);
     if (c->mod) {
-        fai_cholmod_solve(c->mod, b, x);
+        c->peer->solve(c->mod, b, x);
         return;
     }
     const FaCholPlan *p = c->plan;

@@ -111,7 +111,8 @@ struct FaChol {
     float *inverse;          // S^-1                                                              (nzone x nzone)
     float *pairs;            // the zone's right-hand side in pairs; then its result              (4 (nzone + 1))
     int *fail;               // first column of each part whose pivot is not positive, or -1      (npart)
-    struct FaCholMod *mod;   // the other backend, or NULL
+    const FaCholPeer *peer;  // with mod
+    void *mod;               // another library's factor; NULL: our own
 };
 
 // Row r of the front of a supernode: where columns begin, a multiple of 4 numbers with 4 to spare.
@@ -124,13 +125,5 @@ FaCode fai_chol_order(FaCholOrder how, int n, const int *start, const int *neigh
 FaCode fai_chol_plan(const FaCsr *a, const FaCholOptions *options, FaCholPlan **plan, FaError *err);
 void fai_chol_plan_free(FaCholPlan *plan);              // when the last owner is gone
 void fai_chol_factor_own(FaChol *c, const double *val); // fills c->fail
-
-// CHOLMOD behind the same calls
-FaCode fai_cholmod_new(const FaCsr *a, const FaCholOptions *options, struct FaCholMod **mod, FaError *err);
-FaCode fai_cholmod_twin(const struct FaCholMod *mod, struct FaCholMod **twin, FaError *err);
-void fai_cholmod_free(struct FaCholMod *mod);
-FaCode fai_cholmod_factor(struct FaCholMod *mod, const FaCsr *a, FaError *err);
-void fai_cholmod_solve(struct FaCholMod *mod, const double *b, double *x);
-FaCholStats fai_cholmod_stats(const struct FaCholMod *mod);
 
 #endif

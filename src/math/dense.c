@@ -296,3 +296,39 @@ static void mix_columns(void *ctx, int begin, int end, int chunk) {
 void fai_mix_rows(int k, int n, size_t m, const double *coef, const float *rows, float *out) {
     fai_parallel((int)((m + MIX_WIDTH - 1) / MIX_WIDTH), 1, mix_columns, &(MixJob){k, n, m, coef, rows, out});
 }
+
+// --- Cholesky
+// ---------------------------------------------------------------------------------------------------------
+
+bool fai_dense_cholesky(int n, int stride, double *a) {
+    for (int i = 0; i < n; i++) {
+        double *ri = a + (size_t)i * (size_t)stride, scale = ri[i];
+        for (int j = 0; j <= i; j++) {
+            const double *rj = a + (size_t)j * (size_t)stride;
+            double sum = ri[j];
+            for (int k = 0; k < j; k++) sum -= ri[k] * rj[k];
+            if (j < i)
+                ri[j] = sum / rj[j];
+            else if (!(sum > 1e-13 * scale) || !isfinite(sum))
+                return false;
+            else
+                ri[i] = sqrt(sum);
+        }
+    }
+    return true;
+}
+
+void fai_dense_forward(int n, int stride, const double *l, double *b) {
+    for (int i = 0; i < n; i++) {
+        const double *r = l + (size_t)i * (size_t)stride;
+        for (int k = 0; k < i; k++) b[i] -= r[k] * b[k];
+        b[i] /= r[i];
+    }
+}
+
+void fai_dense_backward(int n, int stride, const double *l, double *b) {
+    for (int i = n - 1; i >= 0; i--) {
+        b[i] /= l[(size_t)i * (size_t)stride + (size_t)i];
+        for (int k = 0; k < i; k++) b[k] -= l[(size_t)i * (size_t)stride + (size_t)k] * b[i];
+    }
+}

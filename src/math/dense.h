@@ -20,6 +20,11 @@ void fai_gram(int n, size_t m, const float *rows, double *gram);
 // out = coef * rows: out k x m, coef k x n, rows n x m; summed in double. out must not overlap rows. Parallel.
 void fai_mix_rows(int k, int n, size_t m, const double *coef, const float *rows, float *out);
 
+// Cholesky of the leading n x n of a (rows of `stride`), lower triangle in place; false where it is not positive.
+bool fai_dense_cholesky(int n, int stride, double *a);
+void fai_dense_forward(int n, int stride, const double *l, double *b);  // L y = b
+void fai_dense_backward(int n, int stride, const double *l, double *b); // L' x = y
+
 // a . b (n), in eight sums of a fixed order.
 double fai_dot_n(const double *a, const double *b, int n);
 

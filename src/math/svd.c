@@ -1,27 +1,10 @@
 #include "math/svd.h"
 
+#include "base/simd.h"
 #include "math/svd_kernels.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-bool fai_fma_here(void) {
-#ifdef FA_SVD_HAVE_AVX2
-    return __builtin_cpu_supports("fma");
-#else
-    return false;
-#endif
-}
-
-bool fai_simd_wanted(void) {
-    const char *env = getenv("FA_SIMD");
-    if (env && !strcmp(env, "ref")) return false;
-#ifdef FA_SVD_HAVE_AVX2
-    return fai_fma_here() && __builtin_cpu_supports("avx2");
-#else
-    return false;
-#endif
-}
 
 static const FaSvdKernels *twin(void) {
 #ifdef FA_SVD_HAVE_AVX2

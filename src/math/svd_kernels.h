@@ -27,7 +27,5 @@ extern const FaSvdKernels fai_svd_kernels_ref;
 #define FA_SVD_HAVE_AVX2 1
 extern const FaSvdKernels fai_svd_kernels_avx2, fai_svd_kernels_ref_fma;
 #endif
-bool fai_simd_wanted(void); // has this machine AVX2 and FMA, and does FA_SIMD not say ref
-bool fai_fma_here(void);    // has this machine FMA
 
 #endif

@@ -5,7 +5,6 @@
 #define FAI_HEAD_FORCE_H
 
 #include "math/pose_curve.h"
-#include "method/vertex_follow.h"
 
 static const double FAI_GRAVITY = 9.80665; // m/s2
 
@@ -16,6 +15,11 @@ typedef struct FaPoseTrail {
     double time[3];
     FaPose pose[3]; // the newest last
 } FaPoseTrail;
+
+// The acceleration field of the head: a(x) = a0 + A x.
+typedef struct FaAffine {
+    double f[12]; // a0, then A by rows
+} FaAffine;
 
 // up: the upright direction in the head's axes (unit); share: how much of gravity the sculpted shapes hold already (s).
 void fai_head_force(const FaMotion *motion, const double up[3], double share, FaAffine *a);

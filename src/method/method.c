@@ -30,15 +30,6 @@ const FaParamInfo *fa_method_params(const char *name) {
     return ops ? ops->params : NULL;
 }
 
-bool fai_want_avx2(void) {
-#if defined(__x86_64__)
-    const char *env = getenv("FA_SIMD");
-    return (!env || strcmp(env, "ref")) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-    return false;
-#endif
-}
-
 // --- opening ------------------------------------------------------------------------------------------------------
 
 FaCode fai_method_new(const FaMethodOps *ops, const FaRig *rig, const FaParams *params, const void *extra,

@@ -46,9 +46,6 @@ extern const FaMethodOps fai_method_linear, fai_method_analytic, fai_method_proj
 FaCode fai_method_new(const FaMethodOps *ops, const FaRig *rig, const FaParams *params, const void *extra,
                       FaMethod **method, FaError *err);
 
-// The processor has AVX2, and the environment (FA_SIMD=ref) does not forbid it.
-bool fai_want_avx2(void);
-
 // Infinite where the bytes differ and the method does not know a distance.
 double fai_method_distance(FaMethod *m, const void *state);
 

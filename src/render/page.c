@@ -1,8 +1,8 @@
 // The page: a template made at build time with the data of web/data.js put into it, gzipped and in base64.
 #include "fascia/page.h"
+#include "bake/bake.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "io/bake.h"
 #include "render/page_template.h"
 #include "render/renderer.h"
 #include "render/subject.h"

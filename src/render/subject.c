@@ -1,6 +1,6 @@
 #include "render/subject.h"
 
-#include "io/gltf.h"
+#include "io/gltf/gltf.h"
 
 #include <math.h>
 

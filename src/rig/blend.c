@@ -18,6 +18,8 @@
 // helped; scattering each block's results at once instead of gathering a tile's, no faster.
 #include "rig/blend.h"
 
+#include "base/simd.h"
+
 #include "base/base.h"
 #include "base/task.h"
 
@@ -83,20 +85,6 @@ void *fai_huge_alloc(size_t bytes, void **base) {
     return memset(data, 0, bytes);
 }
 
-static bool simd_wanted(void) {
-    const char *env = getenv("FA_SIMD");
-    return !env || strcmp(env, "ref");
-}
-
-static bool machine_has_avx2(void) {
-#ifdef HAVE_AVX2
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-           __builtin_cpu_supports("popcnt");
-#else
-    return false;
-#endif
-}
-
 static bool weighs(float w) { return w != 0 && isfinite(w); }
 
 // --- the reference: entry by entry --------------------------------------------------------------------------------
@@ -123,7 +111,7 @@ AVX2 static void blend_entries_fma(const FaRig *rig, const float *weights, float
 
 void fa_rig_blend(const FaRig *rig, const float *weights, float *x) {
 #ifdef HAVE_AVX2
-    if (machine_has_avx2() && simd_wanted()) {
+    if (fai_simd_wanted()) {
         blend_entries_fma(rig, weights, x);
         return;
     }
@@ -193,7 +181,7 @@ AVX2 static void order_popcnt(int n, int nlike, const uint64_t *like, const Left
 
 static OrderFn *pick_order(void) {
 #ifdef HAVE_AVX2
-    if (machine_has_avx2()) return order_popcnt;
+    if (fai_simd_wanted()) return order_popcnt;
 #endif
     return order_ref;
 }
@@ -386,7 +374,7 @@ FaCode fa_blender_new(const FaRig *rig, FaBlender **blender, FaError *err) {
     b->nblock = (b->ncoord + BLOCK - 1) / BLOCK;
     b->ntile = (b->nblock + BLOCKS - 1) / BLOCKS;
     b->words = FA_MAX((b->nshape + 63) / 64, 1);
-    b->avx2 = machine_has_avx2() && simd_wanted();
+    b->avx2 = fai_simd_wanted();
     Build bu = {.rig = rig, .b = b};
     FaCode rc = build(&bu, err);
     fa_free(bu.ok);

@@ -17,7 +17,7 @@ FaCode fai_field_shape(FaArena *arena, int nnode, FaFieldShape *shape, FaError *
     size_t n = (4 * (size_t)nnode + PAD - 1) / PAD * PAD;
     if (n > INT32_MAX / 2)
         return FA_FAIL(err, FA_E_LIMIT, NULL, "use a coarser simulation mesh", "%d nodes are too many", nnode);
-    *shape = (FaFieldShape){.n = n, .wide = fai_wide_wanted()};
+    *shape = (FaFieldShape){.n = n, .wide = fai_simd_wanted()};
     shape->part = FA_PUSH(arena, (size_t)fai_chunks((int)n, CHUNK) * FA_FIELD_MAX, double);
     return shape->part ? FA_OK : FA_FAIL_MEMORY(err);
 }

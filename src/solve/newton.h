@@ -37,7 +37,7 @@ extern const char *const fai_newton_kind_name[FA_NEWTON_KINDS]; // "pcg", "jacob
 
 typedef struct FaNewtonOptions {
     FaNewtonKind kind;
-    FaCholBackend backend; // CHOL: FA_CHOL_OWN or FA_CHOL_CHOLMOD
+    FaCholBackend backend; // CHOL: FA_CHOL_OWN or FA_CHOL_PEER
     FaCholOrder order;
     int max_rows;    // contact rows at most per solve
     int max_springs; // springs at most per solve

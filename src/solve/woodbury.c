@@ -206,7 +206,7 @@ FaCode fai_fold_new(int nnode, int nzone, const int *zone, int max_rows, FaFold 
     f->stride = f->t.stride = f->b.stride = stride;
     f->nzone = nzone;
     f->zone8 = ((size_t)nzone + 7) / 8 * 8;
-    f->wide = fai_wide_wanted();
+    f->wide = fai_simd_wanted();
     const struct {
         void **to;
         size_t count, size;

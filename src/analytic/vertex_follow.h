@@ -1,0 +1,24 @@
+// One oscillator per vertex: the surface follows the linear rig's surface, each vertex with its own mass, damping and
+// stiffness, exactly for targets that move linearly over a step.
+#ifndef FAI_VERTEX_FOLLOW_H
+#define FAI_VERTEX_FOLLOW_H
+
+#include "fascia/analytic.h"
+#include "method/head_force.h"
+#include "method/method.h"
+
+typedef struct FaVertexFollow FaVertexFollow;
+
+// gain is copied; NULL: 0 everywhere.
+FaCode fai_vertex_follow_new(const FaRig *rig, const FaOscillator *vertex, const float *gain, FaVertexFollow **out,
+                             FaError *err);
+void fai_vertex_follow_free(FaVertexFollow *f);
+void fai_vertex_follow_prepare(FaVertexFollow *f,
+                               double h); // coefficients of a step; cheap if h is that of the last call
+void fai_vertex_follow_rest(FaVertexFollow *f, const float *target, const FaAffine *a, float *surface);
+// n steps of the length prepared, over which the target moves linearly from the last one to this; target and surface
+// may be the same array. a: acceleration at their ends (n + 1), linear between; NULL: none.
+void fai_vertex_follow_step(FaVertexFollow *f, const float *target, int n, const FaAffine *a, float *surface);
+void fai_vertex_follow_state(FaVertexFollow *f, FaStream *s);
+
+#endif

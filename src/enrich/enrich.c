@@ -1,0 +1,589 @@
+// The method enrich: flesh swings and settles around the artist's animation and leaves it alone where nothing moves it
+// (paper 000).
+//
+// A frame is cut into steps of at most 1/rate. In each, the weights give the flesh's rest shape and materials, X(w) =
+// X0 + B_X w and P(w) = P0 + B_P w (eq. 2, 3), and algorithm 1 moves the displacement d from it (solve/rebalance.h).
+// The output is the artist's surface plus d of the skin, carried from the simulated vertices to all of them
+// (face/restore.h): where d is 0, nothing was added.
+//
+// Bone: nodes that skull and jaw hold are where X(w) has them. Flesh behind the mouth and in the pouch of the cheeks is
+// free, or the lips hardly move (enrich-notes).
+//
+// Contact: rows push against crossing more than the artist's pose itself does, so that a pose stays what it is;
+// `strict` pushes against any crossing, and what the springs do not hold is stopped short of its impact.
+#include "enrich/enrich.h"
+
+#include "base/number.h"
+#include "enrich/collider.h"
+#include "face/columns.h"
+#include "face/restore.h"
+#include "math/mat3.h"
+#include "method/felt_head.h"
+#include "method/touching.h"
+
+#include <math.h>
+
+#define ENRICH_PARAMS(X)                                                                                               \
+    X(TEXT, face, NAN, 0, 0, "", NULL,                                                                                 \
+      "a face made by fascia build --volumes; not given: built from the rig with defaults")                            \
+    X(NUMBER, rate, 300, 30, 10000, "Hz", NULL, "steps per second, at least")                                          \
+    X(CHOICE, integrator, 0, 0, 1, "", "bdf2|euler", "bdf2 lets flesh ring; euler, the paper's, calms it at once")     \
+    X(NUMBER, alpha, 1, 0, 1, "", NULL, "1: the animation itself moves nothing; 0: it throws the flesh about")         \
+    X(NUMBER, damping, 0.2, 0, 5, "", NULL, "share of critical damping at 20 Hz: 0.05 wobbles, 1 creeps back")         \
+    X(NUMBER, drag, 0, 0, 1000, "1/s", NULL, "damping of slow motion as well: its rate")                               \
+    X(NUMBER, softness, 1, 0.05, 20, "", NULL, "of the flesh as a whole: 2 moves about twice as far")                  \
+    X(CHOICE, material, 0, 0, 2, "", "expression|spatial|uniform",                                                     \
+      "stiffness by place and expression; by place; the same everywhere")                                              \
+    X(CHOICE, law, 0, 0, 1, "", "stvk|neo", "the paper's St. Venant-Kirchhoff, or stable neo-Hookean")                 \
+    X(TEXT, strength, NAN, 0, 0, "", NULL, "how much of the motion is shown, by region: cheeks=1.5,lips=0.5,all=1")    \
+    X(NUMBER, head, 1, 0, 10, "", NULL, "share of the head's motion that the flesh feels")                             \
+    X(NUMBER, gravity, 1, 0, 1, "", NULL, "how much of gravity the sculpted shapes hold already")                      \
+    X(CHOICE, contact, 0, 0, 2, "", "mouth|face|off", "what may touch")                                                \
+    X(FLAG, strict, 0, 0, 1, "", NULL, "contact corrects the artist's own crossings too")                              \
+    X(NUMBER, contact_stiffness, 15, 0.1, 1e6, "N/m/mm2", NULL, "of touching skin, per area")                          \
+    X(NUMBER, collider_stiffness, 200, 0.1, 1e6, "N/m/mm2", NULL, "of skin against the user's colliders, per area")    \
+    X(NUMBER, collider_friction, 0.3, 0, 5, "", NULL,                                                                  \
+      "of skin on the user's colliders, Coulomb's coefficient; 0: it slides freely")                                   \
+    X(FLAG, teeth, 1, 0, 1, "", NULL, "flesh slides on teeth and other bones given, where the face has them")          \
+    X(CHOICE, solver, 0, 0, 4, "", "pcg|jacobi|lbfgs|chol|cholmod",                                                    \
+      "of the minimisations: the fastest is the default")                                                              \
+    X(NUMBER, tolerance, 1e-4, 1e-12, 0.5, "", NULL, "of a minimisation, relative; 1e-6 to verify")
+
+enum {
+#define X(type, name, value, min, max, unit, choices, help) P_##name,
+    ENRICH_PARAMS(X)
+#undef X
+};
+
+static const FaParamInfo enrich_params[] = {
+#define X(type, name, value, min, max, unit, choices, help)                                                            \
+    {#name, FA_PARAM_##type, value, min, max, unit, choices, help},
+    ENRICH_PARAMS(X)
+#undef X
+        {0}};
+
+enum { MAX_ROWS = 4096, SIMULATED = 3500, LAYERS = 2, SETTLE_ROUNDS = 6 };
+static const double MOSTLY = 0.5;                             // of the skin
+static const double MU = 3000, LAMBDA = 2500, MU_LEAST = 300; // Pa, section 7; however materials combine
+static const double DAMPING_HZ = 20;                          // a cheek's own ring (enrich-notes)
+static const double NEARBY = 1.5e-3, SOFT = 1e-4; // m: skin as close as this may touch within a step; pushes from
+static const float HELD = 0.5f;                   // attachment from which a node is bone
+
+typedef struct Enrich {
+    FaMethod m;
+    FaFace *owned; // built or loaded here; NULL: the caller's
+    const FaFace *face;
+    FaBlender *blender;
+    FaSolid *solid;
+    FaRebalance *body;
+    FaRestore *restore;
+    FaTouching touching;
+    FaColliders *colliders; // the user's; NULL: none
+    FaFeltHead head;
+    double rate;
+    bool strict, by_shape;
+    bool gathered;        // this step's rows are there
+    unsigned char *fixed; // (nnode)
+    FaArena *arena;
+
+    // scratch of a step
+    double *X, *mu, *lambda; // rest shape and materials of p->weights      (nnode x 3), (ntet)
+    double *x0, *mu0, *lambda0;
+    float *weights;      // (nshape)
+    float *step_weights; // of the last step: the body's rest shape      (nshape)
+    float *skin_to;      // (nskin x 3)
+    float *shown;        // displacement of the skin as shown            (nskin x 3)
+    float *strength;     // (nskin)
+    FaRow *row;
+    FaEnrichTotals totals;
+
+    // the state, beside the body's and head's
+    float *last_weights;      // of the last input                            (nshape)
+    float *factor_weights[2]; // of the rest shape that each solver's factor was made of   (nshape)
+    float *skin;              // skin nodes at the end of the last step       (nskin x 3)
+    void *body_state, *touch_state, *collider_state; // while saving and loading
+} Enrich;
+
+// --- opening ------------------------------------------------------------------------------------------------------
+
+static FaCode get_face(Enrich *e, const char *path, const FaFace *given, FaError *err) {
+    FaFaceOptions o = {.layers = LAYERS, .simulate_vertices = SIMULATED};
+    if (given)
+        e->face = given;
+    else if (path[0])
+        FA_TRY(fa_face_load(path, &e->owned, err));
+    else
+        FA_TRY(fa_face_build(e->m.rig, &o, &e->owned, err));
+    if (!given) e->face = e->owned;
+    FA_TRY(fa_face_fits(e->face, e->m.rig, err));
+    if (e->owned && e->owned->materials.nshape == 0) FA_TRY(fa_face_materials(e->owned, e->m.rig, NULL, err));
+    if (e->owned && e->owned->volumes.nshape == 0) FA_TRY(fa_face_volumes(e->owned, e->m.rig, NULL, NULL, err));
+    if (e->face->volumes.nshape != e->m.rig->nshape)
+        return FA_FAIL(err, FA_E_ARG, NULL, "make it with fascia build --volumes",
+                       "the face has no volumes of the shapes");
+    return FA_OK;
+}
+
+// The deepest nodes that a bone holds, and the cut edge from skin to bone.
+static void hold_bones(Enrich *e) {
+    const FaFace *f = e->face;
+    for (int s = 0; s < f->nskin; s++)
+        for (int l = 0; l <= f->layers; l++) {
+            bool bone = l == f->layers && l > 0 && f->to_skull[s] + f->to_jaw[s] >= HELD;
+            e->fixed[l * f->nskin + s] = bone || f->rim[s];
+        }
+}
+
+// What hangs on nothing would fly off: parts of the flesh without a held node are held whole.
+static int hold_loose(Enrich *e, FaError *err) {
+    const FaFace *f = e->face;
+    int *part = FA_NEW(f->nnode, int), held = 0;
+    if (!part) return FA_FAIL_MEMORY(err);
+    for (int i = 0; i < f->nnode; i++) part[i] = e->fixed[i] ? 1 : 0;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int t = 0; t < f->ntet; t++) {
+            const int *v = f->tet + 4 * (size_t)t;
+            int any = part[v[0]] | part[v[1]] | part[v[2]] | part[v[3]],
+                all = part[v[0]] & part[v[1]] & part[v[2]] & part[v[3]];
+            if (!any || all) continue;
+            for (int k = 0; k < 4; k++) part[v[k]] = 1;
+            changed = true;
+        }
+    }
+    for (int i = 0; i < f->nnode; i++)
+        if (!part[i]) e->fixed[i] = 1, held++;
+    fa_free(part);
+    return held;
+}
+
+static FaCode open_arrays(Enrich *e, FaError *err) {
+    const FaFace *f = e->face;
+    size_t n = (size_t)f->nnode, tets = (size_t)f->ntet, skin = 3 * (size_t)f->nskin, shapes = (size_t)e->m.rig->nshape;
+    e->arena = fai_arena_new(0);
+    if (!e->arena) return FA_FAIL_MEMORY(err);
+    double **wide[] = {&e->X, &e->x0, &e->mu, &e->mu0, &e->lambda, &e->lambda0};
+    size_t wide_size[] = {3 * n, 3 * n, tets, tets, tets, tets};
+    float **narrow[] = {&e->weights, &e->last_weights, &e->step_weights, &e->factor_weights[0], &e->factor_weights[1],
+                        &e->skin_to, &e->skin,         &e->shown,        &e->strength};
+    size_t narrow_size[] = {shapes, shapes, shapes, shapes, shapes, skin, skin, skin, skin / 3};
+    bool ok = true;
+    for (int i = 0; i < FA_COUNT(wide); i++) ok &= (*wide[i] = FA_PUSH(e->arena, wide_size[i] + 1, double)) != NULL;
+    for (int i = 0; i < FA_COUNT(narrow); i++)
+        ok &= (*narrow[i] = FA_PUSH(e->arena, narrow_size[i] + 1, float)) != NULL;
+    ok &= (e->fixed = FA_PUSH(e->arena, n, unsigned char)) != NULL;
+    ok &= (e->row = FA_PUSH(e->arena, MAX_ROWS + FA_COLLIDER_ROWS, FaRow)) != NULL;
+    return ok ? FA_OK : FA_FAIL_MEMORY(err);
+}
+
+static void set_materials(Enrich *e, const FaParams *params) {
+    const FaFace *f = e->face;
+    int kind = (int)fai_params_at(params, P_material);
+    double stiff = 1 / fai_params_at(params, P_softness);
+    e->by_shape = kind == 0 && f->materials.nshape > 0;
+    for (int t = 0; t < f->ntet; t++) {
+        e->mu0[t] = stiff * (kind < 2 && f->mu0 ? (double)f->mu0[t] : MU);
+        e->lambda0[t] = stiff * (kind < 2 && f->lambda0 ? (double)f->lambda0[t] : LAMBDA);
+    }
+}
+
+// "cheeks=1.5,lips=0.5,all=1": the regions' own weights blend between the values.
+static FaCode set_strength(Enrich *e, const char *text, FaError *err) {
+    const FaFace *f = e->face;
+    for (int i = 0; i < f->nskin; i++) e->strength[i] = 1;
+    while (*text) {
+        const char *eq = strchr(text, '=');
+        size_t n = eq ? (size_t)(eq - text) : 0;
+        double value = 0;
+        const char *end = eq ? fai_parse_double(eq + 1, eq + strlen(eq), &value) : NULL;
+        if (n == 0 || !end || (*end && *end != ',') || !(value >= 0 && value <= 100))
+            return FA_FAIL(err, FA_E_ARG, "strength", "write it as cheeks=1.5,lips=0.5; numbers from 0 to 100",
+                           "cannot read '%s'", text);
+        bool known = n == 3 && !strncmp(text, "all", n), lips = n == 4 && !strncmp(text, "lips", n);
+        for (int r = 0; r < FA_REGIONS; r++) {
+            bool this = strlen(fai_region_name[r]) == n && !strncmp(fai_region_name[r], text, n);
+            this |= lips && (r == FA_REGION_LIP_UPPER || r == FA_REGION_LIP_LOWER);
+            known |= this;
+            for (int i = 0; i < f->nskin && this; i++)
+                e->strength[i] += f->region[r][i] * ((float)value - e->strength[i]);
+        }
+        for (int i = 0; i < f->nskin && n == 3 && !strncmp(text, "all", n); i++) e->strength[i] *= (float)value;
+        if (!known)
+            return FA_FAIL(err, FA_E_ARG, "strength",
+                           "regions are lips, lip_upper, lip_lower, mouth, eyelids, cheeks, free, all",
+                           "no region '%.*s'", (int)n, text);
+        text = *end ? end + 1 : end;
+    }
+    return FA_OK;
+}
+
+static FaCode open_body(Enrich *e, const FaParams *params, FaError *err) {
+    const FaFace *f = e->face;
+    double *mass = FA_NEW(f->nnode, double);
+    if (!mass) return FA_FAIL_MEMORY(err);
+    for (int i = 0; i < f->nnode; i++) mass[i] = (double)f->mass[i];
+    int solver = (int)fai_params_at(params, P_solver);
+    FaNewtonOptions newton = {.kind = (FaNewtonKind)FA_MIN(solver, FA_NEWTON_CHOL),
+                              .backend = solver > FA_NEWTON_CHOL ? FA_CHOL_PEER : FA_CHOL_OWN,
+                              .max_rows = MAX_ROWS + (e->colliders ? FA_COLLIDER_ROWS : 0)};
+    FaRebalanceOptions o = {.newton = newton,
+                            .scheme = fai_params_at(params, P_integrator) == 0 ? FA_SCHEME_BDF2 : FA_SCHEME_EULER,
+                            .alpha = fai_params_at(params, P_alpha),
+                            .beta = fai_damping_beta(fai_params_at(params, P_damping), DAMPING_HZ),
+                            .drag = fai_params_at(params, P_drag),
+                            .tolerance = fai_params_at(params, P_tolerance)};
+    FaSolidLaw law = (FaSolidLaw)fai_params_at(params, P_law);
+    FaCode rc = fai_solid_new(f->nnode, f->ntet, f->tet, e->x0, law, &e->solid, err);
+    if (rc >= 0) rc = fai_rebalance_new(e->solid, e->fixed, mass, &o, &e->body, err);
+    fa_free(mass);
+    return rc;
+}
+
+static FaCode enrich_open(FaMethod *m, const FaParams *params, const void *extra, FaError *err) {
+    Enrich *e = (Enrich *)m;
+    const FaEnrichOptions *o = extra;
+    e->rate = fai_params_at(params, P_rate);
+    e->strict = fai_params_at(params, P_strict) != 0;
+    e->head = fai_felt_head(m->rig, fai_params_at(params, P_head), fai_params_at(params, P_gravity));
+    FA_TRY(get_face(e, fai_params_text_at(params, P_face), o ? o->face : NULL, err));
+    FA_TRY(open_arrays(e, err));
+    for (int i = 0; i < 3 * e->face->nnode; i++) e->x0[i] = (double)e->face->x0[i];
+    hold_bones(e);
+    int loose = hold_loose(e, err);
+    if (loose < 0) return (FaCode)loose;
+    fai_note_count(&m->notes, loose, "loose-flesh", "", "paint attachments there",
+                   "%d nodes hang on no bone: they are held", loose);
+    set_materials(e, params);
+    FA_TRY(set_strength(e, fai_params_text_at(params, P_strength), err));
+    FaTouchOptions touch = {.what = (FaTouch)fai_params_at(params, P_contact),
+                            .teeth = fai_params_at(params, P_teeth) != 0,
+                            .stiffness = fai_params_at(params, P_contact_stiffness),
+                            .nearby = e->strict ? 0 : NEARBY,
+                            .soft = SOFT,
+                            .max_rows = MAX_ROWS};
+    FA_TRY(fai_touching_new(e->face, &touch, &e->touching, &m->notes, err));
+    FA_TRY(fai_colliders_new(e->face, m->rig, o, fai_params_at(params, P_collider_stiffness),
+                             fai_params_at(params, P_collider_friction), &e->colliders, &m->inputs, &m->notes, err));
+    FA_TRY(fa_blender_new(m->rig, &e->blender, err));
+    FA_TRY(fai_restore_new(m->rig, e->face, &e->restore, err));
+    FA_TRY(open_body(e, params, err));
+    e->body_state = fai_arena_push(e->arena, 1, fai_rebalance_state_size(e->body));
+    FaContact *contact = e->touching.contact;
+    if (contact) e->touch_state = fai_arena_push(e->arena, 1, fai_contact_state_size(contact));
+    e->collider_state = fai_arena_push(e->arena, 1, e->colliders ? fai_colliders_state_size(e->colliders) + 1 : 1);
+    return e->body_state && e->collider_state && (!contact || e->touch_state) ? FA_OK : FA_FAIL_MEMORY(err);
+}
+
+FaCode fa_enrich_open(const FaRig *rig, const FaFace *face, const FaParams *params, FaMethod **method, FaError *err) {
+    return fa_enrich_open_with(rig, &(FaEnrichOptions){.face = face}, params, method, err);
+}
+
+FaCode fa_enrich_open_with(const FaRig *rig, const FaEnrichOptions *options, const FaParams *params, FaMethod **method,
+                           FaError *err) {
+    return fai_method_new(&fai_method_enrich, rig, params, options, method, err);
+}
+
+static void enrich_close(FaMethod *m) {
+    Enrich *e = (Enrich *)m;
+    fai_rebalance_free(e->body);
+    fai_solid_free(e->solid);
+    fai_restore_free(e->restore);
+    fai_touching_free(&e->touching);
+    fai_colliders_free(e->colliders);
+    fa_blender_free(e->blender);
+    fa_face_free(e->owned);
+    fai_arena_free(e->arena);
+}
+
+// --- a step -------------------------------------------------------------------------------------------------------
+
+// X(w) and P(w) of e->weights.
+static void aim(Enrich *e) {
+    const FaFace *f = e->face;
+    memcpy(e->X, e->x0, 3 * (size_t)f->nnode * sizeof *e->X);
+    fai_columns_add(&f->volumes, e->weights, e->X);
+    memcpy(e->mu, e->mu0, (size_t)f->ntet * sizeof *e->mu);
+    memcpy(e->lambda, e->lambda0, (size_t)f->ntet * sizeof *e->lambda);
+    if (!e->by_shape) return;
+    const FaColumns *c = &f->materials;
+    for (int s = 0; s < c->nshape; s++) {
+        double w = (double)e->weights[s];
+        for (int i = c->first[s]; i < c->first[s + 1] && w != 0; i++) {
+            double stiff = e->mu0[c->item[i]] /
+                           (f->mu0 ? (double)f->mu0[c->item[i]] : MU); // softness holds for what shapes add, too
+            e->mu[c->item[i]] += w * stiff * (double)c->value[2 * i];
+            e->lambda[c->item[i]] += w * stiff * (double)c->value[2 * i + 1];
+        }
+    }
+    for (int t = 0; t < f->ntet; t++) {
+        e->mu[t] = fmax(e->mu[t], MU_LEAST);
+        e->lambda[t] = fmax(e->lambda[t], 0);
+    }
+}
+
+static void skin_at(const Enrich *e, const double *x, float *skin) {
+    for (int i = 0; i < 3 * e->face->nskin; i++) skin[i] = (float)x[i];
+}
+
+// Rows where the step is headed (contact/nearby.c); strict: between the last step's skin and x. A row that the artist's
+// own pose would violate pushes only beyond that.
+static int collect_touching(Enrich *e, const double *x, FaRow *row) {
+    int n;
+    if (e->strict || !e->gathered) skin_at(e, x, e->skin_to);
+    if (e->strict)
+        fai_contact_collect(e->touching.contact, e->skin, e->skin_to);
+    else if (!e->gathered)
+        fai_contact_nearby(e->touching.contact, e->skin_to);
+    e->gathered = true;
+    const FaRow *found = fai_contact_rows(e->touching.contact, &n);
+    for (int i = 0; i < n; i++) {
+        row[i] = found[i];
+        if (e->strict || found[i].kind != FA_ROW_PUSH) continue;
+        double own = 0;
+        for (int k = 0; k < 3; k++) {
+            double s = (double)found[i].offset[k];
+            for (int j = 0; j < 4; j++)
+                if (found[i].node[j] >= 0)
+                    s +=
+                        (double)found[i].weight[j] * (e->X[3 * found[i].node[j] + k] - e->x0[3 * found[i].node[j] + k]);
+            own += (double)found[i].normal[k] * s;
+        }
+        row[i].gap = fminf(found[i].gap, nextafterf((float)own, -INFINITY));
+    }
+    return n;
+}
+
+static int collect(void *user, const double *x, const FaRow **row) {
+    Enrich *e = user;
+    double begin = fai_seconds();
+    int n = e->colliders ? fai_colliders_collect(e->colliders, x, e->row) : 0;
+    if (e->touching.contact) n += collect_touching(e, x, e->row + n);
+    if (e->colliders) n += fai_colliders_late(e->colliders, e->row + n);
+    *row = e->row;
+    e->totals.rows = FA_MAX(e->totals.rows, n);
+    e->totals.seconds_contact += fai_seconds() - begin;
+    return n;
+}
+
+static void count(FaEnrichTotals *t, const FaNewtonReport *r) {
+    t->iterations += r->iterations;
+    t->cg += r->cg;
+    t->refreshes += r->refreshes;
+    t->proximal += r->proximal;
+    t->negative += r->negative;
+}
+
+static void stop_short(Enrich *e) {
+    double *d = fai_rebalance_d(e->body);
+    if (fai_contact_limit(e->touching.contact, e->skin, e->skin_to) == 0) return;
+    for (int i = 0; i < 3 * e->face->nskin; i++)
+        if (e->skin_to[i] != (float)(e->X[i] + d[i])) d[i] = (double)e->skin_to[i] - e->X[i];
+}
+
+static FaCode advance(Enrich *e, const FaInput *at, double time, double h, const FaPose *to, FaStats *stats,
+                      FaError *err) {
+    double begin = fai_seconds();
+    aim(e);
+    FaRebalanceInput in = {
+        .h = h, .X = e->X, .mu = e->mu, .lambda = e->lambda, .pose = fai_felt_pose(&e->head, to), .base = e->x0};
+    fai_felt_gravity(&e->head, to, in.accel);
+    FaContact *contact = e->touching.contact;
+    if (contact) {
+        FaPose pose[FA_TOUCH_COLLIDERS];
+        fai_touching_poses(&e->touching, e->face, e->weights, pose);
+        fai_contact_begin(contact, h, e->skin, pose);
+    }
+    if (e->colliders) fai_colliders_begin(e->colliders, at, time, to);
+    in.collect = contact || e->colliders ? collect : NULL;
+    in.collect_user = e;
+    e->gathered = false;
+    FaRebalanceReport report;
+    FaCode rc = fai_rebalance_step(e->body, &in, &report, err);
+    if (rc < 0) return rc;
+    size_t shapes = (size_t)e->m.rig->nshape * sizeof(float);
+    for (int i = 0; i < 2; i++)
+        if (report.prepared[i]) memcpy(e->factor_weights[i], e->step_weights, shapes);
+    memcpy(e->step_weights, e->weights, shapes);
+    const double *d = fai_rebalance_d(e->body);
+    for (int i = 0; i < 3 * e->face->nskin; i++) e->skin_to[i] = (float)(e->X[i] + d[i]);
+    if (contact && e->strict) stop_short(e);
+    if (e->colliders) fai_colliders_end(e->colliders, e->X, d);
+    memcpy(e->skin, e->skin_to, 3 * (size_t)e->face->nskin * sizeof(float));
+    e->head.felt = in.pose;
+    e->head.head = *to;
+    FaEnrichTotals *t = &e->totals;
+    t->steps++;
+    t->clamped = FA_MAX(t->clamped, report.clamped);
+    t->stalled += report.stalled;
+    t->refreshes += report.prepared[0] + report.prepared[1];
+    count(t, &report.dynamic);
+    count(t, &report.naive);
+    count(t, &report.settle);
+    t->seconds_dynamic += report.dynamic.seconds + report.naive.seconds;
+    t->seconds_static += report.settle.seconds;
+    t->seconds += fai_seconds() - begin;
+    if (stats) {
+        stats->iterations += report.dynamic.iterations + report.settle.iterations;
+        stats->residual = report.dynamic.residual;
+        stats->clamped += report.stalled;
+    }
+    return FA_OK;
+}
+
+// A weight that is not a number counts as the last one that was.
+static void set_weights(Enrich *e, const FaInput *in, double part, FaStats *stats) {
+    for (int s = 0; s < e->m.rig->nshape; s++) {
+        bool good = isfinite(in->weights[s]);
+        double was = (double)e->last_weights[s], to = good ? (double)in->weights[s] : was;
+        if (!good && stats) stats->clamped++;
+        e->weights[s] = part == 1 ? (float)to : (float)(was + part * (to - was));
+    }
+}
+
+static void output(Enrich *e, float *surface) {
+    double begin = fai_seconds();
+    const double *d = fai_rebalance_d(e->body);
+    fa_blender_eval(e->blender, e->weights, surface);
+    for (int i = 0; i < 3 * e->face->nskin; i++) e->shown[i] = e->strength[i / 3] * (float)d[i];
+    if (e->colliders)
+        e->totals.collider_depth = fmax(e->totals.collider_depth, fai_colliders_measure(e->colliders, e->X, d).depth);
+    fai_restore_add(e->restore, e->shown, surface);
+    e->totals.seconds_output += fai_seconds() - begin;
+}
+
+static int collect_colliders(void *user, const double *x, const FaRow **row) {
+    Enrich *e = user;
+    int n = fai_colliders_collect(e->colliders, x, e->row);
+    *row = e->row;
+    return n + fai_colliders_late(e->colliders, e->row + n);
+}
+
+// Skin that a collider is in already when all begins comes to rest on it.
+static FaCode settle_on_colliders(Enrich *e, const FaInput *in, FaRebalanceInput *rest, FaError *err) {
+    rest->collect = collect_colliders;
+    rest->collect_user = e;
+    for (int round = 0; round < SETTLE_ROUNDS; round++) {
+        fai_colliders_begin(e->colliders, in, in->time, &e->head.head);
+        FaColliderStats stats = fai_colliders_measure(e->colliders, e->X, fai_rebalance_d(e->body));
+        if (stats.depth == 0) return FA_OK;
+        if (round == 0 && stats.inside > MOSTLY)
+            fai_note(&e->m.notes, "collider-encloses", "",
+                     "make it a shell with an inside of its own, or give its unit",
+                     "most of the face begins inside a collider");
+        FA_TRY(fai_rebalance_settle(e->body, rest, NULL, err));
+    }
+    return FA_OK;
+}
+
+// --- the method ---------------------------------------------------------------------------------------------------
+
+static FaCode enrich_reset(FaMethod *m, const FaInput *in, float *surface, FaError *err) {
+    Enrich *e = (Enrich *)m;
+    double v[3], omega[3];
+    memset(e->last_weights, 0, (size_t)m->rig->nshape * sizeof(float));
+    set_weights(e, in, 1, NULL);
+    memcpy(e->last_weights, e->weights, (size_t)m->rig->nshape * sizeof(float));
+    memcpy(e->step_weights, e->weights, (size_t)m->rig->nshape * sizeof(float));
+    fai_felt_reset(&e->head, in);
+    fai_felt_velocity(&e->head, in, v, omega);
+    aim(e);
+    FA_TRY(fai_rebalance_reset(e->body, e->X, e->mu, e->lambda, &e->head.head, v, omega, err));
+    FaRebalanceInput rest = {
+        .h = 1 / e->rate, .X = e->X, .mu = e->mu, .lambda = e->lambda, .pose = e->head.head, .base = e->x0};
+    fai_felt_gravity(&e->head, &e->head.head, rest.accel);
+    skin_at(e, e->X, e->skin);
+    if (e->touching.contact) fai_contact_reset(e->touching.contact, e->skin);
+    if (rest.accel[0] != 0 || rest.accel[1] != 0 || rest.accel[2] != 0)
+        FA_TRY(fai_rebalance_settle(e->body, &rest, NULL, err));
+    if (e->colliders) fai_colliders_reset(e->colliders);
+    if (e->colliders) FA_TRY(settle_on_colliders(e, in, &rest, err));
+    const double *d = fai_rebalance_d(e->body);
+    if (e->colliders) fai_colliders_end(e->colliders, e->X, d);
+    for (int i = 0; i < 3 * e->face->nskin; i++) e->skin[i] = (float)(e->X[i] + d[i]);
+    output(e, surface);
+    return FA_OK;
+}
+
+static FaCode enrich_step(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
+    Enrich *e = (Enrich *)m;
+    double span = in->time - m->time;
+    int n = (int)fmin(fmax(ceil(span * e->rate - 0.01), 1), 100000);
+    FaPose from = e->head.head;
+    for (int i = 1; i <= n; i++) {
+        double part = i == n ? 1 : (double)i / n;
+        double time = m->time + part * span;
+        FaPose to = fai_felt_at(&e->head, in, &from, time, part);
+        set_weights(e, in, part, i == n ? stats : NULL);
+        FA_TRY(advance(e, in, time, span / n, &to, stats, err));
+    }
+    memcpy(e->last_weights, e->weights, (size_t)m->rig->nshape * sizeof(float));
+    output(e, surface);
+    return FA_OK;
+}
+
+// The state is between two inputs, so the body's rest shape is that of the last input's weights.
+static FaCode resume(Enrich *e) {
+    FaError none = {0};
+    size_t shapes = (size_t)e->m.rig->nshape * sizeof(float);
+    memcpy(e->step_weights, e->last_weights, shapes);
+    memcpy(e->weights, e->last_weights, shapes);
+    aim(e);
+    FA_TRY(fai_rebalance_load(e->body, e->body_state, e->X, e->mu, e->lambda, &none));
+    for (int i = 0; i < 2; i++) {
+        memcpy(e->weights, e->factor_weights[i], shapes);
+        aim(e);
+        FA_TRY(fai_rebalance_prepare(e->body, (FaRebalanceFactor)i, e->X, e->mu, e->lambda, &none));
+    }
+    memcpy(e->weights, e->last_weights, shapes);
+    if (e->colliders && !fai_colliders_load(e->colliders, e->collider_state)) return FA_E_FORMAT;
+    return e->touching.contact ? fai_contact_load(e->touching.contact, e->touch_state, &none) : FA_OK;
+}
+
+static void enrich_state(FaMethod *m, FaStream *s) {
+    Enrich *e = (Enrich *)m;
+    if (s->mode == FA_STREAM_SAVE || s->mode == FA_STREAM_HASH) fai_rebalance_save(e->body, e->body_state);
+    fai_stream(s, e->body_state, fai_rebalance_state_size(e->body));
+    size_t sticks = e->colliders ? fai_colliders_state_size(e->colliders) : 0;
+    if (sticks && s->mode != FA_STREAM_LOAD) fai_colliders_save(e->colliders, e->collider_state);
+    if (sticks) fai_stream(s, e->collider_state, sticks);
+    size_t shapes = (size_t)m->rig->nshape * sizeof(float);
+    fai_stream(s, e->last_weights, shapes);
+    for (int i = 0; i < 2; i++) fai_stream(s, e->factor_weights[i], shapes);
+    fai_stream(s, e->skin, 3 * (size_t)e->face->nskin * sizeof(float));
+    fai_stream(s, &e->head.head, sizeof e->head.head);
+    fai_stream(s, &e->head.felt, sizeof e->head.felt);
+    FaContact *contact = e->touching.contact;
+    if (contact && s->mode != FA_STREAM_LOAD) fai_contact_save(contact, e->touch_state);
+    if (contact) fai_stream(s, e->touch_state, fai_contact_state_size(contact));
+    if (s->mode == FA_STREAM_LOAD && resume(e) < 0) m->started = false; // a state that no run made
+}
+
+static double enrich_distance(const FaMethod *m, const void *state) {
+    const Enrich *e = (const Enrich *)m;
+    double far = fai_rebalance_distance(e->body, state, 1 / e->rate);
+    if (!e->colliders) return far;
+    return fmax(far,
+                fai_colliders_distance(e->colliders, (const unsigned char *)state + fai_rebalance_state_size(e->body)));
+}
+
+const FaEnrichTotals *fai_enrich_totals(const FaMethod *m) { return &((const Enrich *)m)->totals; }
+double fa_enrich_collider_depth(const FaMethod *m) {
+    return m->ops == &fai_method_enrich ? ((const Enrich *)m)->totals.collider_depth : 0;
+}
+FaRebalance *fai_enrich_body(FaMethod *m) { return ((Enrich *)m)->body; }
+FaColliders *fai_enrich_colliders(FaMethod *m) { return ((Enrich *)m)->colliders; }
+const FaFace *fai_enrich_face(const FaMethod *m) { return ((const Enrich *)m)->face; }
+const unsigned char *fai_enrich_fixed(const FaMethod *m) { return ((const Enrich *)m)->fixed; }
+
+const FaMethodOps fai_method_enrich = {
+    .name = "enrich",
+    .help = "secondary motion of flesh that leaves the artist's animation alone",
+    .params = enrich_params,
+    .size = sizeof(Enrich),
+    .open = enrich_open,
+    .reset = enrich_reset,
+    .step = enrich_step,
+    .state = enrich_state,
+    .distance = enrich_distance,
+    .close = enrich_close,
+};

@@ -1,0 +1,38 @@
+// Changing the motion of a document: its weights, its head's motion, and baked morph targets. Internal to gltf_*.c.
+#ifndef FAI_GLTF_EDIT_H
+#define FAI_GLTF_EDIT_H
+
+#include "bake/bake.h"
+#include "fascia/sequence.h"
+#include "io/gltf/gltf_out.h"
+
+// What a document is to play.
+typedef struct FaGltfMotion {
+    int nframe;
+    const double *time;    // s, as the file counts it                                        (nframe)
+    const float *weight;   // of the user's own targets (fai_gltf_user_targets)               (nframe x nuser)
+                           // NULL, without a bake: what moves the weights stays
+    bool new_head;         // the head's motion is replaced: by `head`, or by none; else it stays as it is
+    const FaPose *head;    // nullable                                                        (nframe)
+    const FaBake *bake;    // targets to add, in the file's coordinates; NULL: none
+    double allowed_mm;     // the error asked for, recorded with the bake
+    const char *generator; // recorded; nullable
+} FaGltfMotion;
+
+// Targets of the face's mesh that are the user's: all, but for the fascia_000... at the end that an earlier bake added.
+int fai_gltf_user_targets(const FaGltf *doc);
+// Write the document with that motion. An earlier bake is replaced. *added (nullable): bytes that it grew by.
+FaCode fai_gltf_save_motion(const FaGltf *doc, const FaRig *rig, const FaGltfMotion *motion, const char *path,
+                            size_t *added, FaError *err);
+
+// gltf_write.c: bake frames that can be read again at will (several passes, increasing frames in each, one thread).
+// options are complete and checked.
+FaCode fai_gltf_bake_frames(const char *path, int nframe, FaSequenceReadFn *read, void *user,
+                            const FaSinkOptions *options, FaBakeReport *report, FaError *err);
+
+// gltf_head.c: local translations (nframe x 3) and rotations (nframe x 4) of the node that carries the face. A node
+// whose transform is a matrix is changed to the three parts. *possible is false where it cannot be moved that way.
+FaCode fai_gltf_head_keys(FaGltfOut *out, const FaRig *rig, int nframe, const FaPose *head, float *translation,
+                          float *rotation, bool *possible, FaError *err);
+
+#endif

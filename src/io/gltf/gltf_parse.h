@@ -1,0 +1,51 @@
+// Between the files of the glTF reader: helpers to read JSON, and the stages of loading in their order.
+#ifndef FAI_GLTF_PARSE_H
+#define FAI_GLTF_PARSE_H
+
+#include "io/gltf/gltf.h"
+
+// return FAIL_AT(err, code, json, remedy, "..."): the place is the JSON path of a value.
+#define FAIL_AT(err, code, json, remedy, ...) FA_FAIL((err), (code), fai_json_path(json).text, (remedy), __VA_ARGS__)
+#define BAD_AT(err, json, ...)                                                                                         \
+    FAIL_AT((err), FA_E_FORMAT, (json), "export the file again, or see what the Khronos validator says", __VA_ARGS__)
+
+// A note whose place is a JSON path; the path, which costs a walk, is only made for the first of its code.
+#define NOTE_AT(doc, code, json, remedy, ...)                                                                          \
+    fai_note(&(doc)->notes, (code), fai_note_find(&(doc)->notes, (code)) ? "" : fai_json_path(json).text, (remedy),    \
+             __VA_ARGS__)
+
+// Memory for parsed arrays, against the document's budget: a small file must not ask for a lot of it.
+void *fai_gltf_push(FaGltf *doc, size_t count, size_t size);
+#define PUSH(doc, count, T) ((T *)fai_gltf_push((doc), (size_t)(count), sizeof(T)))
+FaCode fai_gltf_no_room(const FaGltf *doc, const FaJson *json, FaError *err); // why PUSH gave NULL
+// Account for a copy of data that several parts of a file may share (so that its size follows from no byte count).
+FaCode fai_gltf_spend(FaGltf *doc, size_t count, size_t size, const FaJson *json, FaError *err);
+
+// A top-level array of objects: *array is NULL and *count 0 where it is absent.
+FaCode fai_gltf_collection(FaGltf *doc, const char *key, bool may_be_empty, FaJson **array, int *count, FaError *err);
+// An index into a collection of `count` things called `what`; -1 where the key is absent.
+FaCode fai_gltf_ref_or(const FaJson *object, const char *key, int count, const char *what, int *index, FaError *err);
+FaCode fai_gltf_ref(const FaJson *object, const char *key, int count, const char *what, int *index, FaError *err);
+FaCode fai_gltf_ref_value(const FaJson *value, int count, const char *what, int *index, FaError *err);
+FaCode fai_gltf_name(const FaJson *object, const char **name, FaError *err);
+FaCode fai_gltf_weights(FaGltf *doc, const FaJson *object, int ntarget, int *nweight, float **weight, FaError *err);
+const FaJson *fai_gltf_extension(const FaJson *object, const char *name); // NULL if absent
+FaCode fai_gltf_misplaced(const FaJson *object, FaError *err); // fails where one stands that would be overlooked
+
+// The stages.
+FaCode fai_gltf_parse_views(FaGltf *doc, FaError *err);
+FaCode fai_gltf_decompress(FaGltf *doc, FaError *err); // EXT_meshopt_compression
+FaCode fai_gltf_parse_accessors(FaGltf *doc, FaError *err);
+FaCode fai_gltf_parse_scene(FaGltf *doc, FaError *err); // meshes, skins, nodes, scenes
+FaCode fai_gltf_parse_anims(FaGltf *doc, FaError *err);
+FaCode fai_gltf_check_data(FaGltf *doc, FaError *err); // the numbers themselves
+
+// As fai_gltf_floats, of an accessor that has its data; a changed copy of one may be given.
+void fai_gltf_floats_of(const FaGltf *doc, const FaGltfAccessor *a, float *out);
+bool fai_gltf_has_data(const FaGltf *doc, int accessor); // false: some of its bytes are nowhere
+
+// Column-major 4x4; out may be one of the factors.
+void fai_gltf_multiply(const double a[16], const double b[16], double out[16]);
+void fai_gltf_compose(const double t[3], const double q[4], const double s[3], double m[16]);
+
+#endif

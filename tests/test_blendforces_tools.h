@@ -1,0 +1,96 @@
+// A head, its face and markers on it: what the tests of the control share.
+#ifndef FASCIA_TEST_METHOD_CONTROL_TOOLS_H
+#define FASCIA_TEST_METHOD_CONTROL_TOOLS_H
+
+#include "test_head_tools.h"
+
+#include "blendforces/control.h"
+#include "face/face.h"
+
+typedef struct Dots {
+    FaHead *head;
+    FaRig *rig;
+    FaFace *face;
+    FaMarkerMap *map;
+    int n;             // markers
+    float *mesh, *out; // nvert x 3
+    float *x;          // n x 3
+    unsigned char *ok;
+    float *w; // nshape
+} Dots;
+
+static inline Dots dots_open(int level, int markers) {
+    Dots s = {.head = head_at(level, 3, true)};
+    FaError err = {0};
+    CHECK_OK(fa_head_rig(s.head, 0, &s.rig, &err), &err);
+    CHECK_OK(fa_face_build(s.rig, NULL, &s.face, &err), &err);
+    CHECK_OK(fa_markers_choose(s.rig, markers, &s.map, &err), &err);
+    s.n = s.map->count;
+    s.mesh = FA_NEW(3 * (size_t)s.rig->mesh.nvert, float);
+    s.out = FA_NEW(3 * (size_t)s.rig->mesh.nvert, float);
+    s.x = FA_NEW(3 * (size_t)s.n, float);
+    s.ok = FA_NEW(s.n, unsigned char);
+    s.w = FA_NEW(s.rig->nshape, float);
+    memset(s.ok, 1, (size_t)s.n);
+    return s;
+}
+
+static inline void dots_close(Dots *s) {
+    fa_marker_map_free(s->map);
+    fa_face_free(s->face);
+    fa_rig_free(s->rig);
+    fa_head_free(s->head);
+    fa_free(s->mesh);
+    fa_free(s->out);
+    fa_free(s->x);
+    fa_free(s->ok);
+    fa_free(s->w);
+}
+
+static inline int dots_shape(const Dots *s, const char *name) {
+    for (int j = 0; j < s->rig->nshape; j++)
+        if (!strcmp(s->rig->shape[j].name, name)) return j;
+    fail_msg("no shape %s", name);
+    return -1;
+}
+
+static inline void dots_read(Dots *s) {
+    for (int i = 0; i < s->n; i++) {
+        double p[3];
+        fa_marker_point_at(&s->map->point[i], s->mesh, true, p);
+        for (int k = 0; k < 3; k++) s->x[3 * i + k] = (float)p[k];
+    }
+}
+
+// Linear shapes at the weights in w, and the markers there.
+static inline void dots_blend(Dots *s) {
+    fa_rig_blend(s->rig, s->w, s->mesh);
+    dots_read(s);
+}
+
+// The nonlinear truth.
+static inline void dots_truth(Dots *s) {
+    float w[FA_ARKIT_COUNT] = {0};
+    FaError err = {0};
+    for (int j = 0; j < s->rig->nshape; j++)
+        if (s->rig->shape[j].arkit >= 0) w[s->rig->shape[j].arkit] = s->w[j];
+    CHECK_OK(fa_head_truth(s->head, 0, w, s->mesh, &err), &err);
+    dots_read(s);
+}
+
+// A few shapes at a time, as faces have them.
+static inline void dots_pose(Dots *s, int frame) {
+    for (int j = 0; j < s->rig->nshape; j++) s->w[j] = (float)fmax(0, 1.6 * sin(0.07 * frame + 2.4 * j) - 1);
+}
+
+static inline FaMarkers dots_markers(const Dots *s) {
+    return (FaMarkers){.count = s->n, .name = s->map->name, .x = s->x, .ok = s->ok};
+}
+
+static inline double dots_error(const Dots *s) {
+    double sum = 0;
+    for (int v = 0; v < s->rig->mesh.nvert; v++) sum += head_distance(s->out + 3 * v, s->mesh + 3 * v);
+    return sum / s->rig->mesh.nvert;
+}
+
+#endif

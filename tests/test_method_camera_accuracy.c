@@ -1,3 +1,0 @@
-// The long half of test_method_camera.c: accuracy on takes, a thousand frames, the user's model.
-#define CAMERA_ACCURACY 1
-#include "test_method_camera.c"
