@@ -1,6 +1,5 @@
 // fascia build: a rig becomes a physical face.
-#include "fascia/face.h"
-#include "load.h"
+#include "job.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -41,36 +40,19 @@ static const Option options[] = {
      "also a stiffness of the skin under which full shapes rest (minutes)"},
     {"floor", 0, OPT_NUM, &least_stiffness, "F", 0.01, 1,
      "with --equilibrium: least stiffness of edges and bending, the largest is one over it (0.1)"},
-    LOAD_OPTIONS,
+    LOAD_OPTIONS("map"),
     {0}};
 
-// --bone A,B,C: the names, cut in place. Returns how many; free *text and *list.
-static int split_bones(char **text, const char ***list) {
-    *text = NULL;
-    *list = NULL;
-    if (!bones) return 0;
-    int n = 1;
-    for (const char *p = bones; *p; p++) n += *p == ',';
-    *text = strdup(bones);
-    *list = calloc((size_t)n, sizeof **list);
-    if (!*text || !*list) return -1;
-    char *p = *text;
-    for (int i = 0; i < n; i++) {
-        (*list)[i] = p;
-        if ((p = strchr(p, ','))) *p++ = 0;
-    }
-    return n;
-}
+typedef struct Build {
+    Job job;
+    FaFace *face;
+    char *report;       // JSON
+    char partial[1024]; // finished shapes of --volumes, until the face is saved
+} Build;
 
 static FaCode draw_pictures(const FaFace *face, const FaRig *rig, FaError *err) {
-    if (materials_preview) {
-        FaCode rc = fa_face_picture(face, rig, FA_FACE_MATERIALS, 480, materials_preview, err);
-        if (rc < 0) return rc;
-    }
-    if (picture) {
-        FaCode rc = fa_face_picture(face, rig, FA_FACE_CUT, 0, picture, err);
-        if (rc < 0) return rc;
-    }
+    if (materials_preview) TRY(fa_face_picture(face, rig, FA_FACE_MATERIALS, 480, materials_preview, err));
+    if (picture) TRY(fa_face_picture(face, rig, FA_FACE_CUT, 0, picture, err));
     for (int i = 0; pictures && i < FA_FACE_PICTURES; i++) {
         char path[1024];
         if (mkdir(pictures, 0777) != 0 && errno != EEXIST) {
@@ -80,32 +62,10 @@ static FaCode draw_pictures(const FaFace *face, const FaRig *rig, FaError *err) 
             return FA_E_FILE;
         }
         snprintf(path, sizeof path, "%s/%s.png", pictures, fa_face_picture_name((FaFacePicture)i));
-        FaCode rc = fa_face_picture(face, rig, (FaFacePicture)i, 0, path, err);
-        if (rc < 0) return rc;
+        TRY(fa_face_picture(face, rig, (FaFacePicture)i, 0, path, err));
         cli_progress(NULL, "pictures", (i + 1.0) / FA_FACE_PICTURES);
     }
     cli_progress_end();
-    return FA_OK;
-}
-
-static FaCode report(const FaFace *face, double seconds, FaError *err) {
-    char *text;
-    if (common.json) {
-        FaCode rc = fa_face_report(face, &text, err);
-        if (rc < 0) return rc;
-        printf("{\"output\":");
-        if (common.output)
-            cli_json_string(common.output);
-        else
-            printf("null");
-        printf(",\"seconds\":%.6f,%s\n", seconds, text + 1);
-        fa_free(text);
-        return FA_OK;
-    }
-    FaCode rc = fa_face_summary(face, &text, err);
-    if (rc < 0) return rc;
-    cli_say("%s", text);
-    fa_free(text);
     return FA_OK;
 }
 
@@ -122,15 +82,16 @@ static void say_shape(void *user, const FaVolumeShapeReport *s) {
 }
 
 // --volumes: finished shapes are kept in OUT.face.part until the face is saved.
-static FaCode make_volumes(FaFace *face, const FaRig *rig, char *partial, size_t size, FaError *err) {
+static FaCode make_volumes(Build *b, FaError *err) {
     FaVolumesReport r;
-    if (common.output && (size_t)snprintf(partial, size, "%s.part", common.output) >= size) partial[0] = 0;
-    const FaVolumeOptions how = {.partial = partial[0] && !common.dry_run ? partial : NULL,
+    if (output_wanted() &&
+        (size_t)snprintf(b->partial, sizeof b->partial, "%s.part", common.output) >= sizeof b->partial)
+        b->partial[0] = 0;
+    const FaVolumeOptions how = {.partial = b->partial[0] ? b->partial : NULL,
                                  .progress = cli_progress,
                                  .each = common.verbose ? say_shape : NULL};
-    FaCode rc = fa_face_volumes(face, rig, &how, &r, err);
+    TRY(fa_face_volumes(b->face, b->job.rig, &how, &r, err));
     cli_progress_end();
-    if (rc < 0) return rc;
     cli_say("volumes of %d shapes in %.1f s%s: least stretch %.2f%s%s, %d tets unfolded, %d triangles left out",
             r.nshape, r.seconds, r.resumed ? " (resumed)" : "", r.least, r.worst ? " in " : "", r.worst ? r.worst : "",
             r.unfolded, r.left_out);
@@ -146,9 +107,8 @@ static FaCode make_volumes(FaFace *face, const FaRig *rig, char *partial, size_t
 static FaCode balance(FaFace *face, const FaRig *rig, FaError *err) {
     FaEquilibriumReport r;
     const FaEquilibriumOptions how = {.floor = least_stiffness, .progress = cli_progress};
-    FaCode rc = fa_face_equilibrium(face, rig, &how, &r, err);
+    TRY(fa_face_equilibrium(face, rig, &how, &r, err));
     cli_progress_end();
-    if (rc < 0) return rc;
     cli_say("equilibrium of %d shapes, %d weights at %d nodes: %d iterations (%d evaluations) in %.1f s, distances in "
             "%.1f s",
             r.nshape, r.nterm, r.nnode, r.iterations, r.evaluations, r.seconds, r.seconds_distances);
@@ -165,50 +125,63 @@ static FaCode balance(FaFace *face, const FaRig *rig, FaError *err) {
     return FA_OK;
 }
 
-static int run(int argc, const char **argv) {
-    (void)argc;
-    FaError err = {0};
-    FaRig *rig = NULL;
-    FaFace *face = NULL;
-    char *text;
-    const char **list;
-    if (!common.output && !common.dry_run) return cli_usage("where to? fascia build %s -o out.face", argv[0]);
-    int n = split_bones(&text, &list), code = EXIT_OK;
-    if (n < 0) return cli_usage("out of memory");
+static FaCode make(Job *j, FaError *err) {
+    Build *b = (Build *)j;
+    int n;
+    char **bone = split_list(bones, &n);
+    if (bones && !bone) return cli_no_memory(err);
     const FaFaceOptions how = {.layers = layers,
                                .thickness = 1e-3 * thickness,
                                .lip_thickness = 1e-3 * lip_thickness,
                                .density = density,
                                .paint = paint,
-                               .bone = list,
+                               .bone = (const char **)bone,
                                .nbone = n,
                                .no_bones = no_bones,
                                .whole = whole,
                                .simulate_vertices = simulate_vertices,
                                .margin = 1e-3 * margin};
-    FaRigOptions load = load_rig_options();
-    double t0 = cli_seconds(), seconds = 0;
-    FaCode rc = fa_rig_load(argv[0], &load, &rig, &err);
-    if (rc >= 0) rc = fa_face_build(rig, &how, &face, &err);
-    if (rc >= 0 && (materials || materials_preview))
-        rc = fa_face_materials(face, rig, !materials || !strcmp(materials, "auto") ? NULL : materials, &err);
-    char partial[1024] = "";
-    if (rc >= 0 && volumes) rc = make_volumes(face, rig, partial, sizeof partial, &err);
-    if (rc >= 0 && equilibrium) rc = balance(face, rig, &err);
-    seconds = cli_seconds() - t0;
-    if (rc >= 0 && !common.dry_run) rc = fa_face_save(face, common.output, &err);
-    if (rc >= 0 && partial[0] && !common.dry_run) remove(partial);
-    if (rc >= 0 && !common.dry_run) rc = draw_pictures(face, rig, &err);
-    if (rc >= 0) rc = report(face, seconds, &err);
-    if (rc < 0)
-        code = cli_fail(&err);
-    else if (!common.dry_run)
-        cli_say("wrote %s in %.2f s", common.output, seconds);
-    fa_face_free(face);
-    fa_rig_free(rig);
-    free(text);
-    free(list);
-    return code;
+    FaCode rc = fa_face_build(j->rig, &how, &b->face, err);
+    free(bone);
+    TRY(rc);
+    if (materials || materials_preview)
+        TRY(fa_face_materials(b->face, j->rig, !materials || !strcmp(materials, "auto") ? NULL : materials, err));
+    if (volumes) TRY(make_volumes(b, err));
+    if (equilibrium) TRY(balance(b->face, j->rig, err));
+    return common.json ? fa_face_report(b->face, &b->report, err) : fa_face_summary(b->face, &b->report, err);
+}
+
+static FaCode write(Job *j, FaError *err) {
+    Build *b = (Build *)j;
+    TRY(fa_face_save(b->face, j->output, err));
+    if (b->partial[0]) remove(b->partial);
+    return draw_pictures(b->face, j->rig, err);
+}
+
+static void say(Job *j) {
+    cli_say("%s", ((Build *)j)->report);
+    cli_say("made in %.2f s", j->seconds);
+}
+
+static void json(Job *j, FaJsonWriter *w) { fa_json_members(w, ((Build *)j)->report); }
+
+static void build_free(Job *j) {
+    fa_free(((Build *)j)->report);
+    fa_face_free(((Build *)j)->face);
+}
+
+static int run(int argc, const char **argv) {
+    (void)argc;
+    if (!common.output && !common.dry_run) return output_missing("out.face");
+    Build b = {.job = {.verb = "build",
+                       .rig_path = argv[0],
+                       .make = make,
+                       .write = write,
+                       .say = say,
+                       .json = json,
+                       .own_notes = true,
+                       .free = build_free}};
+    return job_walk(&b.job);
 }
 
 const Command cmd_build = {
