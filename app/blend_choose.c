@@ -141,7 +141,7 @@ static FaCode estimate(Job *job, FaError *err) {
 }
 
 static FaCode write_maps(Job *job, FaError *err) {
-    FaAnalyticMaps maps = {.vertex = ((Estimate *)job)->e.vertex};
+    FaMaps maps = {.vertex = ((Estimate *)job)->e.vertex};
     return blend.per_vertex && job->output ? fa_analytic_maps_save(&maps, job->rig, job->output, err) : FA_OK;
 }
 

@@ -212,6 +212,13 @@ bool cli_given(const char *param) {
     return false;
 }
 
+static const Command *running;
+bool cli_has(const char *param) {
+    const FaParamInfo *p = running && running->method ? fa_method_params(running->method) : NULL;
+    while (p && p->name && strcmp(p->name, param)) p++;
+    return p && p->name;
+}
+
 // The method's rows that are options of the verb: all but the seed, which --seed of every verb gives it.
 static const FaParamInfo *next_param(const Command *cmd, const FaParamInfo *p) {
     p = p ? p + 1 : cmd->method ? fa_method_params(cmd->method) : NULL;
@@ -444,10 +451,11 @@ static int run_command(const Command *cmd, int argc, char **argv) {
     FaError err = {0};
     int n = 0, rc = args ? EXIT_OK : EXIT_FAILED;
     ngiven = 0;
+    running = cmd;
     if (rc == EXIT_OK && cmd->method && fa_params_new(cmd->method, &cli_params, &err) < 0) rc = cli_fail(&err);
     if (rc == EXIT_OK) rc = parse(cmd, argc, argv, args, &n);
-    bool seeded = cmd->method && fa_params_get(cli_params, "seed") == fa_params_get(cli_params, "seed");
-    if (rc == EXIT_OK && seeded && fa_params_set_number(cli_params, "seed", common.seed, &err) < 0) rc = cli_fail(&err);
+    if (rc == EXIT_OK && cli_has("seed") && fa_params_set_number(cli_params, "seed", common.seed, &err) < 0)
+        rc = cli_fail(&err);
     if (rc == EXIT_OK) {
         fa_log_set(log_line, NULL);
         fa_threads_set(common.threads);

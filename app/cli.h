@@ -50,6 +50,7 @@ extern const Command cmd_info, cmd_build, cmd_convert, cmd_compare, cmd_bench, c
 extern const Command *const verbs[]; // all of them, ended by NULL
 
 extern FaParams *cli_params;       // of the verb's method, as given; owned by the framework
+bool cli_has(const char *param);   // whether the verb's method has it
 bool cli_given(const char *param); // whether the user set it
 
 int cli_main(const Command *const *commands, int argc, char **argv);

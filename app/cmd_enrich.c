@@ -37,7 +37,7 @@ typedef struct Enrich {
     FaClip *moved, *extended, *out_clip;
     bool head_cut; // --head-motion began with a rest pose
     int ncollider;
-    FaEnrichCollider collider[COLLIDERS];
+    FaCollider collider[COLLIDERS];
     FaClip *motion[COLLIDERS];
     char **lists[3];    // --collider and what goes with it
     const FaClip *clip; // what is simulated
@@ -204,7 +204,7 @@ static FaCode fit_motion(Enrich *j, int i, FaClip *motion, FaError *err) {
 // The motion of one collider: of a file of its own, or the animation in the mesh's.
 static FaCode load_motion(Enrich *j, int i, const char *path, const FaClipOptions *copt, FaError *err) {
     FaClip *motion = NULL;
-    FaEnrichCollider *c = &j->collider[i];
+    FaCollider *c = &j->collider[i];
     bool given = path && path[0];
     if (!given && !is_gltf(c->path)) return FA_OK;
     char *file = strdup(given ? path : c->path);
@@ -234,10 +234,10 @@ static FaCode load_collider(Enrich *j, int i, const char *path, const char *moti
         return cli_wrong(err, "entry %d of --collider is empty: name a mesh there, or take out the comma", i + 1);
     if (frame[0] && strcmp(frame, "head") && strcmp(frame, "world"))
         return cli_wrong(err, "--collider-frame is head or world, not '%s'", frame);
-    j->collider[i] = (FaEnrichCollider){.path = path,
-                                        .frame = !frame[0]         ? FA_COLLIDER_AUTO
-                                                 : frame[0] == 'h' ? FA_COLLIDER_HEAD
-                                                                   : FA_COLLIDER_WORLD};
+    j->collider[i] = (FaCollider){.path = path,
+                                  .frame = !frame[0]         ? FA_COLLIDER_AUTO
+                                           : frame[0] == 'h' ? FA_COLLIDER_HEAD
+                                                             : FA_COLLIDER_WORLD};
     TRY(load_motion(j, i, motion, copt, err));
     j->ncollider = i + 1;
     return FA_OK;
@@ -322,12 +322,11 @@ static void say_made(const Enrich *j) {
 
 static FaCode make(Job *job, FaError *err) {
     Enrich *j = (Enrich *)job;
-    TRY(job_parameters(job, err));
     // whose head poses they are: a loop of the rig's own clip still speaks of the rig's own world
-    FaEnrichOptions with = {
-        .face = job->face, .ncollider = j->ncollider, .collider = j->collider, .clip = j->moved ? j->moved : job->clip};
-    TRY(fa_enrich_open_with(job->rig, &with, cli_params, &job->method, err));
-    job_note(job, fa_method_notes(job->method));
+    TRY(job_open(
+        job, "enrich",
+        (FaMethodSetup){.collider = j->collider, .ncollider = j->ncollider, .clip = j->moved ? j->moved : job->clip},
+        err));
     snprintf(j->path, sizeof j->path, "%s%s",
              keep_path       ? keep_path
              : common.output ? common.output

@@ -346,8 +346,7 @@ static FaCode add_flesh(DriveJob *j, FaError *err) {
     Job *job = &j->job;
     const FaClip *clip = fa_drive_clip(j->drive);
     bool all = drive_settings.report || drive_settings.truth; // those are of the whole take
-    TRY(fa_projective_open(job->rig, job->face, cli_params, &job->method, err));
-    job_note(job, fa_method_notes(job->method));
+    TRY(job_open(job, "projective", (FaMethodSetup){0}, err));
     TRY(fa_run_new_target(job->method, clip, j->control.seq, &job->run, err));
     TRY(record_new(fa_run_sequence(job->run), all ? clip->nframe - 1 : job->last, job->rig, clip, &job->record, err));
     job->frames = job->record.seq;
@@ -366,11 +365,13 @@ static FaCode make(Job *job, FaError *err) {
     job->track = fa_drive_kind_name(j->rep.kind);
     job->frames = j->control.seq;
     if (j->flesh == FLESH_CONTACT) TRY(fa_projective_contact(cli_params, err));
-    TRY(job_parameters(job, err));
+    if (j->flesh != FLESH_OFF)
+        TRY(add_flesh(j, err));
+    else
+        TRY(job_parameters(job, err));
     snprintf(job->generator, sizeof job->generator, "fascia %s drive --method %s%s%s%s --flesh %s %s", fa_version(),
              job->track, j->options.literal ? " --literal" : "", j->options.no_jaw ? " --jaw off" : "",
              j->options.no_residual ? " --residual off" : "", flesh_name(j), j->flesh == FLESH_OFF ? "" : job->params);
-    if (j->flesh != FLESH_OFF) TRY(add_flesh(j, err));
     TRY(fa_sequence_of_clip(job->rig, clip, &job->linear, err));
     TRY(fa_clip_slice(clip, 0, clip->nframe - 1, &j->played, err));
     set_gaze(j, j->played);

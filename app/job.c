@@ -70,17 +70,17 @@ char **split_list(const char *text, int *count) {
     return item;
 }
 
-// RIG may be a .face: it knows its rig's file, and is the method's face.
+// RIG may be a .face: it knows its rig's file, and is the face of a method that has one.
 static FaCode load_subject(Job *j, FaError *err) {
     const char *path = j->rig_path;
-    if (!path_has_ext(path, "face") || !cli_params) return load_rig(path, &j->rig, err);
-    const char *other = fa_params_text(cli_params, "face");
+    if (!path_has_ext(path, "face")) return load_rig(path, &j->rig, err);
+    const char *other = cli_has("face") ? fa_params_text(cli_params, "face") : "";
     if (*other) return cli_wrong(err, "two faces are named: %s and %s", path, other);
     TRY(fa_face_load(path, &j->face, err));
     j->rig_path = fa_face_rig_path(j->face);
     if (!j->rig_path[0])
         return cli_wrong(err, "%s does not say which rig it was built from: give the rig, and --face %s", path, path);
-    TRY(fa_params_set(cli_params, "face", path, err));
+    if (cli_has("face")) TRY(fa_params_set(cli_params, "face", path, err));
     return load_rig(j->rig_path, &j->rig, err);
 }
 
@@ -137,12 +137,20 @@ FaCode job_parameters(Job *j, FaError *err) {
     return FA_OK;
 }
 
+FaCode job_open(Job *j, const char *method, FaMethodSetup setup, FaError *err) {
+    setup.rig = j->rig;
+    setup.face = cli_has("face") ? j->face : NULL;
+    setup.params = cli_params;
+    TRY(job_parameters(j, err));
+    TRY(fa_method_open(method, &setup, &j->method, err));
+    job_note(j, fa_method_notes(j->method));
+    return FA_OK;
+}
+
 // --frames cuts the result, but what came before still acts: frames are made from the first on.
 FaCode job_play(Job *j, FaError *err) {
     TRY(cli_frames(j->clip->nframe, &j->first, &j->last, err));
-    TRY(job_parameters(j, err));
-    TRY(fa_method_open(j->track, j->rig, cli_params, &j->method, err));
-    job_note(j, fa_method_notes(j->method));
+    TRY(job_open(j, j->track, (FaMethodSetup){0}, err));
     TRY(fa_run_new(j->method, j->clip, &j->run, err));
     j->frames = fa_run_sequence(j->run);
     j->played = j->clip;

@@ -129,6 +129,8 @@ int job_walk(Job *job); // the program's exit code
 // Steps that several verbs share.
 FaCode job_play(Job *job, FaError *err);       // make: the clip through the verb's method
 FaCode job_parameters(Job *job, FaError *err); // params and generator, of cli_params
+// The method, with those parameters and the job's rig and face; setup: what else it has.
+FaCode job_open(Job *job, const char *method, FaMethodSetup setup, FaError *err);
 FaCode job_save(Job *job, FaError *err);       // write: the frames, in the format of the path
 const FaClip *job_clip(const Job *job);        // that goes with the frames as written; nullable
 void job_note(Job *job, const FaNotes *notes); // says them; the report has them too. They must outlive the walk.
