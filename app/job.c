@@ -95,12 +95,21 @@ static FaCode check_binding(const Job *j, FaError *err) {
     return FA_OK;
 }
 
+// The rig's own animation at the rate of --fps, as a clip of another file would be.
+static void set_fps(FaClip *clip) {
+    clip->fps = common.fps;
+    for (int f = 0; f < clip->nframe; f++) clip->time[f] = f / common.fps;
+}
+
 static FaCode load(Job *j, FaError *err) {
     if (j->rig_path) TRY(load_subject(j, err));
-    if (j->clip_path) TRY(load_clip(j->clip_path, &j->loaded, err));
+    if (j->clip_path)
+        TRY(load_clip(j->clip_path, &j->loaded, err));
+    else if (j->simulated && common.fps > 0 && j->rig && j->rig->clip)
+        set_fps(j->rig->clip);
     j->clip = j->loaded ? j->loaded : j->rig ? j->rig->clip : NULL;
     if (j->no_clip && !j->clip) return cli_wrong(err, "%s has no animation: give %s", j->rig_path, j->no_clip);
-    if (j->no_clip && j->loaded) TRY(check_binding(j, err));
+    if (j->no_clip && j->clip_path) TRY(check_binding(j, err));
     return j->load ? j->load(j, err) : FA_OK;
 }
 
@@ -181,7 +190,9 @@ static FaCode cut(Job *j, FaError *err) {
     int n = fa_sequence_nframe(j->frames);
     bool all = j->first == 0 && j->last == (j->simulated ? clip->nframe : n) - 1;
     bool fits = clip && (j->simulated || clip->nframe == n); // one of another length goes along as it is
-    if (fits && !all) TRY(fa_clip_slice(clip, j->first, j->last, &j->cut_clip, err));
+    // a simulation of all of the file's own animation leaves that as it stands
+    bool stands = all && j->simulated && !(common.fps > 0);
+    if (fits && !stands) TRY(fa_clip_slice(clip, j->first, j->last, &j->cut_clip, err));
     if (j->simulated && !j->linear) TRY(fa_sequence_of_clip(j->rig, clip, &j->linear, err));
     if (j->linear) TRY(fa_sequence_slice(j->linear, j->first, j->last, &j->before, err));
     if (out_options.world && clip && clip->head) TRY(move(j, err));
@@ -327,7 +338,7 @@ static FaCode print_report(Job *j, FaError *err) {
     if (!j->own_notes) json_notes(j, w);
     if (j->params) fa_json_raw(w, "parameters", j->params);
     fa_json_text(w, "output", common.dry_run ? NULL : j->output);
-    if (j->cut) json_bake(&j->bake, w);
+    json_bake(&j->bake, w);
     fa_json_end(w);
     TRY(fa_json_finish(w, &json, err));
     puts(json);

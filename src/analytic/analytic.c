@@ -34,8 +34,9 @@
     X(NUMBER, head, 0.2, 0, 100, "", NULL, "share of the head's acceleration that the flesh feels; 0: none")           \
     X(NUMBER, gravity, 1, 0, 1, "", NULL, "how much of gravity the sculpted shapes hold already")                      \
     X(NUMBER, rate, 240, 10, 10000, "Hz", NULL, "how often the head's acceleration is sampled")                        \
-    X(TEXT, maps, NAN, 0, 0, "", NULL, "JSON file: mass, damping, stiffness and gain per shape, region or vertex")     \
-    X(TEXT, sculpt, NAN, 0, 0, "", NULL, "forces on shapes: name=constant:0.3,name=linear:0.1,name=sine:0.2:4")
+    X(TEXT, maps, NAN, 0, 0, "", "FILE.json", "mass, damping, stiffness and gain per shape, region or vertex")         \
+    X(TEXT, sculpt, NAN, 0, 0, "", "NAME=FORCE,...",                                                                   \
+      "forces on shapes: constant:SIZE, linear:SIZE or sine:SIZE:HZ[:DEGREES]")
 
 enum {
 #define X(type, name, value, min, max, unit, choices, help) P_##name,

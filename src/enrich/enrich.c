@@ -24,8 +24,7 @@
 #include <math.h>
 
 #define ENRICH_PARAMS(X)                                                                                               \
-    X(TEXT, face, NAN, 0, 0, "", NULL,                                                                                 \
-      "a face made by fascia build --volumes; not given: built from the rig with defaults")                            \
+    X(TEXT, face, NAN, 0, 0, "", "FILE.face", "made by fascia build --volumes; not given: built from the rig")         \
     X(NUMBER, rate, 300, 30, 10000, "Hz", NULL, "steps per second, at least")                                          \
     X(CHOICE, integrator, 0, 0, 1, "", "bdf2|euler", "bdf2 lets flesh ring; euler, the paper's, calms it at once")     \
     X(NUMBER, alpha, 1, 0, 1, "", NULL, "1: the animation itself moves nothing; 0: it throws the flesh about")         \
@@ -35,7 +34,7 @@
     X(CHOICE, material, 0, 0, 2, "", "expression|spatial|uniform",                                                     \
       "stiffness by place and expression; by place; the same everywhere")                                              \
     X(CHOICE, law, 0, 0, 1, "", "stvk|neo", "the paper's St. Venant-Kirchhoff, or stable neo-Hookean")                 \
-    X(TEXT, strength, NAN, 0, 0, "", NULL, "how much of the motion is shown, by region: cheeks=1.5,lips=0.5,all=1")    \
+    X(TEXT, strength, NAN, 0, 0, "", "REGION=X,...", "how much of the motion is shown: cheeks=1.5,lips=0.5,all=1")     \
     X(NUMBER, head, 1, 0, 10, "", NULL, "share of the head's motion that the flesh feels")                             \
     X(NUMBER, gravity, 1, 0, 1, "", NULL, "how much of gravity the sculpted shapes hold already")                      \
     X(CHOICE, contact, 0, 0, 2, "", "mouth|face|off", "what may touch")                                                \

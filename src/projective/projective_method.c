@@ -23,7 +23,7 @@
 #include <math.h>
 
 #define PROJECTIVE_PARAMS(X)                                                                                           \
-    X(TEXT, face, NAN, 0, 0, "", NULL, "a face made by fascia build; not given: built from the rig with defaults")     \
+    X(TEXT, face, NAN, 0, 0, "", "FILE.face", "made by fascia build; not given: built from the rig with defaults")     \
     X(CHOICE, model, 0, 0, 1, "", "volume|surface", "flesh between skin and bone, or springs on the skin alone")       \
     X(CHOICE, solver, 0, 0, 2, "", "quick|gs|pd", "ours; the thesis's Gauss-Seidel-L-BFGS; plain projective dynamics") \
     X(CHOICE, svd, 0, 0, 1, "", "exact|taylor",                                                                        \
