@@ -103,7 +103,7 @@ static FaCode make(Job *job, FaError *err) {
     job->frames = s->seq;
     job->played = s->clip;
     job->last = nframe - 1;
-    job->whole = nframe == 1;
+    job->one_picture = nframe == 1;
     return rc;
 }
 

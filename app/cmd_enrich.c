@@ -323,7 +323,7 @@ static void say_made(const Enrich *j) {
 static FaCode make(Job *job, FaError *err) {
     Enrich *j = (Enrich *)job;
     // whose head poses they are: a loop of the rig's own clip still speaks of the rig's own world
-    TRY(job_open(
+    TRY(job_method(
         job, "enrich",
         (FaMethodSetup){.collider = j->collider, .ncollider = j->ncollider, .clip = j->moved ? j->moved : job->clip},
         err));

@@ -9,43 +9,30 @@ static const Option options[] = {
     LOAD_OPTIONS("map"),
     {0}};
 
-static FaCode describe_face(const char *path, char **text, FaError *err) {
+// What is looked at; a report speaks of it, so it is kept until that is text.
+typedef struct Subject {
+    FaRig *rig;
+    FaClip *clip;
+    FaSequence *seq;
     FaFace *face;
-    TRY(fa_face_load(path, &face, err));
-    FaCode rc = common.json ? fa_face_report(face, text, err) : fa_face_summary(face, text, err);
-    fa_face_free(face);
-    return rc;
-}
+} Subject;
 
-static FaCode examine(const char *path, FaInfo *info, FaError *err) {
+static FaCode examine(const char *path, Subject *s, FaInfo *info, FaError *err) {
     FaRigOptions ropt = load_rig_options();
-    FaClip *clip = NULL;
-    FaSequence *seq = NULL;
-    FaRig *rig = NULL;
-    FaCode rc;
     switch (fa_file_kind(path)) {
-    case FA_KIND_CLIP:
-        rc = load_clip(path, &clip, err);
-        if (rc >= 0) rc = fa_info_of_clip(clip, info, err);
-        break;
-    case FA_KIND_CACHE:
-        rc = fa_sequence_open(path, &ropt, &seq, err);
-        if (rc >= 0) rc = fa_info_of_sequence(seq, info, err);
-        break;
-    default:
-        rc = load_rig(path, &rig, err);
-        if (rc >= 0) rc = fa_info_of_rig(rig, deep, info, err);
+    case FA_KIND_CLIP: TRY(load_clip(path, &s->clip, err)); return fa_info_of_clip(s->clip, info, err);
+    case FA_KIND_CACHE: TRY(fa_sequence_open(path, &ropt, &s->seq, err)); return fa_info_of_sequence(s->seq, info, err);
+    default: TRY(load_rig(path, &s->rig, err)); return fa_info_of_rig(s->rig, deep, info, err);
     }
-    fa_clip_free(clip);
-    fa_sequence_close(seq);
-    fa_rig_free(rig);
-    return rc;
 }
 
-static FaCode describe(const char *path, char **text, FaError *err) {
+static FaCode describe(const char *path, Subject *s, char **text, FaError *err) {
     FaInfo info;
-    if (path_has_ext(path, "face")) return describe_face(path, text, err);
-    TRY(examine(path, &info, err));
+    if (path_has_ext(path, "face")) {
+        TRY(fa_face_load(path, &s->face, err));
+        return common.json ? fa_face_report(s->face, text, err) : fa_face_summary(s->face, text, err);
+    }
+    TRY(examine(path, s, &info, err));
     FaCode rc =
         common.json ? fa_info_json(&info, text, err) : fa_info_text(&info, all_shapes || common.verbose, text, err);
     fa_info_free(&info);
@@ -55,8 +42,14 @@ static FaCode describe(const char *path, char **text, FaError *err) {
 static int run(int argc, const char **argv) {
     (void)argc;
     FaError err = {0};
+    Subject s = {0};
     char *text;
-    if (describe(argv[0], &text, &err) < 0) return cli_fail(&err);
+    FaCode rc = describe(argv[0], &s, &text, &err);
+    fa_rig_free(s.rig);
+    fa_clip_free(s.clip);
+    fa_sequence_close(s.seq);
+    fa_face_free(s.face);
+    if (rc < 0) return cli_fail(&err);
     fputs(text, stdout);
     if (common.json) putchar('\n');
     fa_free(text);

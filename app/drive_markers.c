@@ -346,7 +346,7 @@ static FaCode add_flesh(DriveJob *j, FaError *err) {
     Job *job = &j->job;
     const FaClip *clip = fa_drive_clip(j->drive);
     bool all = drive_settings.report || drive_settings.truth; // those are of the whole take
-    TRY(job_open(job, "projective", (FaMethodSetup){0}, err));
+    TRY(job_method(job, "projective", (FaMethodSetup){0}, err));
     TRY(fa_run_new_target(job->method, clip, j->control.seq, &job->run, err));
     TRY(record_new(fa_run_sequence(job->run), all ? clip->nframe - 1 : job->last, job->rig, clip, &job->record, err));
     job->frames = job->record.seq;

@@ -146,7 +146,7 @@ FaCode job_parameters(Job *j, FaError *err) {
     return FA_OK;
 }
 
-FaCode job_open(Job *j, const char *method, FaMethodSetup setup, FaError *err) {
+FaCode job_method(Job *j, const char *method, FaMethodSetup setup, FaError *err) {
     setup.rig = j->rig;
     setup.face = cli_has("face") ? j->face : NULL;
     setup.params = cli_params;
@@ -159,7 +159,7 @@ FaCode job_open(Job *j, const char *method, FaMethodSetup setup, FaError *err) {
 // --frames cuts the result, but what came before still acts: frames are made from the first on.
 FaCode job_play(Job *j, FaError *err) {
     TRY(cli_frames(j->clip->nframe, &j->first, &j->last, err));
-    TRY(job_open(j, j->track, (FaMethodSetup){0}, err));
+    TRY(job_method(j, j->track, (FaMethodSetup){0}, err));
     TRY(fa_run_new(j->method, j->clip, &j->run, err));
     j->frames = fa_run_sequence(j->run);
     j->played = j->clip;
@@ -231,7 +231,7 @@ static FaCode save_picture(const Job *j, FaError *err) {
     job.clip = job_clip(j);
     job.generator = j->generator;
     job.progress = cli_progress;
-    if (path_has_ext(j->output, "png") && !j->whole) {
+    if (path_has_ext(j->output, "png") && !j->one_picture) {
         int n = fa_sequence_nframe(j->cut);
         job.picture = FA_PICTURE_FRAMES;
         job.tiles = n < 120 ? n : 120;

@@ -112,7 +112,7 @@ struct Job {
     FaSequence *linear;   // linear blending, frame by frame; NULL: of played
     int first, last;      // the frames asked for
     double fps, start;    // of the output; 0: as the frames and the clip say, 0 s
-    bool whole;           // a picture shows one frame, not a sheet of them
+    bool one_picture;     // a picture shows one frame, not a sheet of them
 
     FaSequence *moved, *cut, *before; // those frames: in the world; as written; of linear blending
     FaClip *cut_clip, *moved_clip;    // of them; NULL: played
@@ -130,7 +130,7 @@ int job_walk(Job *job); // the program's exit code
 FaCode job_play(Job *job, FaError *err);       // make: the clip through the verb's method
 FaCode job_parameters(Job *job, FaError *err); // params and generator, of cli_params
 // The method, with those parameters and the job's rig and face; setup: what else it has.
-FaCode job_open(Job *job, const char *method, FaMethodSetup setup, FaError *err);
+FaCode job_method(Job *job, const char *method, FaMethodSetup setup, FaError *err);
 FaCode job_save(Job *job, FaError *err);       // write: the frames, in the format of the path
 const FaClip *job_clip(const Job *job);        // that goes with the frames as written; nullable
 void job_note(Job *job, const FaNotes *notes); // says them; the report has them too. They must outlive the walk.

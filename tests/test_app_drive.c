@@ -68,6 +68,12 @@ static void refusals(void **state) {
     assert_int_equal(RUN("drive", rig, "-o", test_path("x.pc2"), "--face", test_path("none.face")), 5);
     assert_int_equal(RUN("drive", rig, "-o", test_path("x.pc2"), "--face", rig), 3);
     assert_int_equal(RUN("build", test_path("none.glb"), "-o", test_path("x.face")), 5);
+    // the method's --model is reached
+    assert_int_equal(
+        RUN("drive", rig, "--model", "surface", "--frames", "0-3", "-o", test_path("surface.pc2"), "--json"), 0);
+    SAID("\"model\":\"surface\"");
+    assert_int_equal(RUN("drive", rig, "--model", rig, "-o", test_path("x.pc2")), 2);
+    SAID("volume|surface");
     assert_int_equal(RUN("drive", "--help"), 0);
     SAID("--sticky-stiffness");
 }
