@@ -505,7 +505,7 @@ static void test_rough_factor(void **state) {
     FaBlocks *blocks;
     FaCsr a;
     FaChol *chol, *rough;
-    CHECK_OK(fai_blocks_new(b.solid, b.fixed, &blocks, &err), &err);
+    CHECK_OK(fai_blocks_new(b.solid, b.fixed, 0, NULL, &blocks, &err), &err);
     fai_solid_hessian(b.rest, b.x0, NULL, FA_HESSIAN_TRUE, blocks);
     CHECK_OK(fai_blocks_pattern(blocks, &a, &err), &err);
     fai_blocks_csr(blocks, &a);
