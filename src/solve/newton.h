@@ -139,10 +139,11 @@ typedef struct FaNewtonKept {
 
 // out = H^-1 rhs over free nodes, H the true second derivatives at x of all that fai_newton_solve minimises for the
 // same input (x: its result). Conjugate gradients in double on the factor that solve kept (JACOBI: on diagonal blocks
-// made here); it is made here where there is none. rhs (nrhs x nnode x 3) is not read at fixed nodes, where out (same
-// shape, may be the same array) is 0. tolerance: of the residual; 0: 1e-10. report: nullable. FA_STALLED: the tolerance
-// was not reached, out is the best there is. FA_E_NUMERIC: H is not positive definite at x, or a number is not finite.
-// FA_E_UNSUPPORTED names a term without `product`. No allocation.
+// made here). Where there is none it is made here, and the next solve begins with it (manual: it is dropped).
+// rhs (nrhs x nnode x 3) is not read at fixed nodes, where out (same shape, may be the same array) is 0.
+// tolerance: of the residual; 0: 1e-10. report: nullable. No allocation.
+// FA_STALLED: the tolerance was not reached, out is the best there is. FA_E_NUMERIC: H is not positive definite at x,
+// or a number is not finite. FA_E_UNSUPPORTED names a term without `product`.
 FaCode fai_newton_kept_solve(FaNewton *n, const FaNewtonInput *in, const double *x, int nrhs, const double *rhs,
                              double *out, double tolerance, FaNewtonKept *report, FaError *err);
 
