@@ -38,7 +38,7 @@ typedef struct MarkerJob {
 // --- the animation ------------------------------------------------------------------------------------------------
 
 // The frames to sample, of the rig or of the other one.
-static FaCode open_frames(MarkerJob *m, FaError *err) {
+static FaCode load_frames(MarkerJob *m, FaError *err) {
     FaRigOptions ropt = load_rig_options();
     const char *path = m->path;
     if (other_path) TRY(load_rig(other_path, &m->other, err));
@@ -84,7 +84,7 @@ static FaCode cut_frames(MarkerJob *m, FaError *err) {
 }
 
 static FaCode sample(MarkerJob *m, FaError *err) {
-    TRY(open_frames(m, err));
+    TRY(load_frames(m, err));
     TRY(place(m, err));
     TRY(cut_frames(m, err));
     FaSequence *seq = m->cut ? m->cut : m->seq;

@@ -32,7 +32,7 @@ typedef struct Page {
 
 // --- dense error --------------------------------------------------------------------------------------------------
 
-static FaCode open_truth(Page *p, FaError *err) {
+static FaCode load_truth(Page *p, FaError *err) {
     const DriveJob *j = p->job;
     const FaRig *rig = j->job.rig;
     FaRigOptions ropt = load_rig_options();
@@ -235,7 +235,7 @@ static FaCode write_page(Page *p, const char *path, FaError *err) {
 
 FaCode drive_report(DriveJob *j, const char *path, FaError *err) {
     Page p = {.job = j, .rep = &j->tracks};
-    FaCode rc = open_truth(&p, err);
+    FaCode rc = load_truth(&p, err);
     if (rc >= 0) rc = add_tracks(&p, err);
     if (rc >= 0 && path) rc = write_page(&p, path, err);
     cli_progress_end();

@@ -2,6 +2,7 @@
 // that simulates, on the shipped head and on a real rig, whole and with --frames, --fps and --world.
 #include "test_app_tools.h"
 
+#include "base/json.h"
 #include "fascia/head.h"
 
 // Paths last: test_path's are valid for a few calls only.
@@ -56,6 +57,26 @@ static int run_case(const Case *c, const char *out, const char *more) {
     return run(args);
 }
 
+// The last output is one JSON object, no key twice, with the fields that docs/cli.md promises.
+static void check_fields(int frames) {
+    static const char *const field[] = {
+        "frames", "seconds",    "ms_per_frame", "max_displacement_mm", "intersections", "clamped", "warnings",
+        "output", "parameters", "bake",         "mean_displacement_mm"};
+    FaError err = {0};
+    FaJsonDoc *doc;
+    const char *json = strchr(output, '{');
+    assert_non_null(json);
+    CHECK_OK(fai_json_parse(json, strlen(json), &doc, NULL, &err), &err);
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++)
+        if (!fai_json_get(doc->root, field[i])) fail_msg("%s is not in %s", field[i], json);
+    for (const FaJson *a = doc->root->first; a; a = a->next)
+        for (const FaJson *b = a->next; b; b = b->next) assert_string_not_equal(a->key, b->key);
+    const FaJson *bake = fai_json_get(doc->root, "bake");
+    assert_true(fai_json_get(bake, "targets") && fai_json_get(bake, "max_mm"));
+    if (frames > 0) assert_true(fai_json_get(doc->root, "frames")->number == frames);
+    fai_json_free(doc);
+}
+
 // What compare finds between linear blending and `out`, mm: the largest distance.
 static double compared(const Case *c, const char *out, bool world) {
     PATH(linear, "linear.pc2");
@@ -74,6 +95,8 @@ static double compared(const Case *c, const char *out, bool world) {
 static double check_case(const Case *c) {
     PATH(out, "out.pc2");
     assert_int_equal(run_case(c, out, "--json"), 0);
+    int first, last;
+    check_fields(c->frames && sscanf(c->frames, "%d-%d", &first, &last) == 2 ? last - first + 1 : 0);
     double printed = said_number("max_displacement_mm"), found = compared(c, out, false);
     print_message("%-8s %-6s frames %-6s fps %-4s: printed %.6f mm, compare %.6f mm\n", c->args[0],
                   strstr(c->rig, "facecap") ? "facecap" : "head", c->frames ? c->frames : "all",
