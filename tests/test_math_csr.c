@@ -1,4 +1,5 @@
 // Sparse matrices against dense ones.
+// labels: unit hash
 #include "test.h"
 
 #include "base/base.h"
