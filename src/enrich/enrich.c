@@ -115,6 +115,7 @@ static FaCode get_face(Enrich *e, const char *path, const FaFace *given, FaError
     else
         FA_TRY(fa_face_build(e->m.rig, &o, &e->owned, err));
     if (!given) e->face = e->owned;
+    FA_ASSERT(e->face);
     FA_TRY(fa_face_fits(e->face, e->m.rig, err));
     if (e->owned && e->owned->materials.nshape == 0) FA_TRY(fa_face_materials(e->owned, e->m.rig, NULL, err));
     if (e->owned && e->owned->volumes.nshape == 0) FA_TRY(fa_face_volumes(e->owned, e->m.rig, NULL, NULL, err));

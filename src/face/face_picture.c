@@ -69,7 +69,7 @@ static FaCode clip(FaArena *arena, int nvert, const float *x, int ntri, const in
         if (skip && skip[t]) continue;
         const int *v = tri + 3 * (size_t)t;
         double h[3];
-        int out = 0, n = 0, ring[4];
+        int out = 0, n = 0, ring[4] = {0};
         for (int k = 0; k < 3; k++) out += (h[k] = plane ? height(plane, x, v[k]) : -1) > 0;
         if (out == 3) continue;
         for (int k = 0; k < 3; k++) {

@@ -350,7 +350,7 @@ static int longest_gap(const FaMarkerTake *t, int m, int *from, int *missing) {
 
 static void note_missing(FaMarkerTake *t) {
     enum { NAMED = 3 };
-    int worst[NAMED], worst_missing[NAMED] = {0}, never = 0, first_never = 0, touched = 0;
+    int worst[NAMED] = {0}, worst_missing[NAMED] = {0}, never = 0, first_never = 0, touched = 0;
     int gap = 0, gap_from = 0, gap_marker = 0;
     int64_t total = 0;
     for (int m = 0; m < t->nmarker; m++) {

@@ -160,6 +160,7 @@ double fai_newton_energy(FaNewton *n, const FaNewtonInput *in, const double *x, 
     place_start(n, in, x, n->x_next);
     double *g = gradient ? gradient : n->g_next, energy = fai_newton_total(n, n->x_next, g, NULL, NULL);
     if (norm) *norm = fai_newton_norm(n, g, NULL);
+    n->report = NULL; // it ends with this call
     return energy;
 }
 
@@ -389,7 +390,9 @@ FaCode fai_newton_prepare(FaNewton *n, const FaNewtonInput *in, const double *x,
     place_start(n, in, x, n->x);
     fai_newton_total(n, n->x, n->g, n->active, &n->scale);
     n->stale = false;
-    if (make_factor(n)) return FA_OK;
+    bool made = make_factor(n);
+    n->report = NULL; // it ends with this call
+    if (made) return FA_OK;
     return FA_FAIL(err, FA_E_NUMERIC, NULL, "check that every part of the body is held",
                    "the body's stiffness is not definite");
 }
