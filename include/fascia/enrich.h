@@ -38,6 +38,7 @@ typedef struct FaEnrichOptions {
     const FaClip
         *clip; // the clip that will be played; NULL: the rig's own. Only whose world its head poses are in is looked at
 } FaEnrichOptions;
+FA_API FaEnrichOptions fa_enrich_options_default(void); // all 0
 
 /// The same with more to say. options is read while opening, but for the face. A take (fascia/take.h) made with other
 /// colliders or other motions of theirs is not used.

@@ -24,6 +24,7 @@ typedef struct FaRunFileOptions {
     FaProgressFn *progress; // nullable; where it returns false the work stops: what was made is kept for the next time
     void *progress_user;
 } FaRunFileOptions;
+FA_API FaRunFileOptions fa_run_file_options_default(void); // every and rejoin
 
 typedef struct FaRunFileReport {
     int frames;

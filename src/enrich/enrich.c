@@ -279,6 +279,8 @@ FaCode fa_enrich_open(const FaRig *rig, const FaFace *face, const FaParams *para
     return fa_enrich_open_with(rig, &(FaEnrichOptions){.face = face}, params, method, err);
 }
 
+FaEnrichOptions fa_enrich_options_default(void) { return (FaEnrichOptions){0}; }
+
 FaCode fa_enrich_open_with(const FaRig *rig, const FaEnrichOptions *options, const FaParams *params, FaMethod **method,
                            FaError *err) {
     return fai_method_new(&fai_method_enrich, rig, params, options, method, err);

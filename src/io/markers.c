@@ -127,6 +127,8 @@ FaCode fa_markers_check(const FaMarkerTake *take, FaError *err) {
 
 // --- for the readers ----------------------------------------------------------------------------------------------
 
+FaMarkerOptions fa_marker_options_default(void) { return (FaMarkerOptions){0}; }
+
 static double unit_given(const FaMarkerOptions *o) {
     switch (o ? o->unit : FA_UNIT_AUTO) {
     case FA_UNIT_M: return 1;
