@@ -81,8 +81,7 @@ static int run(int argc, const char **argv) {
     FaHeadParams params = fa_head_params_default();
     if (list) return print_list(), EXIT_OK;
     if (!common.output) return cli_usage("where to? fascia head -o head.glb");
-    const bool truth = truth_path != NULL;
-    if (truth && !clip_name) return cli_usage("--truth needs --clip");
+    if (truth_path && !clip_name) return cli_usage("--truth needs --clip");
     params.level = level;
     fa_head_params_seed(&params, (uint64_t)common.seed);
     int code = parse_identity(&params);
@@ -91,7 +90,7 @@ static int run(int argc, const char **argv) {
     if (fa_head_new(&params, &head, &err) < 0 || (clip_name && fa_head_clip(clip_name, &clip, &err) < 0) ||
         (!common.dry_run &&
          fa_head_save(head, clip, bones, "fascia " FA_VERSION_TEXT " head", common.output, &err) < 0) ||
-        (!common.dry_run && truth && save_truth(head, clip, &err) < 0))
+        (!common.dry_run && truth_path && clip && save_truth(head, clip, &err) < 0))
         code = cli_fail(&err);
     else if (common.json) {
         printf("{\"output\":");

@@ -404,16 +404,3 @@ FaDenseFigures fai_dense_figures(const FaDense *d) {
     f.jitter = d->seconds ? 1e3 * sqrt(d->second / (double)d->seconds) : NAN;
     return f;
 }
-
-double fai_dense_of_frame(const FaDense *d, int frame, const float *x, float *heat) {
-    const float *want = frame_of(d->truth, frame);
-    double sum = 0;
-    for (int v = 0; v < d->truth->nvert; v++) {
-        double s = 0;
-        for (size_t k = 3 * (size_t)v; k < 3 * (size_t)v + 3; k++)
-            s += ((double)x[k] - (double)want[k]) * ((double)x[k] - (double)want[k]);
-        if (heat) heat[v] = (float)(1e3 * sqrt(s));
-        if (d->part[v] && d->part[v] != 255) sum += 1e3 * sqrt(s);
-    }
-    return sum / FA_MAX(d->nvert[FA_DENSE_ALL], 1);
-}

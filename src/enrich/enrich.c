@@ -548,8 +548,6 @@ double fa_enrich_collider_depth(const FaMethod *m) {
 }
 FaRebalance *fai_enrich_body(FaMethod *m) { return ((Enrich *)m)->body; }
 FaColliders *fai_enrich_colliders(FaMethod *m) { return ((Enrich *)m)->colliders; }
-const FaFace *fai_enrich_face(const FaMethod *m) { return ((const Enrich *)m)->face; }
-const unsigned char *fai_enrich_fixed(const FaMethod *m) { return ((const Enrich *)m)->fixed; }
 
 const FaMethodOps fai_method_enrich = {
     .name = "enrich",

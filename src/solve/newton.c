@@ -97,8 +97,6 @@ void fai_newton_free(FaNewton *n) {
     fa_free(n);
 }
 
-void fai_newton_forget(FaNewton *n) { n->ready = n->stale = false; }
-
 // --- checks -------------------------------------------------------------------------------------------------------
 
 static FaCode check_array(const double *a, int n, const char *what, FaError *err) {
