@@ -55,7 +55,7 @@ static int split_bones(char **text, const char ***list) {
     *list = calloc((size_t)n, sizeof **list);
     if (!*text || !*list) return -1;
     char *p = *text;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && p; i++) {
         (*list)[i] = p;
         if ((p = strchr(p, ','))) *p++ = 0;
     }
@@ -174,7 +174,11 @@ static int run(int argc, const char **argv) {
     const char **list;
     if (!common.output && !common.dry_run) return cli_usage("where to? fascia build %s -o out.face", argv[0]);
     int n = split_bones(&text, &list), code = EXIT_OK;
-    if (n < 0) return cli_usage("out of memory");
+    if (n < 0) {
+        free(text);
+        free(list);
+        return cli_usage("out of memory");
+    }
     const FaFaceOptions how = {.layers = layers,
                                .thickness = 1e-3 * thickness,
                                .lip_thickness = 1e-3 * lip_thickness,

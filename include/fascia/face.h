@@ -30,6 +30,8 @@ typedef struct FaFaceOptions {
     int simulate_vertices; // at most so many vertices of the skin, chosen among the rig's; the others follow. 0: all of
                            // them
 } FaFaceOptions;
+FA_API FaFaceOptions
+fa_face_options_default(void); // layers, lip_thickness, density, margin; thickness 0: by the bones or the map
 
 /// options NULL: defaults. *face is NULL on failure. Free with fa_face_free.
 FA_API FaCode fa_face_build(const FaRig *rig, const FaFaceOptions *options, FaFace **face, FaError *err);
@@ -70,6 +72,7 @@ typedef struct FaVolumeOptions {
     FaVolumeShapeFn *each; // nullable; called for every shape that moves the skin, in their order, once all are made
     void *each_user;
 } FaVolumeOptions;
+FA_API FaVolumeOptions fa_volume_options_default(void); // all 0
 
 typedef struct FaVolumesReport {
     int nshape;
@@ -120,6 +123,8 @@ typedef struct FaEquilibriumOptions {
     FaProgressFn *progress; // nullable
     void *progress_user;
 } FaEquilibriumOptions;
+FA_API FaEquilibriumOptions
+fa_equilibrium_options_default(void); // not those of `literal`: set prior and iterations to 0 for them
 
 /// One shape at full weight under its own unit force: how far from rest with the usual stiffness, with anchors, edges
 /// and bending each uniformly as stiff as those found are on average (arithmetic mean; the geometric one is held, so
