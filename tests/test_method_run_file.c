@@ -42,7 +42,7 @@ static FaMethod *open_method(const Scene *s, const char *name, double damping) {
     CHECK_OK(fa_params_new(name, &params, &err), &err);
     if (damping > 0) CHECK_OK(fa_params_set_number(params, "damping", damping, &err), &err);
     if (!strcmp(name, "projective")) CHECK_OK(fa_params_set(params, "contact", "off", &err), &err);
-    CHECK_OK(fa_method_open(name, s->rig, params, &m, &err), &err);
+    CHECK_OK(fa_method_open(name, &(FaMethodSetup){.rig = s->rig, .params = params}, &m, &err), &err);
     fa_params_free(params);
     return m;
 }
