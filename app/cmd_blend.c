@@ -70,7 +70,7 @@ const Command cmd_blend = {
         "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; stills also .obj and clips .csv .json; pictures .png "
         ".mp4 .gif.\n"
         "Without CLIP the rig's own animation is played. Stills start from mass 1.5, damping 8 and stiffness 10.\n"
-        "docs/analytic.md has the equations and the maps' format.\n",
+        "docs/guide/blend.md says what to turn and has the maps' format.\n",
     .options = options,
     .method = "analytic",
     .min_args = 1,

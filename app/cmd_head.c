@@ -82,7 +82,7 @@ static FaCode make(Job *j, FaError *err) {
 static FaCode write(Job *j, FaError *err) {
     HeadJob *h = (HeadJob *)j;
     TRY(fa_head_save(h->head, h->clip, bones, "fascia " FA_VERSION_TEXT " head", j->output, err));
-    return truth_path ? save_truth(h, err) : FA_OK;
+    return truth_path && h->clip ? save_truth(h, err) : FA_OK;
 }
 
 static void say(Job *j) {

@@ -1,5 +1,6 @@
 // The figures a verb prints are those `fascia compare` finds between linear blending and its output: for every verb
 // that simulates, on the shipped head and on a real rig, whole and with --frames, --fps and --world.
+// labels: heavy
 #include "test_app_tools.h"
 
 #include "base/json.h"
@@ -57,7 +58,7 @@ static int run_case(const Case *c, const char *out, const char *more) {
     return run(args);
 }
 
-// The last output is one JSON object, no key twice, with the fields that docs/cli.md promises.
+// The last output is one JSON object, no key twice, with the fields that docs/guide/cli.md promises.
 static void check_fields(int frames) {
     static const char *const field[] = {
         "frames", "seconds",    "ms_per_frame", "max_displacement_mm", "intersections", "clamped", "warnings",

@@ -111,6 +111,7 @@ static FaCode get_face(Enrich *e, const char *path, const FaFace *given, FaError
     else
         FA_TRY(fa_face_build(e->m.rig, &o, &e->owned, err));
     if (!given) e->face = e->owned;
+    FA_ASSERT(e->face);
     FA_TRY(fa_face_fits(e->face, e->m.rig, err));
     if (e->owned && e->owned->materials.nshape == 0) FA_TRY(fa_face_materials(e->owned, e->m.rig, NULL, err));
     if (e->owned && e->owned->volumes.nshape == 0) FA_TRY(fa_face_volumes(e->owned, e->m.rig, NULL, NULL, err));
@@ -546,8 +547,6 @@ double fa_enrich_collider_depth(const FaMethod *m) {
 }
 FaRebalance *fai_enrich_body(FaMethod *m) { return ((Enrich *)m)->body; }
 FaColliders *fai_enrich_colliders(FaMethod *m) { return ((Enrich *)m)->colliders; }
-const FaFace *fai_enrich_face(const FaMethod *m) { return ((const Enrich *)m)->face; }
-const unsigned char *fai_enrich_fixed(const FaMethod *m) { return ((const Enrich *)m)->fixed; }
 
 const FaMethodOps fai_method_enrich = {
     .name = "enrich",
