@@ -91,7 +91,7 @@ static FaCode get_face(Job *j, const char *rig_path, FaError *err) {
     const char *given = fa_params_text(cli_params, "face");
     if (given[0]) {
         FaCode rc = fa_face_load(given, &j->face, err);
-        if (rc >= 0 && !fa_face_has_volumes(j->face))
+        if (rc >= 0 && !(fa_face_stages(j->face) & FA_NEED_VOLUMES))
             cli_say("note: %s has no volumes of the shapes; make it with fascia build --volumes", given);
         return rc;
     }

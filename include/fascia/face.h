@@ -14,6 +14,15 @@ extern "C" {
 
 typedef struct FaFace FaFace;
 
+/// Stages of a face: what a method needs of it (fa_method_needs), and what fa_face_get makes where it is missing.
+typedef enum FaFaceNeed {
+    FA_NEED_FACE = 1,        // flesh, bones, attachments, regions: fa_face_build
+    FA_NEED_MATERIALS = 2,   // stiffness of the flesh by place and shape: fa_face_materials
+    FA_NEED_VOLUMES = 4,     // the flesh of every shape: fa_face_volumes; minutes
+    FA_NEED_EQUILIBRIUM = 8, // stiffness of the skin under which full shapes rest: fa_face_equilibrium; minutes
+    FA_NEEDS = 15,           // all of them
+} FaFaceNeed;
+
 typedef struct FaFaceOptions {
     int layers;       // prism layers through the thickness; 0: 1
     double thickness; // m, everywhere; 0: by the bones where there are any, else a smooth map (6 mm forehead .. 15 mm
@@ -98,7 +107,8 @@ typedef struct FaVolumesReport {
 /// on the face has to be opened again. FA_E_LIMIT, "cancelled": progress returned false.
 FA_API FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *options, FaVolumesReport *report,
                               FaError *err);
-FA_API bool fa_face_has_volumes(const FaFace *face);
+/// The stages it has, FA_NEED_... together. Whether volumes are of this rig: fa_face_volumes_fit.
+FA_API unsigned fa_face_stages(const FaFace *face);
 /// It has them, and they are what fa_face_volumes would make now: of this rig's shapes, by this version.
 FA_API bool fa_face_volumes_fit(const FaFace *face, const FaRig *rig);
 /// Quality: nodes, tets, element quality, thickness, clamping, regions, jaw, bones. JSON text; free with fa_free.

@@ -231,29 +231,6 @@ static FaCode rounds(Build *b, FaError *err) {
 
 // --- the result -----------------------------------------------------------------------------------------------------
 
-static FaCode allocate_face(FaFace *f, FaError *err) {
-    const size_t n = (size_t)f->nskin, v = (size_t)f->nvert;
-    int *ok = f->skin_vertex = FA_PUSH(f->arena, n, int);
-    f->node_of_vertex = FA_PUSH(f->arena, v, int);
-    f->x0 = FA_PUSH(f->arena, 3 * (size_t)f->nnode, float);
-    f->mass = FA_PUSH(f->arena, f->nnode, float);
-    f->tri = FA_PUSH(f->arena, 3 * (size_t)f->ntri, int);
-    f->tet = FA_PUSH(f->arena, 4 * (size_t)f->ntet, int);
-    f->thickness = FA_PUSH(f->arena, n, float);
-    f->thickness_asked = FA_PUSH(f->arena, n, float);
-    f->rim = FA_PUSH(f->arena, n, unsigned char);
-    f->to_skull = FA_PUSH(f->arena, n, float);
-    f->to_jaw = FA_PUSH(f->arena, n, float);
-    f->ride_node = FA_PUSH(f->arena, 3 * v, int);
-    f->ride_weight = FA_PUSH(f->arena, 3 * v, float);
-    for (int r = 0; r < FA_REGIONS; r++)
-        if (!(f->region[r] = FA_PUSH(f->arena, n, float))) return FA_FAIL_MEMORY(err);
-    if (!ok || !f->node_of_vertex || !f->x0 || !f->mass || !f->tri || !f->tet || !f->thickness || !f->thickness_asked ||
-        !f->rim || !f->to_skull || !f->to_jaw || !f->ride_node || !f->ride_weight)
-        return FA_FAIL_MEMORY(err);
-    return FA_OK;
-}
-
 static void place_nodes(const Build *b, FaFace *f) {
     const size_t n = (size_t)f->nskin;
     for (int l = 0; l <= f->layers; l++)
@@ -320,7 +297,7 @@ static FaCode finish(Build *b, FaError *err) {
                        "the face would have too many nodes");
     f->nnode = f->nskin * (f->layers + 1);
     f->ntet = 3 * f->ntri * f->layers;
-    FA_TRY(allocate_face(f, err));
+    FA_TRY(fai_face_allocate(f, FA_NEED_FACE, err));
     const size_t n = (size_t)f->nskin;
     memcpy(f->skin_vertex, p->skin_vertex, n * sizeof(int));
     memcpy(f->node_of_vertex, p->node_of_vertex, (size_t)f->nvert * sizeof(int));
