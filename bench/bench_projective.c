@@ -323,7 +323,7 @@ static FaCode set_up(Bench *b, const FaRig *rig, const FaClip *clip, FaError *er
     b->rig = rig;
     b->clip = clip;
     FA_TRY(fa_clip_bind(clip, rig, &b->binding, err));
-    FA_TRY(fa_face_build(rig, NULL, &b->face, err));
+    FA_TRY(fa_face_get(rig, fa_method_needs("projective"), NULL, &b->face, err));
     for (int i = 0; i < 2; i++) {
         FaParams *p;
         FA_TRY(fa_params_new("projective", &p, err));

@@ -1,8 +1,8 @@
 // fascia/face.h: the physical face: a rig's skin with flesh below it, bones, attachments and regions, ready to
 // simulate.
 //
-// Typical order: fa_rig_load, fa_face_build (or fa_face_load), fa_face_save, then a method opened on it. Built once,
-// const.
+// Typical order: fa_rig_load, fa_face_get with what a method needs, then the method opened on it. Built once, const.
+// fa_face_build and the calls of the later stages are what fa_face_get is made of.
 #ifndef FASCIA_FACE_H
 #define FASCIA_FACE_H
 
@@ -162,6 +162,45 @@ typedef struct FaEquilibriumReport {
 FA_API FaCode fa_face_equilibrium(FaFace *face, const FaRig *rig, const FaEquilibriumOptions *options,
                                   FaEquilibriumReport *report, FaError *err);
 FA_API void fa_equilibrium_report_free(FaEquilibriumReport *report); // empty is fine
+
+// --- one call that gets a face --------------------------------------------------------------------------------------
+
+/// What a face for these needs is built with where nothing else is asked for: volumes cost with the number of nodes, so
+/// that faces with them have at most 3,500 simulated vertices, and 2 layers, which bend; others one layer below every
+/// vertex.
+FA_API FaFaceOptions fa_face_options_default(unsigned needs);
+
+/// What fa_face_get did.
+typedef struct FaFaceGot {
+    unsigned loaded, made;           // stages: from a file; made now
+    bool saved;                      // to the cache
+    FaVolumesReport volumes;         // if they were made
+    FaEquilibriumReport equilibrium; // likewise; free with fa_equilibrium_report_free
+} FaFaceGot;
+
+typedef struct FaFaceGet {
+    const char *file;  // the user's own face: must be there and fit the rig; never written. NULL: none
+    const char *cache; // without a file: where the face is kept. Used if it is there and fits, else replaced; volumes
+                       // on their way are in CACHE.part, so that a stopped run goes on. NULL: nowhere
+    bool again;        // make all of it, whatever the cache has
+    const FaFaceOptions *options; // NULL: fa_face_options_default
+    const char *materials;        // paint, as for fa_face_materials
+    FaVolumeShapeFn *each;        // as in FaVolumeOptions
+    void *each_user;
+    const FaEquilibriumOptions *equilibrium; // NULL: defaults
+    FaProgressFn *progress;                  // nullable; also asked before each stage
+    void *progress_user;
+    FaFaceGot *got; // nullable
+} FaFaceGet;
+
+/// A face of this rig with the stages that are needed (FA_NEED_...; FA_NEED_FACE goes without saying): loaded, what is
+/// missing made, and kept. get NULL: made, kept nowhere. *face is NULL on failure; free it with fa_face_free.
+///
+/// A cache fits if it is of this rig, its volumes are what fa_face_volumes would make now, and, should stages be
+/// missing, these are its last ones and it has the layers and vertices that are asked for. Other options are not
+/// recorded in a face: give `again` with them. FA_E_ARG: the file is of another rig. FA_E_LIMIT, "cancelled": progress
+/// returned false.
+FA_API FaCode fa_face_get(const FaRig *rig, unsigned needs, const FaFaceGet *get, FaFace **face, FaError *err);
 
 /// Parts of the face: how many there are, their names ("lip_upper", ...), and how far each vertex of the rig belongs to
 /// one, 0..1 (nvert).

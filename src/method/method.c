@@ -30,6 +30,11 @@ const FaParamInfo *fa_method_params(const char *name) {
     return ops ? ops->params : NULL;
 }
 
+unsigned fa_method_needs(const char *name) {
+    const FaMethodOps *ops = find(name);
+    return ops ? ops->needs : 0;
+}
+
 // --- opening ------------------------------------------------------------------------------------------------------
 
 FaCode fai_method_new(const FaMethodOps *ops, const FaRig *rig, const FaParams *params, const void *extra,

@@ -19,6 +19,7 @@ typedef struct FaMethodOps {
     const char *name;
     const char *help;          // one line
     const FaParamInfo *params; // ended by a NULL name
+    unsigned needs;            // stages of the face, FA_NEED_... (fascia/face.h); 0: it has no face
     size_t size;               // of the method's own struct, which begins with FaMethod
     // Prepare m (zeroed, head filled in); extra is the method's own business (NULL from fa_method_open). On failure
     // close is called.
@@ -38,7 +39,7 @@ struct FaMethod {
     FaNotes notes;
     bool started;    // there is a state to step from
     double time;     // of the last input
-    uint64_t inputs; // fingerprint of what it was opened with beside parameters (files of colliders); 0: nothing
+    uint64_t inputs; // fingerprint of what it was opened with beside parameters (face, colliders); 0: nothing
 };
 
 extern const FaMethodOps fai_method_linear, fai_method_analytic, fai_method_projective, fai_method_enrich;
