@@ -115,7 +115,7 @@ static FaCode play_analytic(Demo *d, FaError *err) {
                          .fps = d->clip->fps,
                          .generator = "fascia " FA_VERSION_TEXT " demo",
                          .progress = cli_progress};
-    FaCode rc = fa_method_open("analytic", d->rig, NULL, &d->method, err);
+    FaCode rc = fa_method_open("analytic", &(FaMethodSetup){.rig = d->rig}, &d->method, err);
     if (rc >= 0) rc = fa_run_new(d->method, d->clip, &d->run, err);
     if (rc >= 0) rc = fa_sequence_save(fa_run_sequence(d->run), in_dir(d, "analytic.glb"), &opt, &report, err);
     cli_progress_end();
@@ -136,7 +136,7 @@ static FaCode play_projective(Demo *d, FaError *err) {
                          .generator = "fascia " FA_VERSION_TEXT " demo",
                          .progress = cli_progress};
     FaCode rc = fa_face_get(d->rig, fa_method_needs("projective"), NULL, &d->face, err);
-    if (rc >= 0) rc = fa_projective_open(d->rig, d->face, NULL, &d->flesh, err);
+    if (rc >= 0) rc = fa_method_open("projective", &(FaMethodSetup){.rig = d->rig, .face = d->face}, &d->flesh, err);
     if (rc >= 0) rc = fa_run_new(d->flesh, d->clip, &run, err);
     if (rc >= 0) rc = fa_sequence_save(fa_run_sequence(run), in_dir(d, "projective.pc2"), &opt, NULL, err);
     cli_progress_end();
@@ -207,7 +207,9 @@ static FaCode play_enrich(Demo *d, FaError *err) {
     if (rc >= 0) cli_say("  %-14s the flesh of every shape, and what it stiffens", "head.enrich.face");
     if (rc >= 0) rc = fa_params_new("enrich", &params, err);
     if (rc >= 0) rc = fa_params_set(params, "rate", "120", err); // fascia enrich takes 300
-    if (rc >= 0) rc = fa_enrich_open(d->rig, d->volumes, params, &method, err);
+    if (rc >= 0)
+        rc = fa_method_open("enrich", &(FaMethodSetup){.rig = d->rig, .face = d->volumes, .params = params}, &method,
+                            err);
     if (rc >= 0) rc = fa_run_new(method, d->clip, &run, err);
     if (rc >= 0) rc = fa_sequence_save(fa_run_sequence(run), in_dir(d, "enrich.pc2"), &opt, NULL, err);
     cli_progress_end();

@@ -101,7 +101,8 @@ static FaCode fill_physics(FaTruth *t, const FaClip *clip, FaError *err) {
     FA_TRY(make_room(t, err));
     FA_TRY(fa_face_get(t->rig, FA_NEED_FACE, NULL, &t->face, err));
     FA_TRY(truth_params(&params, err));
-    FaCode rc = fa_projective_open(t->rig, t->face, params, &method, err);
+    FaCode rc =
+        fa_method_open("projective", &(FaMethodSetup){.rig = t->rig, .face = t->face, .params = params}, &method, err);
     if (rc >= 0) rc = fa_run_new(method, clip, &run, err);
     for (int f = 0; f < t->nframe && rc >= 0; f++) rc = fa_sequence_read(fa_run_sequence(run), f, frame_of(t, f), err);
     fa_run_free(run);

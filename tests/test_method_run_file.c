@@ -43,7 +43,7 @@ static FaMethod *open_method(const Scene *s, const char *name, double damping) {
     CHECK_OK(fa_params_new(name, &params, &err), &err);
     if (damping > 0) CHECK_OK(fa_params_set_number(params, "damping", damping, &err), &err);
     if (!strcmp(name, "projective")) CHECK_OK(fa_params_set(params, "contact", "off", &err), &err);
-    CHECK_OK(fa_method_open(name, s->rig, params, &m, &err), &err);
+    CHECK_OK(fa_method_open(name, &(FaMethodSetup){.rig = s->rig, .params = params}, &m, &err), &err);
     fa_params_free(params);
     return m;
 }
@@ -168,7 +168,7 @@ static void test_other_face(void **state) {
         FaRunFile *take;
         FaRunFileReport report;
         if (i == 2) face->mass[7] *= 1.5f;
-        CHECK_OK(fa_projective_open(s->rig, face, NULL, &m, &err), &err);
+        CHECK_OK(fa_method_open("projective", &(FaMethodSetup){.rig = s->rig, .face = face}, &m, &err), &err);
         CHECK_OK(fa_run_file_make(m, s->clip, path, &o, &take, &report, &err), &err);
         assert_int_equal(report.made, i == 1 ? 0 : 5);
         fa_run_file_free(take);
