@@ -84,7 +84,7 @@ FaCode fai_truth_of_head(const FaHeadParams *params, const char *clip_name, FaSt
 // None of these is a default of the method, nor a constant of the control.
 static FaCode truth_params(FaParams **params, FaError *err) {
     static const char *const set[][2] = {{"shear", "1800"},   {"bulk", "45000"},    {"goal", "11"},
-                                         {"bone", "25"},      {"damping", "12"},    {"follow", "off"},
+                                         {"bone", "25"},      {"drag", "12"},    {"follow", "off"},
                                          {"gravity", "1"},    {"contact", "mouth"}, {"iterations", "20"},
                                          {"friction", "0.5"}, {"sticky", "on"}};
     FA_TRY(fa_params_new("projective", params, err));

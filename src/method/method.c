@@ -24,6 +24,8 @@ static const FaMethodOps *find(const char *name) {
     return NULL;
 }
 
+const FaMethodOps *fai_method_ops(const char *name) { return find(name); }
+
 FaCode fai_method_add(const FaMethodOps *ops, FaError *err) {
     if (find(ops->name)) return FA_FAIL(err, FA_E_ARG, NULL, "give it another name", "'%s' is there", ops->name);
     if (nmore == MORE) return FA_FAIL(err, FA_E_LIMIT, NULL, NULL, "%d methods were added already", MORE);
