@@ -56,7 +56,7 @@ static int split_bones(char **text, const char ***list) {
     *list = calloc((size_t)n, sizeof **list);
     if (!*text || !*list) return -1;
     char *p = *text;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && p; i++) {
         (*list)[i] = p;
         if ((p = strchr(p, ','))) *p++ = 0;
     }
@@ -151,7 +151,7 @@ static void say_equilibrium(const FaEquilibriumReport *r) {
 
 // What is asked for over what the needs' own defaults are.
 static FaFaceOptions build_options(unsigned needs, const char **bone_files, int nbone) {
-    FaFaceOptions o = fa_face_options_default(needs);
+    FaFaceOptions o = fa_face_options_for(needs);
     if (layers) o.layers = layers;
     if (simulate_vertices) o.simulate_vertices = simulate_vertices;
     o.thickness = 1e-3 * thickness;
@@ -200,7 +200,11 @@ static int run(int argc, const char **argv) {
     const char **list;
     if (!common.output && !common.dry_run) return cli_usage("where to? fascia build %s -o out.face", argv[0]);
     int n = split_bones(&text, &list), code = EXIT_OK;
-    if (n < 0) return cli_usage("out of memory");
+    if (n < 0) {
+        free(text);
+        free(list);
+        return cli_usage("out of memory");
+    }
     FaRigOptions load = load_rig_options();
     double t0 = cli_seconds(), seconds = 0;
     FaCode rc = fa_rig_load(argv[0], &load, &rig, &err);

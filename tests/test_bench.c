@@ -1,4 +1,5 @@
 // The benchmark's output: fields, sanity, and that it leaves the number of threads alone.
+// labels: heavy
 #include "test_rig_head.h"
 
 #include "base/json.h"

@@ -61,7 +61,7 @@ static void policy(void **state) {
     assert_int_equal(fa_method_needs("enrich"), FLESH);
     assert_int_equal(fa_method_needs("projective"), FA_NEED_FACE);
     assert_int_equal(fa_method_needs("linear") | fa_method_needs("analytic") | fa_method_needs("none"), 0);
-    const FaFaceOptions plain = fa_face_options_default(FA_NEED_FACE), flesh = fa_face_options_default(FLESH);
+    const FaFaceOptions plain = fa_face_options_for(FA_NEED_FACE), flesh = fa_face_options_for(FLESH);
     assert_true(plain.layers == 1 && plain.simulate_vertices == 0);
     assert_true(flesh.layers == 2 && flesh.simulate_vertices == 3500);
     // without options it is that of the needs

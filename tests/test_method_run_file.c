@@ -1,5 +1,6 @@
 // Takes on disk: interrupted and continued to the same bytes, edited and made again only where it matters, damaged and
 // refused.
+// labels: heavy
 #include "test.h"
 
 #include "base/base.h"

@@ -110,6 +110,7 @@ typedef struct FaCandidateOptions {
     int ntime;
     uint64_t limit; // refuse more than this; 0: 1,000,000
 } FaCandidateOptions;
+FA_API FaCandidateOptions fa_candidate_options_default(void); // draws and limit; targets are the caller's
 
 typedef struct FaCandidates FaCandidates;
 /// Blended shapes, made one at a time: memory does not grow with their number. The rig must outlive them.
@@ -133,6 +134,7 @@ typedef struct FaEstimateOptions {
     FaProgressFn *progress; // nullable
     void *progress_user;
 } FaEstimateOptions;
+FA_API FaEstimateOptions fa_estimate_options_default(void); // mass 1 kg
 
 typedef struct FaEstimate {
     FaOscillator oscillator;             // of the whole face

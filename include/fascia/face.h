@@ -39,6 +39,8 @@ typedef struct FaFaceOptions {
     int simulate_vertices; // at most so many vertices of the skin, chosen among the rig's; the others follow. 0: all of
                            // them
 } FaFaceOptions;
+FA_API FaFaceOptions
+fa_face_options_default(void); // layers, lip_thickness, density, margin; thickness 0: by the bones or the map
 
 /// options NULL: defaults. *face is NULL on failure. Free with fa_face_free.
 FA_API FaCode fa_face_build(const FaRig *rig, const FaFaceOptions *options, FaFace **face, FaError *err);
@@ -79,6 +81,7 @@ typedef struct FaVolumeOptions {
     FaVolumeShapeFn *each; // nullable; called for every shape that moves the skin, in their order, once all are made
     void *each_user;
 } FaVolumeOptions;
+FA_API FaVolumeOptions fa_volume_options_default(void); // all 0
 
 typedef struct FaVolumesReport {
     int nshape;
@@ -130,6 +133,8 @@ typedef struct FaEquilibriumOptions {
     FaProgressFn *progress; // nullable
     void *progress_user;
 } FaEquilibriumOptions;
+FA_API FaEquilibriumOptions
+fa_equilibrium_options_default(void); // not those of `literal`: set prior and iterations to 0 for them
 
 /// One shape at full weight under its own unit force: how far from rest with the usual stiffness, with anchors, edges
 /// and bending each uniformly as stiff as those found are on average (arithmetic mean; the geometric one is held, so
@@ -168,7 +173,7 @@ FA_API void fa_equilibrium_report_free(FaEquilibriumReport *report); // empty is
 /// What a face for these needs is built with where nothing else is asked for: volumes cost with the number of nodes, so
 /// that faces with them have at most 3,500 simulated vertices, and 2 layers, which bend; others one layer below every
 /// vertex.
-FA_API FaFaceOptions fa_face_options_default(unsigned needs);
+FA_API FaFaceOptions fa_face_options_for(unsigned needs);
 
 /// What fa_face_get did.
 typedef struct FaFaceGot {
@@ -183,7 +188,7 @@ typedef struct FaFaceGet {
     const char *cache; // without a file: where the face is kept. Used if it is there and fits, else replaced; volumes
                        // on their way are in CACHE.part, so that a stopped run goes on. NULL: nowhere
     bool again;        // make all of it, whatever the cache has
-    const FaFaceOptions *options; // NULL: fa_face_options_default
+    const FaFaceOptions *options; // NULL: fa_face_options_for
     const char *materials;        // paint, as for fa_face_materials
     FaVolumeShapeFn *each;        // as in FaVolumeOptions
     void *each_user;
@@ -192,6 +197,7 @@ typedef struct FaFaceGet {
     void *progress_user;
     FaFaceGot *got; // nullable
 } FaFaceGet;
+FA_API FaFaceGet fa_face_get_default(void); // all 0
 
 /// A face of this rig with the stages that are needed (FA_NEED_...; FA_NEED_FACE goes without saying): loaded, what is
 /// missing made, and kept. get NULL: made, kept nowhere. *face is NULL on failure; free it with fa_face_free.

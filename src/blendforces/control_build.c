@@ -231,6 +231,8 @@ static FaCode set_up(FaControl *c, const FaDriveOptions *o, const FaControlTunin
     return make_room(c, err);
 }
 
+FaDriveOptions fa_drive_options_default(void) { return (FaDriveOptions){.relinearise = 2}; }
+
 FaCode fai_control_new(const FaRig *rig, const FaFace *face, const FaMarkerMap *map, const FaDriveOptions *options,
                        const FaControlTuning *tuning, FaControl **control, FaError *err) {
     *control = NULL;
@@ -246,7 +248,7 @@ FaCode fai_control_new(const FaRig *rig, const FaFace *face, const FaMarkerMap *
     c->literal = o.literal && c->kind == FA_DRIVE_BF;
     c->residual = !o.no_residual && !c->literal;
     c->joint = c->residual && !tune.separate && (c->kind == FA_DRIVE_BF || o.refine);
-    c->relinearise = !c->literal ? 1 : o.relinearise > 0 ? o.relinearise : 2;
+    c->relinearise = !c->literal ? 1 : o.relinearise > 0 ? o.relinearise : fa_drive_options_default().relinearise;
     c->fps = o.fps > 0 ? o.fps : 60;
     c->smooth = o.smooth == 0 ? 1.5 : o.smooth;
     c->noise = tune.noise < 0 ? 0 : tune.noise > 0 ? tune.noise : NOISE;

@@ -37,7 +37,9 @@ typedef struct Job {
     FaRetargetReport rep;
 } Job;
 
-FaRetargetOptions fa_retarget_options_default(void) { return (FaRetargetOptions){.frame = -1}; }
+FaRetargetOptions fa_retarget_options_default(void) {
+    return (FaRetargetOptions){.frame = -1, .smooth = SMOOTH, .reach = REACH};
+}
 
 static int find(const FaMarkerMap *map, const char *name) {
     for (int i = 0; i < map->count; i++)

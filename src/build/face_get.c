@@ -7,10 +7,13 @@
 
 enum { VOLUME_LAYERS = 2, VOLUME_VERTICES = 3500 };
 
-FaFaceOptions fa_face_options_default(unsigned needs) {
-    if (needs & FA_NEED_VOLUMES) return (FaFaceOptions){.layers = VOLUME_LAYERS, .simulate_vertices = VOLUME_VERTICES};
-    return (FaFaceOptions){.layers = 1};
+FaFaceOptions fa_face_options_for(unsigned needs) {
+    FaFaceOptions o = fa_face_options_default();
+    if (needs & FA_NEED_VOLUMES) o.layers = VOLUME_LAYERS, o.simulate_vertices = VOLUME_VERTICES;
+    return o;
 }
+
+FaFaceGet fa_face_get_default(void) { return (FaFaceGet){0}; }
 
 unsigned fai_face_stages_for(const FaFace *face, const FaRig *rig) {
     unsigned stages = fa_face_stages(face) & ~(unsigned)FA_NEED_VOLUMES;
@@ -133,7 +136,7 @@ FaCode fa_face_get(const FaRig *rig, unsigned needs, const FaFaceGet *get, FaFac
                        needs & ~(unsigned)FA_NEEDS);
     if (get) g.how = *get;
     if (g.how.file) g.how.cache = NULL;
-    g.options = g.how.options ? *g.how.options : fa_face_options_default(needs);
+    g.options = g.how.options ? *g.how.options : fa_face_options_for(needs);
     FaCode rc = get_all(&g, err);
     fa_free(g.part);
     if (rc < 0) drop(&g);

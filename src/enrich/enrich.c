@@ -107,6 +107,7 @@ static FaCode get_face(Enrich *e, const char *path, const FaFace *given, FaError
     const FaFaceGet how = {.file = path[0] ? path : NULL};
     if (!given) FA_TRY(fa_face_get(e->m.rig, e->m.ops->needs, &how, &e->owned, err));
     e->face = given ? given : e->owned;
+    FA_ASSERT(e->face);
     FA_TRY(fa_face_fits(e->face, e->m.rig, err));
     if (e->face->volumes.nshape != e->m.rig->nshape)
         return FA_FAIL(err, FA_E_ARG, NULL, "make it with fascia build --volumes",
@@ -541,8 +542,6 @@ double fa_enrich_collider_depth(const FaMethod *m) {
 }
 FaRebalance *fai_enrich_body(FaMethod *m) { return ((Enrich *)m)->body; }
 FaColliders *fai_enrich_colliders(FaMethod *m) { return ((Enrich *)m)->colliders; }
-const FaFace *fai_enrich_face(const FaMethod *m) { return ((const Enrich *)m)->face; }
-const unsigned char *fai_enrich_fixed(const FaMethod *m) { return ((const Enrich *)m)->fixed; }
 
 const FaMethodOps fai_method_enrich = {
     .name = "enrich",
