@@ -129,12 +129,11 @@ static FaCode get_all(Getting *g, FaError *err) {
 }
 
 FaCode fa_face_get(const FaRig *rig, unsigned needs, const FaFaceGet *get, FaFace **face, FaError *err) {
-    Getting g = {.rig = rig, .needs = needs | FA_NEED_FACE};
+    Getting g = {.rig = rig, .needs = needs | FA_NEED_FACE, .how = get ? *get : fa_face_get_default()};
     *face = NULL;
     if (needs & ~(unsigned)FA_NEEDS)
         return FA_FAIL(err, FA_E_ARG, NULL, "give FA_NEED_... together", "there is no stage %#x of a face",
                        needs & ~(unsigned)FA_NEEDS);
-    if (get) g.how = *get;
     if (g.how.file) g.how.cache = NULL;
     g.options = g.how.options ? *g.how.options : fa_face_options_for(needs);
     FaCode rc = get_all(&g, err);
