@@ -238,7 +238,7 @@ const Command cmd_build = {
         "  fascia build head.glb --dry-run --json                      the quality report alone\n",
     .notes = "The face holds the layer of flesh below the skin (tets), masses, what skull and jaw hold, the jaw's "
              "motion as the\n"
-             "shapes have it, regions and bones. docs/face.md has the equations and the report's fields.\n",
+             "shapes have it, regions and bones. docs/guide/face.md says what the report means.\n",
     .options = options,
     .min_args = 1,
     .max_args = 1,

@@ -52,8 +52,9 @@ FA_API FaCode fa_face_fits(const FaFace *face, const FaRig *rig, FaError *err);
 /// The file of the rig it was built from: as it was opened, or, of a loaded face, beside that face's own file where it
 /// was saved beside it, else the whole path. "" if unknown. It may have moved since. Belongs to the face.
 FA_API const char *fa_face_rig_path(const FaFace *face);
-/// Stiffness of the flesh and what each shape adds to it, kept in the face. paint: a JSON file (docs/face.md); NULL: by
-/// how much each shape compresses the skin. Replaces what was there. The rig is the one the face was built from.
+/// Stiffness of the flesh and what each shape adds to it, kept in the face. paint: a JSON file (docs/guide/face.md);
+/// NULL: by how much each shape compresses the skin. Replaces what was there. The rig is the one the face was built
+/// from.
 FA_API FaCode fa_face_materials(FaFace *face, const FaRig *rig, const char *paint, FaError *err);
 FA_API const FaNotes *fa_face_notes(const FaFace *face);
 
@@ -104,10 +105,10 @@ typedef struct FaVolumesReport {
 } FaVolumesReport;
 
 /// The flesh of every shape, kept in the face: skin nodes as the shape has them, inner ones by static solves
-/// (docs/face.md). Minutes for dense faces; parallel over shapes, same bits for any number of threads and after a
-/// resume. options, report: nullable. Triangles that some shape folds so that no flesh fits below them are left out of
-/// the face then, as fa_face_build does for the neutral: nodes and tets may be fewer than before, and what was opened
-/// on the face has to be opened again. FA_E_LIMIT, "cancelled": progress returned false.
+/// (docs/method/face.md). Minutes for dense faces; parallel over shapes, same bits for any number of threads and after
+/// a resume. options, report: nullable. Triangles that some shape folds so that no flesh fits below them are left out
+/// of the face then, as fa_face_build does for the neutral: nodes and tets may be fewer than before, and what was
+/// opened on the face has to be opened again. FA_E_LIMIT, "cancelled": progress returned false.
 FA_API FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *options, FaVolumesReport *report,
                               FaError *err);
 /// The stages it has, FA_NEED_... together. Whether volumes are of this rig: fa_face_volumes_fit.
@@ -162,8 +163,8 @@ typedef struct FaEquilibriumReport {
 } FaEquilibriumReport;
 
 /// Find a stiffness of the skin's springs under which the full shapes are equilibria of their unit blendforces (thesis
-/// 001 section 4.3.2, docs/face.md), and keep it in the face. rig: the one it was built from. options NULL: defaults.
-/// report is nullable; free what it holds with fa_equilibrium_report_free.
+/// 001 section 4.3.2, docs/method/face.md), and keep it in the face. rig: the one it was built from. options NULL:
+/// defaults. report is nullable; free what it holds with fa_equilibrium_report_free.
 FA_API FaCode fa_face_equilibrium(FaFace *face, const FaRig *rig, const FaEquilibriumOptions *options,
                                   FaEquilibriumReport *report, FaError *err);
 FA_API void fa_equilibrium_report_free(FaEquilibriumReport *report); // empty is fine

@@ -9,7 +9,7 @@ static const double RIDGE_SHAPES =
     1e-3;                       // of shapes that are found with the residual: only what markers cannot tell apart
 static const double KEEP = 0.5; // of the velocity (blendforces-notes)
 static const double ELASTIC =
-    5e-4; // m, le and lb: more costs right shapes their worth, wrong ones gain nothing (docs/drive.md)
+    5e-4; // m, le and lb: more costs right shapes their worth, wrong ones gain nothing (docs/figures/blendforces.md)
 static const double STILL = 0.3; // of the mean motion: skin that no shape moves may be off by that
 
 // --- points -------------------------------------------------------------------------------------------------------

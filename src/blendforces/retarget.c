@@ -15,7 +15,7 @@
 
 #include <math.h>
 
-static const double SMOOTH = 5;        // measured: docs/drive.md, "Retargeting"
+static const double SMOOTH = 5;        // measured: docs/figures/blendforces.md, "Retargeting"
 static const double REACH = 0.03;      // m
 static const double NAMES_FIT = 0.012; // m rms after a similarity: names v123 that fit worse are another mesh's
 static const int ROUNDS = 4;           // of nearest points and similarity
