@@ -57,44 +57,35 @@ static void face_path(const char *rig_path, char *path, size_t size) {
              ext ? (int)(ext - base) : (int)strlen(base), base);
 }
 
-static FaCode make_face(Job *j, const char *path, FaError *err) {
-    char partial[4200];
-    snprintf(partial, sizeof partial, "%s.part", path);
-    FaFaceOptions o = {.layers = 2, .simulate_vertices = 3500};
-    FaVolumeOptions volumes = {.partial = partial, .progress = cli_progress};
-    FaVolumesReport report;
-    cli_say("the flesh of every shape, once per rig, kept in %s", path);
-    FaCode rc = fa_face_build(j->rig, &o, &j->face, err);
-    if (rc >= 0) rc = fa_face_materials(j->face, j->rig, NULL, err);
-    if (rc >= 0) rc = fa_face_volumes(j->face, j->rig, &volumes, &report, err);
-    cli_progress_end();
-    if (rc >= 0) rc = fa_face_save(j->face, path, err);
-    if (rc >= 0) remove(partial);
-    if (rc >= 0)
-        cli_say("  %d shapes in %.0f s%s", report.nshape, report.seconds,
-                report.left_out ? "; some triangles are left out where shapes fold them: see fascia info" : "");
-    return rc;
+// Said once, before the minutes that it takes.
+static bool volumes_begin(void *user, const char *stage, double done) {
+    const char **path = user;
+    if (*path && !strcmp(stage, "volumes")) {
+        cli_say("the flesh of every shape, once per rig, kept in %s", *path);
+        *path = NULL;
+    }
+    return cli_progress(NULL, stage, done);
 }
 
 static FaCode get_face(Job *j, FaError *err) {
-    const char *given = fa_params_text(cli_params, "face");
-    if (given[0]) {
-        if (!j->face) TRY(fa_face_load(given, &j->face, err));
-        if (!fa_face_has_volumes(j->face))
-            cli_say("note: %s has no volumes of the shapes; make it with fascia build --volumes", given);
-        return FA_OK;
-    }
     char path[4096];
-    FaError none = {0};
+    const char *given = fa_params_text(cli_params, "face"), *file = given[0] ? given : NULL,
+               *announce = file ? NULL : path;
+    FaFaceGot got;
+    FaFaceGet how = {.file = file, .cache = path, .progress = volumes_begin, .progress_user = &announce, .got = &got};
     face_path(j->rig_path, path, sizeof path);
-    if (fa_face_load(path, &j->face, &none) >= 0 && fa_face_fits(j->face, j->rig, &none) >= 0 &&
-        fa_face_volumes_fit(j->face, j->rig)) {
-        cli_say("using %s", path);
-        return FA_OK;
-    }
-    fa_face_free(j->face);
-    j->face = NULL;
-    return make_face(j, path, err);
+    FaCode rc = fa_face_get(j->rig, fa_method_needs("enrich"), &how, &j->face, err);
+    cli_progress_end();
+    TRY(rc);
+    if (file && got.made)
+        cli_say("note: %s has no %s: made for this run only; fascia build --volumes keeps them", file,
+                got.made & FA_NEED_VOLUMES ? "volumes of the shapes" : "materials");
+    else if (!got.made)
+        cli_say("using %s", file ? file : path);
+    else
+        cli_say("  %d shapes in %.0f s%s", got.volumes.nshape, got.volumes.seconds,
+                got.volumes.left_out ? "; some triangles are left out where shapes fold them: see fascia info" : "");
+    return FA_OK;
 }
 
 // --- the clip ---------------------------------------------------------------------------------------------------
@@ -137,7 +128,8 @@ static FaCode load_head(Enrich *j, const FaClipOptions *copt, FaClip **motion, F
 
 static bool is_gltf(const char *path) { return path_has_ext(path, "glb") || path_has_ext(path, "gltf"); }
 
-// The animation of a .glb's node, in the unit in which colliders are read: the rig's. NULL: it has none.
+// The animation of a .glb's node, in the unit in which colliders are read: the rig's. Poses of the mesh's own frame:
+// the node may carry any mesh (FaCollider.in_file). NULL: it has none.
 static FaCode load_node_motion(const Enrich *j, const char *path, FaClip **motion, FaError *err) {
     double unit = j->job.rig->unit;
     FaRigOptions o = {.unit = unit == 0.01 ? FA_UNIT_CM : unit == 0.001 ? FA_UNIT_MM : FA_UNIT_M, .any_size = true};
@@ -146,6 +138,8 @@ static FaCode load_node_motion(const Enrich *j, const char *path, FaClip **motio
     if (rc < 0) return rc;
     *motion = own->clip;
     own->clip = NULL;
+    for (int f = 0; *motion && (*motion)->head && f < (*motion)->nframe; f++)
+        (*motion)->head[f] = fa_rig_pose(own, &(*motion)->head[f]);
     fa_rig_free(own);
     return FA_OK;
 }
@@ -322,11 +316,7 @@ static void say_made(const Enrich *j) {
 
 static FaCode make(Job *job, FaError *err) {
     Enrich *j = (Enrich *)job;
-    // whose head poses they are: a loop of the rig's own clip still speaks of the rig's own world
-    TRY(job_method(
-        job, "enrich",
-        (FaMethodSetup){.collider = j->collider, .ncollider = j->ncollider, .clip = j->moved ? j->moved : job->clip},
-        err));
+    TRY(job_method(job, "enrich", (FaMethodSetup){.collider = j->collider, .ncollider = j->ncollider}, err));
     snprintf(j->path, sizeof j->path, "%s%s",
              keep_path       ? keep_path
              : common.output ? common.output

@@ -90,7 +90,7 @@ static FaCode sample(MarkerJob *m, FaError *err) {
     FaSequence *seq = m->cut ? m->cut : m->seq;
     const FaClip *clip = fa_sequence_clip(seq), *own = m->job.rig->clip;
     if (world && clip && clip->head) {
-        TRY(fa_sequence_world(seq, clip, &m->moved, err));
+        TRY(fa_sequence_world(seq, m->job.rig, clip, &m->moved, err));
         seq = m->moved;
     }
     double fps = common.fps > 0 ? common.fps : fa_sequence_fps(seq) > 0 ? 0 : own ? own->fps : 0;

@@ -47,15 +47,13 @@ static void settle(DriveJob *j) {
 static FaCode get_face(DriveJob *j, FaError *err) {
     FaDriveOptions *o = &j->options;
     Job *job = &j->job;
-    const char *path = fa_params_text(cli_params, "face");
+    const char *given = fa_params_text(cli_params, "face"), *file = given[0] ? given : NULL;
     bool forces = o->kind == FA_DRIVE_AUTO || o->kind == FA_DRIVE_BF;
-    if (*path) {
-        if (!job->face) TRY(fa_face_load(path, &job->face, err));
-        return fa_face_fits(job->face, job->rig, err);
-    }
-    if (!forces && o->no_jaw && j->flesh == FLESH_OFF) return FA_OK;
-    FaCode rc = fa_face_build(job->rig, NULL, &job->face, err);
-    if (rc >= 0 || rc == FA_E_MEMORY || o->kind == FA_DRIVE_BF || drive_settings.jaw == 0 || drive_settings.flesh > 0)
+    if (!file && !forces && o->no_jaw && j->flesh == FLESH_OFF) return FA_OK;
+    const FaFaceGet how = {.file = file};
+    FaCode rc = fa_face_get(job->rig, FA_NEED_FACE, &how, &job->face, err);
+    if (rc >= 0 || file || rc == FA_E_MEMORY || o->kind == FA_DRIVE_BF || drive_settings.jaw == 0 ||
+        drive_settings.flesh > 0)
         return rc;
     cli_say("note: no flesh can be built on %s (%s): shapes alone, without jaw frame and contact", job->rig->path,
             err->what);

@@ -72,16 +72,19 @@ char **split_list(const char *text, int *count) {
 
 // RIG may be a .face: it knows its rig's file, and is the face of a method that has one.
 static FaCode load_subject(Job *j, FaError *err) {
-    const char *path = j->rig_path;
+    static char rig_path[4096];
+    FaFace *face;
+    const char *path = j->rig_path, *other = cli_has("face") ? fa_params_text(cli_params, "face") : "";
     if (!path_has_ext(path, "face")) return load_rig(path, &j->rig, err);
-    const char *other = cli_has("face") ? fa_params_text(cli_params, "face") : "";
     if (*other) return cli_wrong(err, "two faces are named: %s and %s", path, other);
-    TRY(fa_face_load(path, &j->face, err));
-    j->rig_path = fa_face_rig_path(j->face);
-    if (!j->rig_path[0])
+    TRY(fa_face_load(path, &face, err));
+    snprintf(rig_path, sizeof rig_path, "%s", fa_face_rig_path(face));
+    fa_face_free(face);
+    if (!rig_path[0])
         return cli_wrong(err, "%s does not say which rig it was built from: give the rig, and --face %s", path, path);
     if (cli_has("face")) TRY(fa_params_set(cli_params, "face", path, err));
-    return load_rig(j->rig_path, &j->rig, err);
+    j->rig_path = rig_path;
+    return load_rig(rig_path, &j->rig, err);
 }
 
 static FaCode check_binding(const Job *j, FaError *err) {
@@ -148,7 +151,7 @@ FaCode job_parameters(Job *j, FaError *err) {
 
 FaCode job_method(Job *j, const char *method, FaMethodSetup setup, FaError *err) {
     setup.rig = j->rig;
-    setup.face = cli_has("face") ? j->face : NULL;
+    setup.face = j->face;
     setup.params = cli_params;
     TRY(job_parameters(j, err));
     TRY(fa_method_open(method, &setup, &j->method, err));
@@ -182,7 +185,7 @@ static FaCode move(Job *j, FaError *err) {
         for (int f = 0; f < n; f++) j->moved_clip->time[f] = fa_sequence_time(j->frames, f);
         clip = j->moved_clip;
     }
-    return fa_sequence_world(j->frames, clip, &j->moved, err);
+    return fa_sequence_world(j->frames, j->rig, clip, &j->moved, err);
 }
 
 static FaCode cut(Job *j, FaError *err) {

@@ -95,7 +95,7 @@ struct Job {
     bool own_notes;                      // json has the warnings among its members
 
     FaRig *rig;
-    FaFace *face;       // of RIG, where that is a .face
+    FaFace *face;       // NULL: the method gets one by itself
     FaClip *loaded;     // of clip_path
     const FaClip *clip; // that, or the rig's own
 

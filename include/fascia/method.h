@@ -41,6 +41,9 @@ typedef struct FaParamInfo {
 
 /// The rows of a method, ended by a NULL name; NULL if there is no such method.
 FA_API const FaParamInfo *fa_method_params(const char *method);
+/// Stages of a face that it simulates, FA_NEED_... together, for fa_face_get; 0: it needs none, or there is no such
+/// method.
+FA_API unsigned fa_method_needs(const char *method);
 
 typedef struct FaParams FaParams;
 FA_API FaCode fa_params_new(const char *method, FaParams **params, FaError *err); // all at their defaults
@@ -69,7 +72,7 @@ typedef struct FaMarkers {
 typedef struct FaInput {
     double time;              // s, increasing
     const float *weights;     // per shape of the rig                                      (nshape)
-    FaPose head;              // world from head; all 0: the head is still
+    FaPose head;              // world from the rig's own frame (fa_rig_pose of a clip's); all 0: the head is still
     const FaMarkers *markers; // nullable
     const float *target; // the surface wanted in place of the rig's at these weights, m, head frame (nvert x 3): of
                          // "projective"; weights still move the jaw; nullable
@@ -97,8 +100,10 @@ typedef enum FaColliderFrame {
 /// A rigid mesh that pushes the skin.
 typedef struct FaCollider {
     const char *path;     // .obj, .glb, ...: the mesh in the rig's frame and unit, faces outwards; best closed
-    const FaClip *motion; // its pose over time: `head` of a clip, as heads have it (world from collider); NULL: still
-    bool in_file;         // motion is the animation of a node (fa_clip_load of a .glb): poses in that file's own world
+    const FaClip *motion; // its pose over time, `head` of a clip; NULL: it stands still. Poses are canonical, as heads
+                          // have them, and say how it moves from its own place, which is the pose 0
+    bool in_file;         // poses are where its vertices are in the world of the rig's file (fa_rig_pose of a .glb's
+                          // clip): a node's animation has its place in it, and what it carries need not have a front
     FaColliderFrame frame;
 } FaCollider;
 
@@ -110,7 +115,6 @@ typedef struct FaMethodSetup {
     const FaCollider *collider; // at most 16; read while opening                              (ncollider)
     int ncollider;
     const struct FaMaps *maps; // values by shape or vertex (fascia/analytic.h); copied; NULL: by the parameter `maps`
-    const FaClip *clip;        // whose world the poses of colliders are in; NULL: the rig's own
 } FaMethodSetup;
 
 /// *method is NULL on failure. Close with fa_method_close.

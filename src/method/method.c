@@ -49,6 +49,11 @@ const FaParamInfo *fa_method_params(const char *name) {
     return ops ? ops->params : NULL;
 }
 
+unsigned fa_method_needs(const char *name) {
+    const FaMethodOps *ops = find(name);
+    return ops ? ops->needs : 0;
+}
+
 // --- opening ------------------------------------------------------------------------------------------------------
 
 static FaCode check_setup(const FaMethodOps *ops, const FaMethodSetup *s, FaError *err) {
