@@ -365,14 +365,21 @@ static void test_poses(void **state) {
     each(poses);
 }
 
-static FaRun *open_run(const FaRig *rig, const FaClip *clip, FaMethod **method) {
+static FaMethod *open_feeling(const FaRig *rig) {
     FaError err = {0};
     FaParams *params;
-    FaRun *run;
+    FaMethod *method;
     CHECK_OK(fa_params_new("analytic", &params, &err), &err);
     CHECK_OK(fa_params_set(params, "head", "1", &err), &err);
-    CHECK_OK(fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .params = params}, method, &err), &err);
+    CHECK_OK(fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .params = params}, &method, &err), &err);
     fa_params_free(params);
+    return method;
+}
+
+static FaRun *open_run(const FaRig *rig, const FaClip *clip, FaMethod **method) {
+    FaError err = {0};
+    FaRun *run;
+    *method = open_feeling(rig);
     CHECK_OK(fa_run_new(*method, clip, &run, &err), &err);
     return run;
 }
@@ -416,6 +423,40 @@ static void runs(const Made *m) {
     fa_method_close(up);
     fa_method_close(odd);
 }
+// Live: an input's head is canonical too, whatever the rig's axes.
+static void live(const Made *m) {
+    FaError err = {0};
+    FaMethod *up = open_feeling(m->up), *odd = open_feeling(m->odd);
+    size_t n = (size_t)m->up->mesh.nvert;
+    float *x = malloc(3 * n * sizeof *x), *y = malloc(3 * n * sizeof *y), *w = calloc((size_t)m->up->nshape, sizeof *w);
+    double felt = 0;
+    for (int f = 0; f < FRAMES; f++) {
+        FaInput in = {.time = m->clip->time[f], .weights = w, .head = m->clip->head[f]};
+        CHECK_OK(fa_method_step(up, &in, x, NULL, &err), &err);
+        CHECK_OK(fa_method_step(odd, &in, y, NULL, &err), &err);
+        for (int v = 0; v < (int)n; v++) {
+            double a[3], b[3], rest[3], turned[3];
+            fai_v3_load(x, v, a);
+            fai_v3_load(y, v, b);
+            fai_v3_load(m->up->mesh.x, v, rest);
+            fai_m3_mulv(m->turn, a, turned);
+            check_point("live", f, b, turned);
+            fai_v3_sub(a, rest, a);
+            felt = fmax(felt, fai_v3_norm(a));
+        }
+    }
+    assert_true(felt > 1e-3);
+    free(x);
+    free(y);
+    free(w);
+    fa_method_close(up);
+    fa_method_close(odd);
+}
+static void test_live(void **state) {
+    (void)state;
+    each(live);
+}
+
 static void test_runs(void **state) {
     (void)state;
     each(runs);
@@ -786,12 +827,13 @@ static void test_facecap(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_poses), cmocka_unit_test(test_runs),    cmocka_unit_test(test_worlds),
-        cmocka_unit_test(test_glbs),  cmocka_unit_test(test_usda),    cmocka_unit_test(test_subjects),
+        cmocka_unit_test(test_poses),    cmocka_unit_test(test_runs),    cmocka_unit_test(test_live),
+        cmocka_unit_test(test_worlds),   cmocka_unit_test(test_glbs),    cmocka_unit_test(test_usda),
+        cmocka_unit_test(test_subjects),
 #ifdef FA_HAVE_ZLIB
         cmocka_unit_test(test_pages),
 #endif
-        cmocka_unit_test(test_focus), cmocka_unit_test(test_facecap),
+        cmocka_unit_test(test_focus),    cmocka_unit_test(test_facecap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

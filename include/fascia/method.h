@@ -72,7 +72,7 @@ typedef struct FaMarkers {
 typedef struct FaInput {
     double time;              // s, increasing
     const float *weights;     // per shape of the rig                                      (nshape)
-    FaPose head;              // world from the rig's own frame (fa_rig_pose of a clip's); all 0: the head is still
+    FaPose head;              // world from head, canonical as in clips; all 0: the head is still
     const FaMarkers *markers; // nullable
     const float *target; // the surface wanted in place of the rig's at these weights, m, head frame (nvert x 3): of
                          // "projective"; weights still move the jaw; nullable

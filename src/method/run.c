@@ -34,7 +34,7 @@ struct FaRun {
 void fai_run_input(FaRun *r, int frame, FaInput *in) {
     fai_driver_weights(&r->driver, frame, r->weights);
     *in = (FaInput){.time = r->clip ? r->clip->time[frame] : 0, .weights = r->weights};
-    if (r->head) in->head = r->head[frame];
+    if (r->head) in->head = fa_rig_head(fa_method_rig(r->method), &r->head[frame]);
 }
 
 int fai_run_nframe(const FaRun *r) { return r->nframe; }
