@@ -5,6 +5,7 @@
 
 #include "fascia/page.h"
 #include "fascia/render.h"
+#include "fascia/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,16 +28,25 @@ FaCode load_rig(const char *path, FaRig **rig, FaError *err) {
     return fa_rig_load(path, &opt, rig, err);
 }
 
+// Beside linear blending, with how far each frame is from it; in the world that would measure the head's motion.
 static FaCode save_page(const OutFrames *f, const char *path, FaError *err) {
     FaPageTrack tracks[2];
+    FaCompare compare = {0};
     int n = 0;
-    if (f->before)
+    if (f->before) {
+        if (!out_options.world) TRY(fa_compare(f->before, f->seq, &(FaCompareOptions){.rig = f->rig}, &compare, err));
         tracks[n++] = (FaPageTrack){.name = "linear", .note = "the rig as it is", .seq = f->before, .clip = f->clip};
-    tracks[n++] = (FaPageTrack){.name = f->name, .seq = f->seq, .clip = f->clip};
+    }
+    FaPageNumbers numbers[] = {{"distance to linear, max mm", compare.frame_max_mm}};
+    tracks[n++] = (FaPageTrack){.name = f->name, .seq = f->seq, .clip = f->clip, .numbers = numbers};
+    tracks[n - 1].nnumbers = compare.frame_max_mm && compare.frames == fa_sequence_nframe(f->seq);
+    for (int i = 0; i < n; i++) tracks[i].crossings = out_options.check;
     char title[64];
     snprintf(title, sizeof title, "fascia %s", f->verb);
     FaPageOptions opt = {.title = title, .facts = f->generator, .progress = cli_progress};
-    return fa_page_save(path, f->rig, tracks, n, &opt, err);
+    FaCode rc = fa_page_save(path, f->rig, tracks, n, &opt, err);
+    fa_compare_free(&compare);
+    return rc;
 }
 
 static FaCode save_picture(const OutFrames *f, const char *path, FaError *err) {
