@@ -30,7 +30,7 @@ await browse(async (page) => {
   }, [id, value]).then(settle);
   const shot = (name) => pictures && page.screenshot({ path: join(pictures, `${name}.png`) });
 
-  await page.setViewportSize({ width: 1000, height: 700 });
+  await page.setViewportSize({ width: 1200, height: 760 });
   await page.goto(`file://${resolve(pagePath)}`);
   await page.waitForFunction('window.fascia?.ready', null, { timeout: 60000 });
   await settle();
@@ -40,7 +40,7 @@ await browse(async (page) => {
   // opens on the first pair: two cells that fill the window, at the first jump, not playing
   const open = await run(() => ({ shown: window.fascia.shown(), frame: window.fascia.frame(), pair: window.fascia.pair() }));
   need(open.pair === 0 && open.shown.length === 2, `opens on ${open.shown.length} tracks`);
-  for (const s of open.shown) need(s.cell.width >= 480 && s.cell.height >= 480, `a cell of ${s.cell.width} x ${s.cell.height} in a window of 1000 x 700`);
+  for (const s of open.shown) need(s.cell.width >= 580 && s.cell.height >= 500, `a cell of ${s.cell.width} x ${s.cell.height} in a window of 1200 x 760`);
   need(open.frame === pairs[0].jumps[0].frame, `opens at frame ${open.frame}, not at the first jump's`);
   await shot('open');
 
@@ -104,7 +104,7 @@ await browse(async (page) => {
   await settle();
   const all = await run(() => ({ shown: window.fascia.shown(), total: window.fascia.tracks.length }));
   need(all.shown.length === all.total, 'not all tracks are shown');
-  need(all.shown[0].cell.width * all.shown[0].cell.height * all.total > 0.95 * 1000 * 480, 'the grid leaves the window empty');
+  need(all.shown[0].cell.width * all.shown[0].cell.height * all.total > 0.95 * 1200 * 500, 'the grid leaves the window empty');
   await shot('all');
 
   // the first pair is about crossings: many before, none after, and they are painted
