@@ -160,7 +160,7 @@ static FaCode estimate(FaRig **rig, FaClip **clip, FaSequence **captured, const 
     if (blend.mass) blend_number(blend.mass, strlen(blend.mass), &opt.mass);
     if (rc >= 0) rc = fa_analytic_estimate(*rig, *clip ? *clip : (*rig)->clip, *captured, &opt, e, err);
     cli_progress_end();
-    FaAnalyticMaps maps = {.vertex = e->vertex};
+    FaMaps maps = {.vertex = e->vertex};
     if (rc >= 0 && blend.per_vertex && common.output && !common.dry_run)
         rc = fa_analytic_maps_save(&maps, *rig, common.output, err);
     return rc;

@@ -3,10 +3,8 @@
 #include "simulate.h"
 
 #include "fascia/drive.h"
-#include "fascia/enrich.h"
 #include "fascia/head.h"
 #include "fascia/page.h"
-#include "fascia/projective.h"
 #include "fascia/render.h"
 #include "fascia/report.h"
 #include "fascia/retarget.h"
@@ -177,7 +175,7 @@ static FaCode press_lips(Demo *d, FaError *err) {
     FaMethod *method = NULL;
     FaCode rc = fa_head_clip("plosive", &e->clip, err);
     if (rc >= 0) rc = fa_face_build(d->rig, NULL, &d->face, err);
-    if (rc >= 0) rc = fa_projective_open(d->rig, d->face, NULL, &method, err);
+    if (rc >= 0) rc = fa_method_open("projective", &(FaMethodSetup){.rig = d->rig, .face = d->face}, &method, err);
     if (rc >= 0) rc = play(d, e, method, "lips", true, err);
     fa_method_close(method);
     if (rc < 0) return rc;
@@ -228,16 +226,18 @@ static FaCode run_with_flesh(Demo *d, FaError *err) {
     if (rc >= 0) rc = fa_params_set(params, "rate", "120", err); // fascia enrich takes 300
     if (rc >= 0) rc = fa_params_set(params, "softness", "1.5", err);
     if (rc >= 0) rc = fa_params_set(params, "strength", "lips=0.7", err); // loose lips would hide what the cheeks do
-    if (rc >= 0) rc = fa_enrich_open(d->rig, face, params, &method, err);
+    FaMethodSetup setup = {.rig = d->rig, .face = face, .params = params};
+    if (rc >= 0) rc = fa_method_open("enrich", &setup, &method, err);
     if (rc >= 0) rc = play(d, e, method, "run", false, err);
     fa_method_close(method);
     fa_params_free(params);
     fa_face_free(face);
     if (rc < 0) return rc;
-    snprintf(e->sentence, sizeof e->sentence,
-             "A runner's head, the camera running along: on the left the skin is as stiff as bone; on the right lips and "
-             "cheeks lag up to %.0f mm behind every step.",
-             e->compare.max_mm);
+    snprintf(
+        e->sentence, sizeof e->sentence,
+        "A runner's head, the camera running along: on the left the skin is as stiff as bone; on the right lips and "
+        "cheeks lag up to %.0f mm behind every step.",
+        e->compare.max_mm);
     add_jump(e, e->compare.worst_frame, "largest lag: %.1f mm", e->compare.max_mm);
     cli_say("  %-12s running: lips and cheeks lag up to %.1f mm behind the bone (fascia enrich)", "run.glb",
             e->compare.max_mm);
@@ -362,7 +362,7 @@ static FaCode smile_softly(Demo *d, FaError *err) {
     Example *e = &d->ex[SMILE];
     FaMethod *method = NULL;
     FaCode rc = fa_head_clip("smile", &e->clip, err);
-    if (rc >= 0) rc = fa_method_open("analytic", d->rig, NULL, &method, err);
+    if (rc >= 0) rc = fa_method_open("analytic", &(FaMethodSetup){.rig = d->rig}, &method, err);
     if (rc >= 0) rc = play(d, e, method, "smile", false, err);
     fa_method_close(method);
     if (rc < 0) return rc;

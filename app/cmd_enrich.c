@@ -42,7 +42,7 @@ typedef struct Job {
     FaClip *loaded, *moved, *extended, *out_clip;
     bool head_cut; // --head-motion began with a rest pose
     int ncollider;
-    FaEnrichCollider collider[COLLIDERS];
+    FaCollider collider[COLLIDERS];
     FaClip *motion[COLLIDERS];
     char *lists[3];     // --collider and what goes with it, cut in place
     const FaClip *clip; // what is simulated
@@ -227,7 +227,7 @@ static FaCode fit_motion(Job *j, int i, FaClip *motion, FaError *err) {
 // The motion of one collider: of a file of its own, or the animation in the mesh's.
 static FaCode load_motion(Job *j, int i, const char *path, const FaClipOptions *copt, FaError *err) {
     FaClip *motion = NULL;
-    FaEnrichCollider *c = &j->collider[i];
+    FaCollider *c = &j->collider[i];
     bool given = path && path[0];
     if (!given && !is_gltf(c->path)) return FA_OK;
     char *file = strdup(given ? path : c->path);
@@ -271,10 +271,10 @@ static FaCode load_colliders(Job *j, const FaClipOptions *copt, FaError *err) {
                    FA_E_ARG;
         if (in[0] && strcmp(in, "head") && strcmp(in, "world"))
             return cli_usage("--collider-frame is head or world, not '%s'", in), FA_E_ARG;
-        j->collider[i] = (FaEnrichCollider){.path = path[i],
-                                            .frame = !in[0]         ? FA_COLLIDER_AUTO
-                                                     : in[0] == 'h' ? FA_COLLIDER_HEAD
-                                                                    : FA_COLLIDER_WORLD};
+        j->collider[i] = (FaCollider){.path = path[i],
+                                      .frame = !in[0]         ? FA_COLLIDER_AUTO
+                                               : in[0] == 'h' ? FA_COLLIDER_HEAD
+                                                              : FA_COLLIDER_WORLD};
         FaCode rc = load_motion(j, i, motion[i], copt, err);
         if (rc < 0) return rc;
         j->ncollider = i + 1;
@@ -325,8 +325,13 @@ static FaCode simulate(Job *j, FaError *err) {
     if (rc >= 0) snprintf(j->generator, sizeof j->generator, "fascia %s enrich %s", fa_version(), j->json);
     // whose head poses they are: a loop of the rig's own clip still speaks of the rig's own world
     const FaClip *whose = j->moved ? j->moved : j->loaded ? j->loaded : j->rig->clip;
-    FaEnrichOptions with = {.face = j->face, .ncollider = j->ncollider, .collider = j->collider, .clip = whose};
-    if (rc >= 0) rc = fa_enrich_open_with(j->rig, &with, cli_params, &j->method, err);
+    FaMethodSetup setup = {.rig = j->rig,
+                           .face = j->face,
+                           .params = cli_params,
+                           .collider = j->collider,
+                           .ncollider = j->ncollider,
+                           .clip = whose};
+    if (rc >= 0) rc = fa_method_open("enrich", &setup, &j->method, err);
     snprintf(j->path, sizeof j->path, "%s%s",
              keep_path       ? keep_path
              : common.output ? common.output

@@ -245,7 +245,8 @@ static FaCode make_frames(DotsJob *j, FaError *err) {
                                          : "full",
              j->flesh == FLESH_OFF ? "" : j->json);
     if (j->flesh != FLESH_OFF) {
-        TRY(fa_projective_open(j->rig, j->face, cli_params, &j->method, err));
+        TRY(fa_method_open("projective", &(FaMethodSetup){.rig = j->rig, .face = j->face, .params = cli_params},
+                           &j->method, err));
         TRY(fa_run_new_target(j->method, clip, j->control.seq, &j->run, err));
         TRY(recording_make(fa_run_sequence(j->run), j->rig, clip, &j->result, err));
     }

@@ -169,7 +169,8 @@ static FaCode record(ClipJob *j, FaError *err) {
 static FaCode simulate(ClipJob *j, FaError *err) {
     FaCode rc = fa_params_json(j->s->params, &j->json, err);
     if (rc >= 0) snprintf(j->generator, sizeof j->generator, "fascia %s %s %s", fa_version(), j->s->verb, j->json);
-    if (rc >= 0) rc = fa_method_open(j->s->method, j->rig, j->s->params, &j->method, err);
+    if (rc >= 0)
+        rc = fa_method_open(j->s->method, &(FaMethodSetup){.rig = j->rig, .params = j->s->params}, &j->method, err);
     if (rc >= 0) rc = fa_run_new(j->method, j->loaded, &j->run, err);
     if (rc >= 0) rc = fa_sequence_of_clip(j->rig, j->clip, &j->linear, err);
     FaCompareOptions opt = {.rig = j->rig, .intersections = out_options.check, .progress = cli_progress};

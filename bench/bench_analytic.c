@@ -225,15 +225,15 @@ static FaCode make_clip(Bench *b, const FaClip *given, FaError *err) {
 }
 
 static FaCode open_methods(Bench *b, FaError *err) {
-    FaAnalyticMaps maps = {.vertex = FA_NEW(b->rig->mesh.nvert, FaOscillator)};
+    FaMaps maps = {.vertex = FA_NEW(b->rig->mesh.nvert, FaOscillator)};
     if (!maps.vertex) return FA_FAIL_MEMORY(err);
     for (int v = 0; v < b->rig->mesh.nvert; v++)
         maps.vertex[v] = fa_oscillator_of(1, 4 + 4 * fai_random_unit(1, (uint64_t)v), 0.5);
-    FaCode rc = fa_analytic_open(b->rig, NULL, &maps, &b->vertex, err);
+    FaCode rc = fa_method_open("analytic", &(FaMethodSetup){.rig = b->rig, .maps = &maps}, &b->vertex, err);
     fa_free(maps.vertex);
-    if (rc >= 0) rc = fa_method_open("linear", b->rig, NULL, &b->linear, err);
-    if (rc >= 0) rc = fa_method_open("analytic", b->rig, NULL, &b->shapes, err);
-    if (rc >= 0) rc = fa_method_open("analytic", b->rig, NULL, &b->head, err);
+    if (rc >= 0) rc = fa_method_open("linear", &(FaMethodSetup){.rig = b->rig}, &b->linear, err);
+    if (rc >= 0) rc = fa_method_open("analytic", &(FaMethodSetup){.rig = b->rig}, &b->shapes, err);
+    if (rc >= 0) rc = fa_method_open("analytic", &(FaMethodSetup){.rig = b->rig}, &b->head, err);
     return rc;
 }
 

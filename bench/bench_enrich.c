@@ -80,7 +80,8 @@ static FaCode open_case(Bench *b, const Case *c, FaMethod **m, FaError *err) {
     FaCode rc = fa_params_set(params, "solver", c->solver, err);
     if (rc >= 0) rc = fa_params_set(params, "tolerance", c->tolerance, err);
     if (rc >= 0) rc = fa_params_set(params, "contact", c->contact, err);
-    if (rc >= 0) rc = fa_enrich_open(b->rig, b->face, params, m, err);
+    if (rc >= 0)
+        rc = fa_method_open("enrich", &(FaMethodSetup){.rig = b->rig, .face = b->face, .params = params}, m, err);
     fa_params_free(params);
     return rc;
 }

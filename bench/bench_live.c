@@ -71,7 +71,9 @@ static FaCode set_up(Bench *b, FaError *err) {
     FA_TRY(fa_control_open(t->rig, t->face, b->map, &o, &b->control, err));
     FA_TRY(fa_params_new("projective", &params, err));
     FaCode rc = fa_projective_contact(params, err);
-    if (rc >= 0) rc = fa_projective_open(t->rig, t->face, params, &b->method, err);
+    if (rc >= 0)
+        rc = fa_method_open("projective", &(FaMethodSetup){.rig = t->rig, .face = t->face, .params = params},
+                            &b->method, err);
     fa_params_free(params);
     FA_TRY(rc);
     bool ok = (b->weights = FA_NEW(t->rig->nshape, float)) != NULL;

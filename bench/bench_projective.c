@@ -328,7 +328,9 @@ static FaCode set_up(Bench *b, const FaRig *rig, const FaClip *clip, FaError *er
         FaParams *p;
         FA_TRY(fa_params_new("projective", &p, err));
         FaCode rc = fa_params_set(p, "contact", i ? "mouth" : "off", err);
-        if (rc >= 0) rc = fa_projective_open(rig, b->face, p, &b->method[i], err);
+        if (rc >= 0)
+            rc = fa_method_open("projective", &(FaMethodSetup){.rig = rig, .face = b->face, .params = p}, &b->method[i],
+                                err);
         fa_params_free(p);
         FA_TRY(rc);
     }

@@ -84,7 +84,7 @@ FaCode fai_truth_of_head(const FaHeadParams *params, const char *clip_name, FaSt
 // None of these is a default of the method, nor a constant of the control.
 static FaCode truth_params(FaParams **params, FaError *err) {
     static const char *const set[][2] = {{"shear", "1800"},   {"bulk", "45000"},    {"goal", "11"},
-                                         {"bone", "25"},      {"damping", "12"},    {"follow", "off"},
+                                         {"bone", "25"},      {"drag", "12"},    {"follow", "off"},
                                          {"gravity", "1"},    {"contact", "mouth"}, {"iterations", "20"},
                                          {"friction", "0.5"}, {"sticky", "on"}};
     FA_TRY(fa_params_new("projective", params, err));
@@ -101,7 +101,8 @@ static FaCode fill_physics(FaTruth *t, const FaClip *clip, FaError *err) {
     FA_TRY(make_room(t, err));
     FA_TRY(fa_face_build(t->rig, NULL, &t->face, err));
     FA_TRY(truth_params(&params, err));
-    FaCode rc = fa_projective_open(t->rig, t->face, params, &method, err);
+    FaCode rc =
+        fa_method_open("projective", &(FaMethodSetup){.rig = t->rig, .face = t->face, .params = params}, &method, err);
     if (rc >= 0) rc = fa_run_new(method, clip, &run, err);
     for (int f = 0; f < t->nframe && rc >= 0; f++) rc = fa_sequence_read(fa_run_sequence(run), f, frame_of(t, f), err);
     fa_run_free(run);

@@ -18,7 +18,7 @@ static FaMethod *open_with(const FaRig *rig, const char *json) {
     FaMethod *m;
     CHECK_OK(fa_params_new("analytic", &p, &err), &err);
     CHECK_OK(fa_params_read(p, json, &err), &err);
-    CHECK_OK(fa_method_open("analytic", rig, p, &m, &err), &err);
+    CHECK_OK(fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .params = p}, &m, &err), &err);
     fa_params_free(p);
     return m;
 }
@@ -288,13 +288,13 @@ static void test_head_motion(void **state) {
     FaClip *clip = make_clip(rig, 121, 60, held);
     add_motion(clip);
     int n = rig->mesh.nvert, probe = 100;
-    FaAnalyticMaps maps = {.gain = calloc((size_t)n, sizeof(float))};
+    FaMaps maps = {.gain = calloc((size_t)n, sizeof(float))};
     for (int v = 0; v < n; v++) maps.gain[v] = 1;
     FaParams *p;
     CHECK_OK(fa_params_new("analytic", &p, &err), &err);
     CHECK_OK(fa_params_read(p, "{\"frequency\":8,\"ratio\":0.3,\"head\":0.5,\"rate\":2000}", &err), &err);
     FaMethod *m;
-    CHECK_OK(fa_analytic_open(rig, p, &maps, &m, &err), &err);
+    CHECK_OK(fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .params = p, .maps = &maps}, &m, &err), &err);
     FaOscillator o = fai_analytic_oscillator(m);
     FaRun *run;
     CHECK_OK(fa_run_new(m, clip, &run, &err), &err);
@@ -367,10 +367,10 @@ static void test_gravity(void **state) {
     FaError err = {0};
     FaRig *rig = head_rig(NULL);
     int n = rig->mesh.nvert;
-    FaAnalyticMaps maps = {.gain = calloc((size_t)n, sizeof(float))};
+    FaMaps maps = {.gain = calloc((size_t)n, sizeof(float))};
     for (int v = 0; v < n; v++) maps.gain[v] = 1;
     FaMethod *m;
-    CHECK_OK(fa_analytic_open(rig, NULL, &maps, &m, &err), &err);
+    CHECK_OK(fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .maps = &maps}, &m, &err), &err);
     FaOscillator o = fai_analytic_oscillator(m);
     float *x = new_surface(rig), w[NSHAPE] = {0};
     FaInput in = {.weights = w, .head = {.q = {0, 0, 0, 1}}};
@@ -405,7 +405,7 @@ static void test_maps_agree(void **state) {
     int n = rig->mesh.nvert;
     FaOscillator o;
     fa_oscillator_preset("soft", &o);
-    FaAnalyticMaps maps[3] = {{0}};
+    FaMaps maps[3] = {{0}};
     maps[1].shape = calloc(NSHAPE, sizeof o);
     maps[2].vertex = calloc((size_t)n, sizeof o);
     for (int s = 0; s < NSHAPE; s++) maps[1].shape[s] = o;
@@ -415,7 +415,7 @@ static void test_maps_agree(void **state) {
     FaRun *run[3];
     for (int i = 0; i < 3; i++) {
         x[i] = new_surface(rig);
-        CHECK_OK(fa_analytic_open(rig, NULL, &maps[i], &m[i], &err), &err);
+        CHECK_OK(fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .maps = &maps[i]}, &m[i], &err), &err);
         CHECK_OK(fa_run_new(m[i], clip, &run[i], &err), &err);
     }
     double worst[3] = {0};
@@ -446,12 +446,12 @@ static void test_vertex_exact(void **state) {
     FaRig *rig = head_rig(NULL);
     FaClip *clip = make_clip(rig, 60, 30, knots);
     int n = rig->mesh.nvert;
-    FaAnalyticMaps maps = {.vertex = calloc((size_t)n, sizeof(FaOscillator))};
+    FaMaps maps = {.vertex = calloc((size_t)n, sizeof(FaOscillator))};
     for (int v = 0; v < n; v++)
         maps.vertex[v] = fa_oscillator_of(1 + 0.001 * v, 2 + 8.0 * v / n, 0.1 + 1.5 * (v % 7) / 7);
     FaMethod *m;
     FaRun *run;
-    CHECK_OK(fa_analytic_open(rig, NULL, &maps, &m, &err), &err);
+    CHECK_OK(fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .maps = &maps}, &m, &err), &err);
     CHECK_OK(fa_run_new(m, clip, &run, &err), &err);
     float *x = new_surface(rig), *linear = new_surface(rig), *before = new_surface(rig);
     double *y = calloc(3 * (size_t)n, sizeof *y), *v = calloc(3 * (size_t)n, sizeof *v), worst = 0, moved = 0;
@@ -479,11 +479,11 @@ static void test_vertex_exact(void **state) {
     free(x), free(linear), free(before), free(y), free(v);
 }
 
-static uint64_t run_hash(const FaRig *rig, const FaClip *clip, const FaAnalyticMaps *maps) {
+static uint64_t run_hash(const FaRig *rig, const FaClip *clip, const FaMaps *maps) {
     FaError err = {0};
     FaMethod *m;
     FaRun *run;
-    CHECK_OK(fa_analytic_open(rig, NULL, maps, &m, &err), &err);
+    CHECK_OK(fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .maps = maps}, &m, &err), &err);
     CHECK_OK(fa_run_new(m, clip, &run, &err), &err);
     float *x = new_surface(rig);
     uint64_t hash = 0;
@@ -504,7 +504,7 @@ static void test_threads(void **state) {
     FaClip *clip = make_clip(rig, 40, 30, knots);
     add_motion(clip);
     int n = rig->mesh.nvert;
-    FaAnalyticMaps maps[2] = {{0}, {.vertex = calloc((size_t)n, sizeof(FaOscillator))}};
+    FaMaps maps[2] = {{0}, {.vertex = calloc((size_t)n, sizeof(FaOscillator))}};
     for (int v = 0; v < n; v++) maps[1].vertex[v] = fa_oscillator_of(1, 3 + v % 5, 0.4);
     uint64_t want[2];
     for (int i = 0; i < 2; i++) want[i] = run_hash(rig, clip, &maps[i]);
@@ -573,9 +573,10 @@ static void test_params(void **state) {
     CHECK_OK(fa_params_set(p, "frequency", "5", NULL), NULL);
     FaMethod *none;
     err = (FaError){0};
-    assert_true(fa_method_open("analytic", rig, p, &none, &err) == FA_E_ARG && !none);
+    assert_true(fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .params = p}, &none, &err) == FA_E_ARG &&
+                !none);
     err = (FaError){0};
-    assert_true(fa_method_open("magic", rig, NULL, &none, &err) == FA_E_ARG && !none);
+    assert_true(fa_method_open("magic", &(FaMethodSetup){.rig = rig}, &none, &err) == FA_E_ARG && !none);
     fa_params_free(p);
     fa_rig_free(rig);
 }
@@ -605,7 +606,7 @@ static void test_sculpt(void **state) {
     for (int i = 0; i < FA_COUNT(wrong); i++) {
         err = (FaError){0};
         CHECK_OK(fa_params_set(p, "sculpt", wrong[i], &err), &err);
-        assert_true(fa_method_open("analytic", rig, p, &m, &err) == FA_E_ARG);
+        assert_true(fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .params = p}, &m, &err) == FA_E_ARG);
         assert_true(err.remedy[0]);
     }
     fa_params_free(p);
@@ -622,12 +623,14 @@ static void test_sculpt_vertices(void **state) {
     int n = rig->mesh.nvert;
     FaParams *p;
     FaMethod *m[2];
-    FaAnalyticMaps maps[2] = {{0}, {.vertex = calloc((size_t)n, sizeof(FaOscillator))}};
+    FaMaps maps[2] = {{0}, {.vertex = calloc((size_t)n, sizeof(FaOscillator))}};
     for (int v = 0; v < n; v++) fa_oscillator_preset("soft", &maps[1].vertex[v]);
     CHECK_OK(fa_params_new("analytic", &p, &err), &err);
     CHECK_OK(fa_params_set(p, "sculpt", "jawOpen=linear:0.5,mouthPucker=sine:0.3:3", &err), &err);
     float *x[2] = {new_surface(rig), new_surface(rig)}, w[NSHAPE] = {0};
-    for (int i = 0; i < 2; i++) CHECK_OK(fa_analytic_open(rig, p, &maps[i], &m[i], &err), &err);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .params = p, .maps = &maps[i]}, &m[i], &err),
+                 &err);
     double worst = 0, moved = 0;
     for (int f = 0; f < 200; f++) {
         FaInput in = {.time = f / 200.0, .weights = w};

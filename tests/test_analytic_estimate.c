@@ -49,11 +49,11 @@ static FaSequence *capture(const FaRig *rig, const FaClip *clip, const FaOscilla
         CHECK_OK(fa_params_set_number(p, "damping", o->damping, &err), &err);
         CHECK_OK(fa_params_set_number(p, "stiffness", o->stiffness, &err), &err);
     }
-    FaAnalyticMaps maps = {.vertex = (FaOscillator *)vertex};
+    FaMaps maps = {.vertex = (FaOscillator *)vertex};
     if (!o && !vertex)
-        CHECK_OK(fa_method_open("linear", rig, NULL, &m, &err), &err);
+        CHECK_OK(fa_method_open("linear", &(FaMethodSetup){.rig = rig}, &m, &err), &err);
     else
-        CHECK_OK(fa_analytic_open(rig, p, &maps, &m, &err), &err);
+        CHECK_OK(fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .params = p, .maps = &maps}, &m, &err), &err);
     CHECK_OK(fa_run_new(m, clip, &run, &err), &err);
     for (int f = 0; f < N; f++) {
         float *x = c->x + (size_t)f * n3;

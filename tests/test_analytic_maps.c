@@ -6,7 +6,7 @@
 
 static const FaOscillator base = {1, 20, 400};
 
-static FaCode load_text(const char *json, const FaRig *rig, FaAnalyticMaps *maps, FaError *err) {
+static FaCode load_text(const char *json, const FaRig *rig, FaMaps *maps, FaError *err) {
     const char *path = test_path("maps.json");
     CHECK_OK(fai_file_write(path, json, strlen(json), NULL), NULL);
     return fa_analytic_maps_load(path, rig, &base, maps, err);
@@ -16,7 +16,7 @@ static void test_shapes(void **state) {
     (void)state;
     FaError err = {0};
     FaRig *rig = head_rig(NULL);
-    FaAnalyticMaps maps;
+    FaMaps maps;
     CHECK_OK(load_text("{\"shapes\": {\"jawOpen\": \"firm\", \"mouthPucker\": {\"frequency\": 3, \"ratio\": 0.2}, "
                        "\"eyeBlinkLeft\": {\"mass\": 2}}}",
                        rig, &maps, &err),
@@ -38,7 +38,7 @@ static void test_regions(void **state) {
     (void)state;
     FaError err = {0};
     FaRig *rig = head_rig(NULL);
-    FaAnalyticMaps maps;
+    FaMaps maps;
     CHECK_OK(load_text("{\"regions\": [{\"vertices\": [0, [10, 12]], \"mass\": 4, \"gain\": 0.5}, {\"shape\": "
                        "\"jawOpen\", \"stiffness\": 1600}]}",
                        rig, &maps, &err),
@@ -69,8 +69,7 @@ static void test_round_trip(void **state) {
     FaError err = {0};
     FaRig *rig = head_rig(NULL);
     int n = rig->mesh.nvert;
-    FaAnalyticMaps maps = {.vertex = calloc((size_t)n, sizeof(FaOscillator)), .gain = calloc((size_t)n, sizeof(float))},
-                   again;
+    FaMaps maps = {.vertex = calloc((size_t)n, sizeof(FaOscillator)), .gain = calloc((size_t)n, sizeof(float))}, again;
     for (int v = 0; v < n; v++) {
         maps.vertex[v] = fa_oscillator_of(1 + 0.1 * v, 3 + v % 7, 0.1 + 0.01 * (v % 90));
         maps.gain[v] = (float)fai_random_unit(1, (uint64_t)v);
@@ -86,7 +85,7 @@ static void test_round_trip(void **state) {
     FaMethod *m;
     CHECK_OK(fa_params_new("analytic", &p, &err), &err);
     CHECK_OK(fa_params_set(p, "maps", path, &err), &err);
-    CHECK_OK(fa_method_open("analytic", rig, p, &m, &err), &err);
+    CHECK_OK(fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .params = p}, &m, &err), &err);
     assert_true(fa_method_state_size(m) > (size_t)n * 48);
     fa_method_close(m);
     fa_params_free(p);
@@ -121,7 +120,7 @@ static void test_refusals(void **state) {
     FaRig *rig = head_rig(NULL);
     for (int i = 0; i < FA_COUNT(wrong); i++) {
         FaError err = {0};
-        FaAnalyticMaps maps;
+        FaMaps maps;
         assert_true(load_text(wrong[i].json, rig, &maps, &err) < 0);
         assert_true(!maps.shape && !maps.vertex && !maps.gain);
         if (strncmp(err.place, wrong[i].place, strlen(wrong[i].place)))
@@ -138,7 +137,7 @@ static void test_refusals(void **state) {
     CHECK_OK(fai_file_write(path, text, strlen(text), NULL), NULL);
     CHECK_OK(fa_params_new("analytic", &p, &err), &err);
     CHECK_OK(fa_params_set(p, "maps", path, &err), &err);
-    assert_true(fa_method_open("analytic", rig, p, &m, &err) == FA_E_ARG);
+    assert_true(fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .params = p}, &m, &err) == FA_E_ARG);
     fa_params_free(p);
     fa_rig_free(rig);
 }
@@ -152,7 +151,7 @@ static void test_torture(void **state) {
     char cut[200];
     for (size_t n = 0; n < strlen(text); n++) {
         FaError err = {0};
-        FaAnalyticMaps maps;
+        FaMaps maps;
         snprintf(cut, sizeof cut, "%.*s", (int)n, text);
         assert_true(load_text(cut, rig, &maps, &err) < 0 && err.what[0]);
     }
@@ -160,7 +159,7 @@ static void test_torture(void **state) {
     CHECK_OK(fai_file_write(path, text, strlen(text), NULL), NULL);
     for (long n = 1, done = 0; !done; n++) {
         FaError err = {0};
-        FaAnalyticMaps maps;
+        FaMaps maps;
         long before = test_alloc_balance();
         test_fail_alloc(n);
         FaCode rc = fa_analytic_maps_load(path, rig, &base, &maps, &err);
@@ -200,7 +199,7 @@ static void test_colors(void **state) {
     FaRig *rig;
     CHECK_OK(fa_rig_load(path, &(FaRigOptions){.unit = FA_UNIT_M, .any_size = true}, &rig, &err), &err);
     assert_int_equal(rig->mesh.nvert, 3);
-    FaAnalyticMaps maps;
+    FaMaps maps;
     CHECK_OK(load_text("{\"regions\": [{\"color\": \"red\", \"stiffness\": 1600}]}", rig, &maps, &err), &err);
     CHECK_NEAR(maps.vertex[0].stiffness, 400, 1e-9);
     CHECK_NEAR(maps.vertex[1].stiffness, 400 * pow(4, 127.0 / 255), 1e-3);

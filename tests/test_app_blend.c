@@ -41,7 +41,7 @@ static void test_clip(void **state) {
     CHECK_OK(fa_rig_load(rig, NULL, &r, &err), &err);
     CHECK_OK(fa_params_new("analytic", &p, &err), &err);
     CHECK_OK(fa_params_set(p, "preset", "jelly", &err), &err);
-    CHECK_OK(fa_method_open("analytic", r, p, &m, &err), &err);
+    CHECK_OK(fa_method_open("analytic", &(FaMethodSetup){.rig = r, .params = p}, &m, &err), &err);
     CHECK_OK(fa_run_new(m, NULL, &play, &err), &err);
     CHECK_OK(fa_sequence_open(cache, NULL, &seq, &err), &err);
     assert_int_equal(fa_sequence_nframe(seq), 121);

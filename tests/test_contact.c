@@ -391,7 +391,7 @@ static void test_collider(void **state) {
     float tooth[15] = {0.007f,  0.007f, -0.004f, 0.013f,  0.007f,  -0.004f, 0.013f, 0.013f,
                        -0.004f, 0.007f, 0.013f,  -0.004f, 0.0101f, 0.0102f, -0.001f};
     int side[12] = {0, 1, 4, 1, 2, 4, 2, 3, 4, 3, 0, 4};
-    FaCollider collider = {.nvert = 5, .ntri = 4, .x = tooth, .tri = side};
+    FaContactBody collider = {.nvert = 5, .ntri = 4, .x = tooth, .tri = side};
     FaContact *c = contact_of(&m, &PLAIN, 1, &collider);
     // both in one mesh, to count crossings of the sheet with the tooth
     FaMesh both = {.nvert = m.nvert + 5, .ntri = m.ntri + 4};
@@ -612,7 +612,7 @@ static FaContact *busy_contact(const FaMesh *m) {
     static float tooth[9] = {0.001f, 0.001f, -0.002f, 0.012f, 0.001f, -0.002f, 0.006f, 0.012f, -0.002f};
     static int side[3] = {0, 1, 2};
     FaContactOptions o = {.stiffness = 1e3, .friction = 0.4, .sticky_stiffness = 10, .seed = 3};
-    return contact_of(m, &o, 1, &(FaCollider){.nvert = 3, .ntri = 1, .x = tooth, .tri = side});
+    return contact_of(m, &o, 1, &(FaContactBody){.nvert = 3, .ntri = 1, .x = tooth, .tri = side});
 }
 
 static void test_threads(void **state) {

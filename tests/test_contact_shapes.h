@@ -77,7 +77,7 @@ static inline int crossings(const FaMesh *m, const float *x) {
 }
 
 static inline FaContact *contact_of(const FaMesh *m, const FaContactOptions *o, int ncollider,
-                                    const FaCollider *collider) {
+                                    const FaContactBody *collider) {
     FaContactSurface s = {.nnode = m->nvert, .ntri = m->ntri, .tri = m->tri, .x0 = m->x};
     FaContact *c = NULL;
     FaError err = {0};

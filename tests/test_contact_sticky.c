@@ -207,7 +207,7 @@ static void test_snapshot(void **state) {
     (void)state;
     FaMesh m = shape_lips(8, 0.02, 5e-4, 1e-4);
     float tooth[9] = {0, 0, -1e-3f, 0.02f, 0, -1e-3f, 0, 0.02f, -1e-3f};
-    FaCollider collider = {.nvert = 3, .ntri = 1, .x = tooth, .tri = (int[]){0, 1, 2}};
+    FaContactBody collider = {.nvert = 3, .ntri = 1, .x = tooth, .tri = (int[]){0, 1, 2}};
     FaContactOptions o = STICKY;
     o.friction = 0.2;
     FaContact *c = contact_of(&m, &o, 1, &collider), *other = contact_of(&m, &o, 1, &collider);

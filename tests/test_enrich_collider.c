@@ -100,7 +100,7 @@ static FaClip *ball_motion(const Scene *s, double deep, int n, double fps) {
     return clip;
 }
 
-static FaMethod *open_with(const Scene *s, const FaEnrichCollider *c, const FaClip *clip, const char *stiffness) {
+static FaMethod *open_with(const Scene *s, const FaCollider *c, const FaClip *clip, const char *stiffness) {
     FaError err = {0};
     FaParams *params;
     FaMethod *m;
@@ -108,8 +108,8 @@ static FaMethod *open_with(const Scene *s, const FaEnrichCollider *c, const FaCl
     CHECK_OK(fa_params_set(params, "rate", "120", &err), &err);
     CHECK_OK(fa_params_set(params, "contact", "off", &err), &err);
     if (stiffness) CHECK_OK(fa_params_set(params, "collider_stiffness", stiffness, &err), &err);
-    FaEnrichOptions o = {.face = s->face, .ncollider = 1, .collider = c, .clip = clip};
-    CHECK_OK(fa_enrich_open_with(s->rig, &o, params, &m, &err), &err);
+    FaMethodSetup o = {.rig = s->rig, .face = s->face, .params = params, .ncollider = 1, .collider = c, .clip = clip};
+    CHECK_OK(fa_method_open("enrich", &o, &m, &err), &err);
     fa_params_free(params);
     return m;
 }
@@ -144,7 +144,7 @@ static void test_dent(void **state) {
     enum { N = 37 };
     const double deep = 0.006;
     FaClip *motion = ball_motion(s, deep, 73, 120), *clip = still_clip(N, 60);
-    FaEnrichCollider c = {.path = s->ball, .motion = motion};
+    FaCollider c = {.path = s->ball, .motion = motion};
     FaMethod *m = open_with(s, &c, clip, NULL);
     FaRun *run;
     CHECK_OK(fa_run_new(m, clip, &run, &err), &err);
@@ -189,7 +189,7 @@ static void test_small_and_soft(void **state) {
     FaError err = {0};
     const char *tip = test_path("tip.obj");
     write_ball(tip, 0.0015, (double[]){0, 0, 0}, true); // and inside out: it is turned round
-    FaEnrichCollider c = {.path = tip, .frame = FA_COLLIDER_HEAD};
+    FaCollider c = {.path = tip, .frame = FA_COLLIDER_HEAD};
     FaClip *motion = still_clip(7, 60);
     motion->head = FA_NEW(7, FaPose);
     // the middle of a triangle of the cheek
@@ -248,7 +248,7 @@ static void test_frames(void **state) {
     float *x = malloc(12 * (size_t)s->rig->mesh.nvert);
     double dent[2];
     for (int world = 0; world < 2; world++) {
-        FaEnrichCollider c = {.path = path, .frame = world ? FA_COLLIDER_WORLD : FA_COLLIDER_AUTO};
+        FaCollider c = {.path = path, .frame = world ? FA_COLLIDER_WORLD : FA_COLLIDER_AUTO};
         FaMethod *m = open_with(s, &c, clip, NULL);
         FaRun *run;
         double nearest, most, at[3];
@@ -266,7 +266,7 @@ static void test_frames(void **state) {
     // in the skin at the start
     for (int k = 0; k < 3; k++) centre[k] = s->cheek[k] + s->out[k] * (RADIUS - 0.004);
     write_ball(path, RADIUS, centre, false);
-    FaEnrichCollider c = {.path = path};
+    FaCollider c = {.path = path};
     FaMethod *m = open_with(s, &c, clip, NULL);
     float *w = calloc((size_t)s->rig->nshape, sizeof *w);
     FaInput in = {.weights = w};
@@ -298,7 +298,7 @@ static void test_take(void **state) {
     uint64_t hash[2] = {0};
     for (int round = 0; round < 4; round++) {
         FaClip *motion = ball_motion(s, round < 2 ? 0.006 : 0.0055, 73, 120);
-        FaEnrichCollider c = {.path = s->ball, .motion = motion};
+        FaCollider c = {.path = s->ball, .motion = motion};
         if (round == 3) c.frame = FA_COLLIDER_HEAD, write_ball(s->ball, RADIUS + 0.001, (double[]){0, 0, 0}, false);
         for (int f = 0; f < 73; f++) // already in contact
             for (int k = 0; k < 3; k++) motion->head[f].p[k] -= 0.004 * s->out[k];
@@ -426,14 +426,13 @@ static void write_bvh(const char *path, bool z_up) {
     fclose(f);
 }
 
-static FaColliders *colliders_of(const Scene *s, const FaRig *rig, const FaEnrichCollider *c, int n,
-                                 const FaClip *clip) {
+static FaColliders *colliders_of(const Scene *s, const FaRig *rig, const FaCollider *c, int n, const FaClip *clip) {
     FaError err = {0};
     FaColliders *made;
     uint64_t key = 0;
     FaNotes notes = {0};
-    FaEnrichOptions o = {.ncollider = n, .collider = c, .clip = clip};
-    CHECK_OK(fai_colliders_new(s->face, rig, &o, 200, 0, &made, &key, &notes, &err), &err);
+    FaMethodSetup o = {.rig = rig, .ncollider = n, .collider = c, .clip = clip};
+    CHECK_OK(fai_colliders_new(s->face, &o, 200, 0, &made, &key, &notes, &err), &err);
     fai_notes_free(&notes);
     return made;
 }
@@ -464,19 +463,18 @@ static void test_motions(void **state) {
         for (int head = 0; head < 2; head++) {
             FaClip *motion;
             CHECK_OK(fa_clip_load(file[i].path, &(FaClipOptions){.joint = "Hand", .unit = 1}, &motion, &err), &err);
-            FaEnrichCollider c = {.path = s->ball,
-                                  .motion = motion,
-                                  .in_file = file[i].in_file,
-                                  .frame = head ? FA_COLLIDER_HEAD : FA_COLLIDER_AUTO};
+            FaCollider c = {.path = s->ball,
+                            .motion = motion,
+                            .in_file = file[i].in_file,
+                            .frame = head ? FA_COLLIDER_HEAD : FA_COLLIDER_AUTO};
             FaColliders *made = colliders_of(s, s->rig, &c, 1, NULL);
             // the head has gone somewhere and turned: what is in the world is seen from there, the rest goes along
             FaPose at = {{0, 0.28, 0, 0.96}, {0.1, 1.5, -0.2}}, back = fai_pose_inverse(&at);
             const double time[] = {-0.5, 0, 0.25, 0.258, 0.7301, 1, 4};
             for (int k = 0; k < FA_COUNT(time); k++) {
-                FaInput in = {.head = at};
                 FaPose want = moving(fmin(fmax(time[k], 0), 1)), is;
                 if (!head) want = fai_pose_mul(&back, &want);
-                fai_colliders_begin(made, &in, time[k], &at);
+                fai_colliders_begin(made, time[k], &at);
                 is = fai_colliders_pose(made, 0);
                 // turns at a constant rate are no spline's own: 1e-6 m between frames
                 bool frame = fabs(60 * time[k] - round(60 * time[k])) < 1e-9 || time[k] < 0 || time[k] > 1;
@@ -499,13 +497,12 @@ static void test_nodes(void **state) {
     CHECK_OK(fa_rig_load(face, &(FaRigOptions){.unit = FA_UNIT_M, .any_size = true}, &rig, &err), &err);
     FaPose node = {{0, 0, 0.6, 0.8}, {1, 2, 3}}, hand = {{0, 0.6, 0, 0.8}, {0.3, 0.2, 0.1}},
            out = fai_pose_inverse(&node);
-    FaInput in = {0};
     // still, in the head's frame and in a world in which the head stands still: the same place
     for (int world = 0; world < 2; world++) {
-        FaEnrichCollider c = {.path = path, .frame = world ? FA_COLLIDER_WORLD : FA_COLLIDER_AUTO};
+        FaCollider c = {.path = path, .frame = world ? FA_COLLIDER_WORLD : FA_COLLIDER_AUTO};
         FaColliders *made = colliders_of(s, rig, &c, 1, NULL);
         FaPose want = fai_pose_mul(&out, &hand), is;
-        fai_colliders_begin(made, &in, 0.3, NULL);
+        fai_colliders_begin(made, 0.3, NULL);
         is = fai_colliders_pose(made, 0);
         check_pose("a still node", &is, &want, 1e-6);
         fai_colliders_free(made);
@@ -514,11 +511,10 @@ static void test_nodes(void **state) {
     FaClip *motion;
     CHECK_OK(fa_clip_load(moves, NULL, &motion, &err), &err);
     assert_true(fabs(motion->start - 0.5) < 1e-6);
-    FaEnrichCollider c = {.path = moves, .motion = motion, .in_file = true};
+    FaCollider c = {.path = moves, .motion = motion, .in_file = true};
     FaColliders *made = colliders_of(s, rig, &c, 1, rig->clip);
     FaPose at = {{0, 0.28, 0, 0.96}, {0.1, 1.5, -0.2}}, back = fai_pose_inverse(&at), want = moving(0.5), is;
-    in.head = at;
-    fai_colliders_begin(made, &in, 0.5, &at);
+    fai_colliders_begin(made, 0.5, &at);
     is = fai_colliders_pose(made, 0);
     want = fai_pose_mul(&back, &want);
     check_pose("a node and a head that move", &is, &want, 1e-6);
@@ -526,7 +522,7 @@ static void test_nodes(void **state) {
     fai_colliders_free(made);
     FaClip *clip = still_clip(2, 60);
     made = colliders_of(s, rig, &c, 1, clip);
-    fai_colliders_begin(made, &in, 0.5, &at);
+    fai_colliders_begin(made, 0.5, &at);
     is = fai_colliders_pose(made, 0);
     want = moving(0.5);
     FaPose axes = fai_pose_identity();
@@ -625,11 +621,11 @@ static Block *block_new(const Scene *s, double friction, double plate, bool held
         for (int k = 0; k <= 600; k++)
             b->motion->head[k] = fai_pose_identity(), plate_at(k / 600.0, plate, held, b->motion->head[k].p);
     }
-    FaEnrichCollider c = {.path = path, .motion = b->motion, .frame = FA_COLLIDER_HEAD};
-    FaEnrichOptions o = {.ncollider = 1, .collider = &c};
+    FaCollider c = {.path = path, .motion = b->motion, .frame = FA_COLLIDER_HEAD};
+    FaMethodSetup o = {.rig = s->rig, .ncollider = 1, .collider = &c};
     uint64_t key = 0;
     FaNotes notes = {0};
-    CHECK_OK(fai_colliders_new(&b->face, s->rig, &o, 200, friction, &b->colliders, &key, &notes, &err), &err);
+    CHECK_OK(fai_colliders_new(&b->face, &o, 200, friction, &b->colliders, &key, &notes, &err), &err);
     CHECK_OK(fai_solid_new(b->n, b->ntet, b->tet, b->x, FA_SOLID_STVK, &b->solid, &err), &err);
     FaRebalanceOptions r = {.newton = {.max_rows = FA_COLLIDER_ROWS},
                             .scheme = FA_SCHEME_BDF2,
@@ -646,7 +642,7 @@ static Block *block_new(const Scene *s, double friction, double plate, bool held
         &err);
     // what touches at the start sticks from the start, as enrich has it
     const FaRow *row;
-    fai_colliders_begin(b->colliders, &(FaInput){0}, 0, NULL);
+    fai_colliders_begin(b->colliders, 0, NULL);
     block_rows(b, b->x, &row);
     fai_colliders_end(b->colliders, b->x, fai_rebalance_d(b->body));
     return b;
@@ -664,7 +660,6 @@ static void block_free(Block *b) {
 // Steps up to a time; how far the block is along x then, on average.
 static double block_run(Block *b, double *time, double until, double h, const double accel[3]) {
     FaError err = {0};
-    FaInput none = {0};
     FaRebalanceReport report;
     while (*time < until - 0.5 * h) {
         *time += h;
@@ -677,7 +672,7 @@ static double block_run(Block *b, double *time, double until, double h, const do
                                .collect_user = b,
                                .base = b->x};
         memcpy(in.accel, accel, sizeof in.accel);
-        fai_colliders_begin(b->colliders, &none, *time, NULL);
+        fai_colliders_begin(b->colliders, *time, NULL);
         CHECK_OK(fai_rebalance_step(b->body, &in, &report, &err), &err);
         fai_colliders_end(b->colliders, b->x, fai_rebalance_d(b->body));
         FaColliderForce f = fai_colliders_force(b->colliders);
@@ -731,7 +726,6 @@ static void test_coulomb(void **state) {
 static void test_balance(void **state) {
     const Scene *s = *state;
     FaError err = {0};
-    FaInput none = {0};
     Block *b = block_new(s, 0.8, 0, true);
     double time = 0, h = 1.0 / 300, bottom[4] = {0}, *X = malloc(3 * (size_t)b->n * sizeof(double)),
            *mu = malloc((size_t)b->ntet * sizeof(double)), *lambda = malloc((size_t)b->ntet * sizeof(double));
@@ -752,7 +746,7 @@ static void test_balance(void **state) {
                                    .collect = block_rows,
                                    .collect_user = b,
                                    .base = b->x};
-            fai_colliders_begin(b->colliders, &none, time + h, NULL);
+            fai_colliders_begin(b->colliders, time + h, NULL);
             CHECK_OK(fai_rebalance_step(b->body, &in, NULL, &err), &err);
             fai_colliders_end(b->colliders, X, fai_rebalance_d(b->body));
         }
@@ -788,7 +782,7 @@ static FaClip *slide_motion(const Scene *s, double deep, const double side[3], d
     return clip;
 }
 
-static FaMethod *open_friction(const Scene *s, const FaEnrichCollider *c, const FaClip *clip, const char *friction,
+static FaMethod *open_friction(const Scene *s, const FaCollider *c, const FaClip *clip, const char *friction,
                                const char *rate) {
     FaError err = {0};
     FaParams *params;
@@ -797,8 +791,8 @@ static FaMethod *open_friction(const Scene *s, const FaEnrichCollider *c, const 
     CHECK_OK(fa_params_set(params, "rate", rate, &err), &err);
     CHECK_OK(fa_params_set(params, "contact", "off", &err), &err);
     CHECK_OK(fa_params_set(params, "collider_friction", friction, &err), &err);
-    FaEnrichOptions o = {.face = s->face, .ncollider = 1, .collider = c, .clip = clip};
-    CHECK_OK(fa_enrich_open_with(s->rig, &o, params, &m, &err), &err);
+    FaMethodSetup o = {.rig = s->rig, .face = s->face, .params = params, .ncollider = 1, .collider = c, .clip = clip};
+    CHECK_OK(fa_method_open("enrich", &o, &m, &err), &err);
     fa_params_free(params);
     return m;
 }
@@ -827,7 +821,7 @@ static void test_drag(void **state) {
     FaColliderForce last = {0};
     for (int i = 0; i < RUNS; i++) {
         FaClip *motion = slide_motion(s, 0.004, side, run_of[i].far, 85);
-        FaEnrichCollider c = {.path = s->ball, .motion = motion};
+        FaCollider c = {.path = s->ball, .motion = motion};
         FaMethod *m = open_friction(s, &c, clip, run_of[i].friction, run_of[i].rate);
         FaRun *run;
         FaColliderForce most = {0};
@@ -879,7 +873,7 @@ static void test_friction_state(void **state) {
     double side[3];
     sideways(s, side);
     FaClip *motion = slide_motion(s, 0.004, side, 0.015, 85), *clip = still_clip(15, 60);
-    FaEnrichCollider c = {.path = s->ball, .motion = motion};
+    FaCollider c = {.path = s->ball, .motion = motion};
     float *x = malloc(12 * (size_t)s->rig->mesh.nvert), *y = malloc(12 * (size_t)s->rig->mesh.nvert);
     float *w = calloc((size_t)s->rig->nshape, sizeof *w);
     uint64_t hash[4];
@@ -928,20 +922,20 @@ static void test_refused(void **state) {
     FILE *f = fopen(empty, "w");
     fputs("v 0 0 0\nv 0 0 1\nv 0 1 0\n", f);
     fclose(f);
-    FaEnrichCollider c = {.path = empty};
-    FaEnrichOptions o = {.face = s->face, .ncollider = 1, .collider = &c};
-    assert_true(fa_enrich_open_with(s->rig, &o, NULL, &m, &err) < 0 && err.remedy[0]);
+    FaCollider c = {.path = empty};
+    FaMethodSetup o = {.rig = s->rig, .face = s->face, .ncollider = 1, .collider = &c};
+    assert_true(fa_method_open("enrich", &o, &m, &err) < 0 && err.remedy[0]);
     c.path = "/nonexistent/hand.obj";
     err = (FaError){0};
-    assert_int_equal(fa_enrich_open_with(s->rig, &o, NULL, &m, &err), FA_E_FILE);
+    assert_int_equal(fa_method_open("enrich", &o, &m, &err), FA_E_FILE);
     FaClip *clip = still_clip(2, 60);
-    c = (FaEnrichCollider){.path = s->ball, .motion = clip};
+    c = (FaCollider){.path = s->ball, .motion = clip};
     err = (FaError){0};
-    assert_int_equal(fa_enrich_open_with(s->rig, &o, NULL, &m, &err), FA_E_ARG);
+    assert_int_equal(fa_method_open("enrich", &o, &m, &err), FA_E_ARG);
     assert_non_null(strstr(err.what, "no poses"));
     o.ncollider = 17;
     err = (FaError){0};
-    assert_int_equal(fa_enrich_open_with(s->rig, &o, NULL, &m, &err), FA_E_LIMIT);
+    assert_int_equal(fa_method_open("enrich", &o, &m, &err), FA_E_LIMIT);
     assert_true(err.remedy[0] && strstr(err.what, "17"));
     // a pose that is none: the motion's file is named, not the mesh's
     o.ncollider = 1;
@@ -950,7 +944,7 @@ static void test_refused(void **state) {
     clip->head[1].p[1] = NAN;
     clip->path = fai_strdup("hand.csv");
     err = (FaError){0};
-    assert_int_equal(fa_enrich_open_with(s->rig, &o, NULL, &m, &err), FA_E_ARG);
+    assert_int_equal(fa_method_open("enrich", &o, &m, &err), FA_E_ARG);
     assert_string_equal(err.path, "hand.csv");
     assert_true(strstr(err.place, "1") && err.what[0]);
     fa_clip_free(clip);
@@ -958,9 +952,9 @@ static void test_refused(void **state) {
     f = fopen(empty, "w");
     fputs("v 0 0 0\nv 0 nan 1\nv 0 1 0\nf 1 2 3\n", f);
     fclose(f);
-    c = (FaEnrichCollider){.path = empty};
+    c = (FaCollider){.path = empty};
     err = (FaError){0};
-    assert_true(fa_enrich_open_with(s->rig, &o, NULL, &m, &err) < 0);
+    assert_true(fa_method_open("enrich", &o, &m, &err) < 0);
     assert_string_equal(err.path, empty);
     assert_true(err.what[0] && err.remedy[0]);
     // all on one line: no side to push to
@@ -968,7 +962,7 @@ static void test_refused(void **state) {
     fputs("v 0 0 0\nv 0 0 1\nv 0 0 2\nf 1 2 3\n", f);
     fclose(f);
     err = (FaError){0};
-    assert_int_equal(fa_enrich_open_with(s->rig, &o, NULL, &m, &err), FA_E_FORMAT);
+    assert_int_equal(fa_method_open("enrich", &o, &m, &err), FA_E_FORMAT);
     assert_string_equal(err.path, empty);
     assert_non_null(strstr(err.what, "no faces"));
 }

@@ -59,7 +59,8 @@ static FaMethod *open_method(const Scene *s, const char *text) {
         *eq = 0;
         CHECK_OK(fa_params_set(params, word, eq + 1, &err), &err);
     }
-    CHECK_OK(fa_enrich_open(s->rig, s->face, params, &m, &err), &err);
+    CHECK_OK(fa_method_open("enrich", &(FaMethodSetup){.rig = s->rig, .face = s->face, .params = params}, &m, &err),
+             &err);
     fa_params_free(params);
     return m;
 }
@@ -173,7 +174,7 @@ static void test_exact_long(void **state) {
     CHECK_OK(fa_params_new("enrich", &params, &err), &err);
     CHECK_OK(fa_params_set(params, "rate", "30", &err), &err);
     CHECK_OK(fa_params_set(params, "contact", "off", &err), &err);
-    CHECK_OK(fa_enrich_open(rig, face, params, &m, &err), &err);
+    CHECK_OK(fa_method_open("enrich", &(FaMethodSetup){.rig = rig, .face = face, .params = params}, &m, &err), &err);
     Scene s = {.rig = rig, .face = face, .bytes = 3 * (size_t)rig->mesh.nvert * sizeof(float)};
     FaRun *run;
     FaSequence *linear;
@@ -576,16 +577,11 @@ static void test_state(void **state) {
     for (int f = 13; f < 24; f++) CHECK_OK(fa_sequence_read(fa_run_sequence(run[0]), f, x, &err), &err);
     CHECK_OK(fa_method_load(b, saved, fa_method_state_size(b), &err), &err);
     assert_true(fai_method_distance(b, saved) == 0);
-    FaInput in;
-    float *weights = malloc((size_t)s->rig->nshape * sizeof *weights);
+    FaStats stats;
     CHECK_OK(fa_run_new(b, clip, &run[1], &err), &err);
-    for (int f = 13; f < 24; f++) {
-        fai_run_input(run[1], f, &in);
-        CHECK_OK(fa_method_step(b, &in, y, NULL, &err), &err);
-    }
+    for (int f = 13; f < 24; f++) CHECK_OK(fai_run_step(run[1], f, y, &stats, &err), &err);
     assert_memory_equal(x, y, s->bytes);
     assert_true(fa_method_hash(a) == fa_method_hash(b));
-    free(weights);
     free(saved);
     free(x);
     free(y);
@@ -625,7 +621,9 @@ static void test_strength(void **state) {
     for (int i = 0; i < FA_COUNT(bad); i++) {
         CHECK_OK(fa_params_new("enrich", &params, &err), &err);
         CHECK_OK(fa_params_set(params, "strength", bad[i], &err), &err);
-        assert_int_equal(fa_enrich_open(s->rig, s->face, params, &m, &err), FA_E_ARG);
+        assert_int_equal(
+            fa_method_open("enrich", &(FaMethodSetup){.rig = s->rig, .face = s->face, .params = params}, &m, &err),
+            FA_E_ARG);
         assert_true(strlen(err.remedy) > 0);
         fa_params_free(params);
     }

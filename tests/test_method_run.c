@@ -26,13 +26,13 @@ static FaClip *make_clip(const FaRig *rig, int nframe, bool head) {
 static FaMethod *open_kind(const FaRig *rig, int kind, FaError *err) {
     FaMethod *m = NULL;
     if (kind == 0)
-        fa_method_open("linear", rig, NULL, &m, err);
+        fa_method_open("linear", &(FaMethodSetup){.rig = rig}, &m, err);
     else if (kind == 1)
-        fa_method_open("analytic", rig, NULL, &m, err);
+        fa_method_open("analytic", &(FaMethodSetup){.rig = rig}, &m, err);
     else {
-        FaAnalyticMaps maps = {.vertex = calloc((size_t)rig->mesh.nvert, sizeof(FaOscillator))};
+        FaMaps maps = {.vertex = calloc((size_t)rig->mesh.nvert, sizeof(FaOscillator))};
         for (int v = 0; v < rig->mesh.nvert; v++) maps.vertex[v] = fa_oscillator_of(1, 3 + v % 4, 0.3);
-        fa_analytic_open(rig, NULL, &maps, &m, err);
+        fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .maps = &maps}, &m, err);
         free(maps.vertex);
     }
     return m;

@@ -36,7 +36,7 @@ static Count play(const FaRig *rig, const FaFace *face, const FaClip *clip, floa
     FaBinding bind;
     Count n = {0};
     float *x = calloc(3 * (size_t)rig->mesh.nvert, sizeof(float)), *w = calloc((size_t)rig->nshape, sizeof(float));
-    CHECK_OK(fa_projective_open(rig, face, NULL, &m, &err), &err);
+    CHECK_OK(fa_method_open("projective", &(FaMethodSetup){.rig = rig, .face = face}, &m, &err), &err);
     CHECK_OK(fa_clip_bind(clip, rig, &bind, &err), &err);
     for (int f = 0; f < clip->nframe; f++) {
         FaStats stats = {0};

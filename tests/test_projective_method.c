@@ -44,7 +44,9 @@ static FaMethod *open_with(const char *const (*set)[2], int n) {
     FaMethod *m;
     CHECK_OK(fa_params_new("projective", &p, &err), &err);
     for (int i = 0; i < n; i++) CHECK_OK(fa_params_set(p, set[i][0], set[i][1], &err), &err);
-    CHECK_OK(fa_projective_open(scene.rig, scene.face, p, &m, &err), &err);
+    CHECK_OK(
+        fa_method_open("projective", &(FaMethodSetup){.rig = scene.rig, .face = scene.face, .params = p}, &m, &err),
+        &err);
     fa_params_free(p);
     memset(scene.weights, 0, (size_t)scene.rig->nshape * sizeof(float));
     return m;
@@ -257,7 +259,7 @@ static void bad_input(void **state) {
     FaParams *p;
     CHECK_OK(fa_params_new("projective", &p, &err), &err);
     CHECK_OK(fa_params_set(p, "face", "/nowhere/no.face", &err), &err);
-    assert_true(fa_method_open("projective", scene.rig, p, &m, &err) == FA_E_FILE);
+    assert_true(fa_method_open("projective", &(FaMethodSetup){.rig = scene.rig, .params = p}, &m, &err) == FA_E_FILE);
     assert_null(m);
     assert_true(fa_params_set(p, "shear", "-1", &err) < 0);
     fa_params_free(p);

@@ -45,7 +45,9 @@ static void make(Bench *b) {
     CHECK_OK(fa_params_new("projective", &b->params, &err), &err);
     CHECK_OK(fa_params_set_number(b->params, "goal", 60, &err), &err);
     CHECK_OK(fa_params_set_number(b->params, "head", 0, &err), &err);
-    CHECK_OK(fa_projective_open(b->rig, b->face, b->params, &b->method, &err), &err);
+    CHECK_OK(fa_method_open("projective", &(FaMethodSetup){.rig = b->rig, .face = b->face, .params = b->params},
+                            &b->method, &err),
+             &err);
 }
 
 static void drop(Bench *b) {
@@ -158,7 +160,8 @@ static float *contact_frames(Bench *b, int iterations, int threads) {
     assert_true(fa_params_get(params, "goal") == 60 && fa_params_get(params, "sticky") == 0);
     assert_true(fa_params_get(params, "friction") == 0.2 &&
                 fa_params_get(params, "iterations") == (iterations ? iterations : 1));
-    CHECK_OK(fa_projective_open(b->rig, b->face, params, &m, &err), &err);
+    CHECK_OK(fa_method_open("projective", &(FaMethodSetup){.rig = b->rig, .face = b->face, .params = params}, &m, &err),
+             &err);
     CHECK_OK(fa_run_new_target(m, b->clip, b->target, &run, &err), &err);
     float *x = frames_of(run, b->rig->mesh.nvert);
     fa_run_free(run);

@@ -1,6 +1,6 @@
 // fascia/analytic.h: closed-form dynamics of blendshapes: every shape (or vertex) is a mass on a spring with a damper.
 //
-// Clips:    fa_method_open("analytic", ...) of fascia/method.h, or fa_analytic_open with maps of your own.
+// Clips:    fa_method_open("analytic", ...) of fascia/method.h, with maps of your own in its setup.
 // Stills:   fa_analytic_response and fa_analytic_slider turn (weight, time) into weights for fa_rig_blend.
 // Choosing: fa_candidates_new streams all (or random) combinations of some targets; fa_candidates_save writes those you
 //           picked as new shapes of the rig.
@@ -70,21 +70,17 @@ FA_API FaCode fa_force_parse(const char *text, FaForce *force, FaError *err);
 // --- clips --------------------------------------------------------------------------------------------------------
 
 /// What differs over the face; all nullable. `shape` and `vertex` exclude each other.
-typedef struct FaAnalyticMaps {
+typedef struct FaMaps {
     FaOscillator *shape;  // one per shape                                             (nshape)
     FaOscillator *vertex; // one per vertex                                            (nvert)
     float *gain;          // how much of the head's acceleration a vertex feels, 0..1  (nvert)
-} FaAnalyticMaps;
-
-/// As fa_method_open("analytic", ...), with maps instead of those of the parameter "maps". They are copied.
-FA_API FaCode fa_analytic_open(const FaRig *rig, const FaParams *params, const FaAnalyticMaps *maps, FaMethod **method,
-                               FaError *err);
+} FaMaps;
 
 /// Read maps (JSON, docs/analytic.md) for a rig; what they leave open is `base`. Free with fa_analytic_maps_free.
-FA_API FaCode fa_analytic_maps_load(const char *path, const FaRig *rig, const FaOscillator *base, FaAnalyticMaps *maps,
+FA_API FaCode fa_analytic_maps_load(const char *path, const FaRig *rig, const FaOscillator *base, FaMaps *maps,
                                     FaError *err);
-FA_API FaCode fa_analytic_maps_save(const FaAnalyticMaps *maps, const FaRig *rig, const char *path, FaError *err);
-FA_API void fa_analytic_maps_free(FaAnalyticMaps *maps);
+FA_API FaCode fa_analytic_maps_save(const FaMaps *maps, const FaRig *rig, const char *path, FaError *err);
+FA_API void fa_analytic_maps_free(FaMaps *maps);
 /// The gain used where none is given: how far the soft shapes of the rig (not eyes, not tongue) move a vertex, 0..1.
 /// (nvert)
 FA_API void fa_analytic_gain(const FaRig *rig, float *gain);

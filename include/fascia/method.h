@@ -2,7 +2,7 @@
 //
 // Typical order, offline:
 //     FaParams *params;  fa_params_new("analytic", &params, &err);  fa_params_set(params, "preset", "soft", &err);
-//     FaMethod *method;  fa_method_open("analytic", rig, params, &method, &err);
+//     FaMethod *method;  fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .params = params}, &method, &err);
 //     FaRun    *run;     fa_run_new(method, clip, &run, &err);
 //     fa_sequence_save(fa_run_sequence(run), "out.glb", &options, &report, &err);
 //     fa_run_free(run);  fa_method_close(method);  fa_params_free(params);
@@ -11,6 +11,7 @@
 #ifndef FASCIA_METHOD_H
 #define FASCIA_METHOD_H
 
+#include "fascia/face.h"
 #include "fascia/sequence.h"
 
 #ifdef __cplusplus
@@ -66,12 +67,10 @@ typedef struct FaMarkers {
 
 /// What drives one frame, from a file or from a tracker alike.
 typedef struct FaInput {
-    double time;                      // s, increasing
-    const float *weights;             // per shape of the rig                                      (nshape)
-    FaPose head;                      // world from head; all 0: the head is still
-    const FaMarkers *markers;         // nullable
-    const struct FaPoseCurve *motion; // the head's motion as a whole where it is known (fa_run sets it); nullable: then
-                                      // accelerations are differences of the poses given so far
+    double time;              // s, increasing
+    const float *weights;     // per shape of the rig                                      (nshape)
+    FaPose head;              // world from head; all 0: the head is still
+    const FaMarkers *markers; // nullable
     const float *target; // the surface wanted in place of the rig's at these weights, m, head frame (nvert x 3): of
                          // "projective"; weights still move the jaw; nullable
 } FaInput;
@@ -89,10 +88,33 @@ typedef struct FaMethod FaMethod;
 FA_API const char *const *fa_method_names(void);     // NULL-terminated: "linear", "analytic", ...
 FA_API const char *fa_method_help(const char *name); // one line; NULL if there is no such method
 
-/// Prepare a method for a rig, which must outlive it. params NULL: defaults (else made for this method; copied).
+typedef enum FaColliderFrame {
+    FA_COLLIDER_AUTO,  // with a motion: the world; without: the head
+    FA_COLLIDER_HEAD,  // poses are against the head, which carries the collider along: a mask, glasses
+    FA_COLLIDER_WORLD, // the head moves and the collider does not follow: a hand, a pillow
+} FaColliderFrame;
+
+/// A rigid mesh that pushes the skin.
+typedef struct FaCollider {
+    const char *path;     // .obj, .glb, ...: the mesh in the rig's frame and unit, faces outwards; best closed
+    const FaClip *motion; // its pose over time: `head` of a clip, as heads have it (world from collider); NULL: still
+    bool in_file;         // motion is the animation of a node (fa_clip_load of a .glb): poses in that file's own world
+    FaColliderFrame frame;
+} FaCollider;
+
+/// Everything a method may be opened with. What a method has no use for is refused by its name, not passed over.
+typedef struct FaMethodSetup {
+    const FaRig *rig;           // borrowed, must outlive the method
+    const FaFace *face;         // borrowed likewise; NULL: by the parameter `face`, or built with what the method needs
+    const FaParams *params;     // made for this method; read while opening; NULL: defaults
+    const FaCollider *collider; // at most 16; read while opening                              (ncollider)
+    int ncollider;
+    const struct FaMaps *maps; // values by shape or vertex (fascia/analytic.h); copied; NULL: by the parameter `maps`
+    const FaClip *clip;        // whose world the poses of colliders are in; NULL: the rig's own
+} FaMethodSetup;
+
 /// *method is NULL on failure. Close with fa_method_close.
-FA_API FaCode fa_method_open(const char *name, const FaRig *rig, const FaParams *params, FaMethod **method,
-                             FaError *err);
+FA_API FaCode fa_method_open(const char *name, const FaMethodSetup *setup, FaMethod **method, FaError *err);
 FA_API void fa_method_close(FaMethod *method); // NULL is fine
 FA_API const char *fa_method_name(const FaMethod *method);
 FA_API const FaRig *fa_method_rig(const FaMethod *method);

@@ -18,6 +18,7 @@
 #include "base/simd.h"
 #include "base/task.h"
 #include "math/mat3.h"
+#include "method/felt_head.h"
 #include "method/head_force.h"
 #include "method/method.h"
 
@@ -154,7 +155,7 @@ static FaCode fill_pull(Analytic *a, const float *gain, FaError *err) {
 }
 
 // What the maps say, or defaults: groups of shapes or an oscillator per vertex, and who feels the head.
-static FaCode use_maps(Analytic *a, const FaAnalyticMaps *maps, FaError *err) {
+static FaCode use_maps(Analytic *a, const FaMaps *maps, FaError *err) {
     const FaRig *rig = a->m.rig;
     if (maps->shape && maps->vertex)
         return FA_FAIL(err, FA_E_ARG, NULL, "give oscillators per shape, or per vertex (regions)",
@@ -176,8 +177,9 @@ static FaCode use_maps(Analytic *a, const FaAnalyticMaps *maps, FaError *err) {
     return rc;
 }
 
-static FaCode analytic_open(FaMethod *m, const FaParams *p, const void *extra, FaError *err) {
+static FaCode analytic_open(FaMethod *m, const FaMethodSetup *setup, FaError *err) {
     Analytic *a = (Analytic *)m;
+    const FaParams *p = setup->params;
     const FaRig *rig = m->rig;
     FA_TRY(base_oscillator(p, &a->o, err));
     a->head_gain = fai_params_at(p, P_head);
@@ -195,16 +197,11 @@ static FaCode analytic_open(FaMethod *m, const FaParams *p, const void *extra, F
     FA_TRY(least_weights(a, err));
     FA_TRY(fai_sculpts_parse(fai_params_text_at(p, P_sculpt), rig, &a->sculpts, err));
     const char *path = fai_params_text_at(p, P_maps);
-    FaAnalyticMaps read = {0};
-    if (!extra && path[0]) FA_TRY(fa_analytic_maps_load(path, rig, &a->o, &read, err));
-    FaCode rc = use_maps(a, extra ? extra : &read, err);
+    FaMaps read = {0};
+    if (!setup->maps && path[0]) FA_TRY(fa_analytic_maps_load(path, rig, &a->o, &read, err));
+    FaCode rc = use_maps(a, setup->maps ? setup->maps : &read, err);
     fa_analytic_maps_free(&read);
     return rc;
-}
-
-FaCode fa_analytic_open(const FaRig *rig, const FaParams *params, const FaAnalyticMaps *maps, FaMethod **method,
-                        FaError *err) {
-    return fai_method_new(&fai_method_analytic, rig, params, maps, method, err);
 }
 
 static void analytic_close(FaMethod *m) {
@@ -274,11 +271,9 @@ static void add_sculpts(Analytic *a, double time) {
 
 // --- the head -----------------------------------------------------------------------------------------------------
 
-static bool still(const FaInput *in) {
-    return !in->motion && in->head.q[0] == 0 && in->head.q[1] == 0 && in->head.q[2] == 0 && in->head.q[3] == 0;
+static bool feels_head(const Analytic *a, const FaInput *in) {
+    return a->head_gain > 0 && !fai_head_still(a->m.motion, in);
 }
-
-static bool feels_head(const Analytic *a, const FaInput *in) { return a->head_gain > 0 && !still(in); }
 
 // Fill path[0..n] with the acceleration from the last frame to this one; n.
 static int head_path(Analytic *a, const FaInput *in) {
@@ -286,10 +281,10 @@ static int head_path(Analytic *a, const FaInput *in) {
     a->path[0] = a->a;
     int n = 1;
     double from = a->m.time, span = in->time - from;
-    if (in->motion) {
+    if (a->m.motion) {
         n = (int)fmin(fmax(ceil(span * a->rate - 1e-6), 1), MOST_SUBSTEPS);
         for (int i = 1; i <= n; i++) {
-            fai_pose_curve_eval(in->motion, i < n ? from + span * i / n : in->time, &motion);
+            fai_pose_curve_eval(a->m.motion, i < n ? from + span * i / n : in->time, &motion);
             fai_head_force(&motion, a->up, a->share, &a->path[i]);
         }
     } else {
@@ -435,6 +430,7 @@ const FaMethodOps fai_method_analytic = {
     .help = "closed-form inertia and damping at the price of linear blending",
     .params = analytic_params,
     .size = sizeof(Analytic),
+    .takes = FA_TAKES_MAPS,
     .open = analytic_open,
     .reset = analytic_reset,
     .step = analytic_step,

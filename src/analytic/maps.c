@@ -11,11 +11,11 @@
 
 #include <math.h>
 
-void fa_analytic_maps_free(FaAnalyticMaps *maps) {
+void fa_analytic_maps_free(FaMaps *maps) {
     fa_free(maps->shape);
     fa_free(maps->vertex);
     fa_free(maps->gain);
-    *maps = (FaAnalyticMaps){0};
+    *maps = (FaMaps){0};
 }
 
 // --- gain ---------------------------------------------------------------------------------------------------------
@@ -50,7 +50,7 @@ void fa_analytic_gain(const FaRig *rig, float *gain) {
 typedef struct Reader {
     const FaRig *rig;
     FaOscillator base;
-    FaAnalyticMaps *maps;
+    FaMaps *maps;
     double *weight; // of the region at hand         (nvert)
     FaError *err;
 } Reader;
@@ -285,9 +285,8 @@ static FaCode read_all(Reader *r, const FaJson *root) {
     return FA_OK;
 }
 
-FaCode fa_analytic_maps_load(const char *path, const FaRig *rig, const FaOscillator *base, FaAnalyticMaps *maps,
-                             FaError *err) {
-    *maps = (FaAnalyticMaps){0};
+FaCode fa_analytic_maps_load(const char *path, const FaRig *rig, const FaOscillator *base, FaMaps *maps, FaError *err) {
+    *maps = (FaMaps){0};
     FaBytes bytes = {0};
     FaJsonDoc *doc = NULL;
     Reader r = {.rig = rig, .base = *base, .maps = maps, .err = err};
@@ -311,7 +310,7 @@ static void write_numbers(FaJsonWriter *w, const char *key, const FaOscillator *
     fai_jw_close(w);
 }
 
-FaCode fa_analytic_maps_save(const FaAnalyticMaps *maps, const FaRig *rig, const char *path, FaError *err) {
+FaCode fa_analytic_maps_save(const FaMaps *maps, const FaRig *rig, const char *path, FaError *err) {
     FaText text = {0};
     FaJsonWriter w = {.text = &text};
     fai_jw_open(&w, NULL, '{');

@@ -60,7 +60,7 @@ static bool allocate(FaContact *c) {
            fai_keys_new(&c->shove_of, c->max_shove) && fai_keys_new(&c->given_up, c->max_shove);
 }
 
-FaCode fai_contact_new(const FaContactSurface *surface, int ncollider, const FaCollider *collider,
+FaCode fai_contact_new(const FaContactSurface *surface, int ncollider, const FaContactBody *collider,
                        const FaContactOptions *options, FaContact **out, FaError *err) {
     *out = NULL;
     FaContact *c = FA_NEW(1, FaContact);

@@ -43,11 +43,11 @@ typedef struct FaContactSurface {
 } FaContactSurface;
 
 // A rigid, animated mesh facing outwards, closed or not; its own frame is where it is when the face is at rest.
-typedef struct FaCollider {
+typedef struct FaContactBody {
     int nvert, ntri;
     const float *x; // own frame                                                        (nvert x 3)
     const int *tri;
-} FaCollider;
+} FaContactBody;
 
 typedef struct FaContactStats {
     int candidates;       // pairs tested continuously in the last collect
@@ -66,7 +66,7 @@ typedef struct FaContactStats {
 typedef struct FaContact FaContact;
 
 // Everything is copied; memory for a frame is set aside. Free with fai_contact_free.
-FaCode fai_contact_new(const FaContactSurface *surface, int ncollider, const FaCollider *collider,
+FaCode fai_contact_new(const FaContactSurface *surface, int ncollider, const FaContactBody *collider,
                        const FaContactOptions *options, FaContact **c, FaError *err);
 void fai_contact_free(FaContact *c);
 void fai_contact_reset(FaContact *c, const float *x); // no bonds, no rows

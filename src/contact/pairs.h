@@ -100,7 +100,7 @@ typedef struct FaPairSearch {
 
 // surface and colliders are copied. Colliders stand at rest as they are given. Free with fai_pairs_free, also after
 // failure.
-FaCode fai_pairs_new(const FaContactSurface *surface, int ncollider, const FaCollider *collider, FaPairs *p,
+FaCode fai_pairs_new(const FaContactSurface *surface, int ncollider, const FaContactBody *collider, FaPairs *p,
                      FaError *err);
 void fai_pairs_free(FaPairs *p);
 

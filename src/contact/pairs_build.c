@@ -34,7 +34,7 @@ static FaCode check_mesh(int nvert, int ntri, const float *x, const int *tri, co
 }
 
 // Count what takes part, and number the surface's points. point_of: -1 = none (nnode).
-static FaCode count(const FaContactSurface *s, int ncollider, const FaCollider *collider, FaPairs *p, int *point_of,
+static FaCode count(const FaContactSurface *s, int ncollider, const FaContactBody *collider, FaPairs *p, int *point_of,
                     FaError *err) {
     for (int i = 0; i < s->nnode; i++) point_of[i] = -1;
     for (int t = 0; t < s->ntri; t++) {
@@ -58,7 +58,7 @@ static FaCode count(const FaContactSurface *s, int ncollider, const FaCollider *
     return FA_OK;
 }
 
-static void fill(const FaContactSurface *s, int ncollider, const FaCollider *collider, FaPairs *p,
+static void fill(const FaContactSurface *s, int ncollider, const FaContactBody *collider, FaPairs *p,
                  const int *point_of) {
     for (int i = 0; i < s->nnode; i++) {
         if (point_of[i] < 0) continue;
@@ -380,7 +380,8 @@ static bool allocate(FaPairs *p) {
            fai_keys_new(&p->left_out, 64);
 }
 
-FaCode fai_pairs_new(const FaContactSurface *s, int ncollider, const FaCollider *collider, FaPairs *p, FaError *err) {
+FaCode fai_pairs_new(const FaContactSurface *s, int ncollider, const FaContactBody *collider, FaPairs *p,
+                     FaError *err) {
     *p = (FaPairs){0};
     FA_TRY(check_mesh(s->nnode, s->ntri, s->x0, s->tri, "surface", err));
     int *point_of = FA_NEW(s->nnode, int);

@@ -73,6 +73,10 @@ int fai_solid_inverted(FaSolidRest *rest, const double *x); // elements with J <
 int fai_solid_hessian(FaSolidRest *rest, const double *x, const FaSolidDamping *damping, FaSolidHessian kind,
                       FaBlocks *blocks);
 
+// Second derivatives at x, as they are, times a step p (m, nnode x 3), stored in y (N, nnode x 3): in double, for what
+// floats do not settle. x and p are of all nodes, fixed or not.
+void fai_solid_product(FaSolidRest *rest, const double *x, const FaSolidDamping *damping, const double *p, double *y);
+
 // --- one element in double, plain: the reference of the tests
 // -------------------------------------------------------------------- F = 1 + G, row-major. Energy density; P = dW/dF;
 // H = d2W/dF2 (9 x 9, rows and columns as F). Any of P and H may be NULL.

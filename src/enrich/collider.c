@@ -257,7 +257,7 @@ static FaPose axes_of(const FaRig *rig) {
     return pose;
 }
 
-static FaCode set_motion(Body *b, const FaRig *rig, const FaRig *own, const FaEnrichCollider *from, bool rigs_clip,
+static FaCode set_motion(Body *b, const FaRig *rig, const FaRig *own, const FaCollider *from, bool rigs_clip,
                          FaError *err) {
     const FaClip *motion = from->motion;
     FaPose axes = axes_of(rig), back = fai_pose_inverse(&axes), head = node_pose(rig), out = fai_pose_inverse(&head),
@@ -291,7 +291,7 @@ static FaCode set_motion(Body *b, const FaRig *rig, const FaRig *own, const FaEn
     return rc < 0 && motion->path ? fai_fail_in(err, rc, motion->path) : rc;
 }
 
-static void hash_body(const Body *b, const FaEnrichCollider *from, uint64_t *key) {
+static void hash_body(const Body *b, const FaCollider *from, uint64_t *key) {
     const int how[] = {b->nvert, b->ntri, b->in_world, from->in_file, from->motion ? from->motion->nframe : 0};
     *key = fai_hash64(how, sizeof how, *key);
     *key = fai_hash64(b->x, 3 * (size_t)b->nvert * sizeof(float), *key);
@@ -302,7 +302,7 @@ static void hash_body(const Body *b, const FaEnrichCollider *from, uint64_t *key
     *key = fai_hash64(from->motion->head, (size_t)from->motion->nframe * sizeof(FaPose), *key);
 }
 
-static FaCode load_body(FaColliders *c, const FaRig *rig, const FaEnrichCollider *from, bool rigs_clip, uint64_t *key,
+static FaCode load_body(FaColliders *c, const FaRig *rig, const FaCollider *from, bool rigs_clip, uint64_t *key,
                         FaNotes *notes, FaError *err) {
     FaRigOptions options = {.unit = rig->unit == 0.01    ? FA_UNIT_CM
                                     : rig->unit == 0.001 ? FA_UNIT_MM
@@ -373,10 +373,11 @@ static FaCode make_samples(FaColliders *c, FaError *err) {
     return FA_OK;
 }
 
-FaCode fai_colliders_new(const FaFace *face, const FaRig *rig, const FaEnrichOptions *o, double stiffness,
-                         double friction, FaColliders **colliders, uint64_t *key, FaNotes *notes, FaError *err) {
+FaCode fai_colliders_new(const FaFace *face, const FaMethodSetup *o, double stiffness, double friction,
+                         FaColliders **colliders, uint64_t *key, FaNotes *notes, FaError *err) {
+    const FaRig *rig = o->rig;
     *colliders = NULL;
-    if (!o || o->ncollider == 0) return FA_OK;
+    if (o->ncollider == 0) return FA_OK;
     if (o->ncollider < 0 || o->ncollider > FA_COLLIDERS)
         return FA_FAIL(err, FA_E_LIMIT, NULL, "join what moves together in one mesh", "%d colliders are more than %d",
                        o->ncollider, FA_COLLIDERS);
@@ -416,8 +417,8 @@ void fai_colliders_free(FaColliders *c) {
 
 // --- a step -------------------------------------------------------------------------------------------------------
 
-void fai_colliders_begin(FaColliders *c, const FaInput *in, double time, const FaPose *head) {
-    bool still = !in->motion && in->head.q[0] == 0 && in->head.q[1] == 0 && in->head.q[2] == 0 && in->head.q[3] == 0;
+void fai_colliders_begin(FaColliders *c, double time, const FaPose *head) {
+    const bool still = !head;
     for (int i = 0; i < c->nbody; i++) {
         Body *b = &c->body[i];
         FaPose at = b->in_world ? fai_pose_mul(&b->rest_head, &b->placed) : b->placed;

@@ -34,12 +34,12 @@ typedef struct FaColliders FaColliders;
 
 // stiffness: N/m per mm2 of skin; friction: Coulomb's coefficient, 0: none. *key: fingerprint of meshes and motions.
 // *colliders is NULL where options name none.
-FaCode fai_colliders_new(const FaFace *face, const FaRig *rig, const FaEnrichOptions *options, double stiffness,
-                         double friction, FaColliders **colliders, uint64_t *key, FaNotes *notes, FaError *err);
+FaCode fai_colliders_new(const FaFace *face, const FaMethodSetup *setup, double stiffness, double friction,
+                         FaColliders **colliders, uint64_t *key, FaNotes *notes, FaError *err);
 void fai_colliders_free(FaColliders *c); // NULL is fine
 
-// head: world from the rig's frame at that time; not read where the input has none (the head is still).
-void fai_colliders_begin(FaColliders *c, const FaInput *in, double time, const FaPose *head);
+// head: world from the rig's frame at that time; NULL: the head is still.
+void fai_colliders_begin(FaColliders *c, double time, const FaPose *head);
 FaPose fai_colliders_pose(const FaColliders *c, int i); // of the last begin: rig's frame from collider i's vertices
 // Rows of what is inside or nearly so at x (m, nnode x 3), displacements from the face's x0. The first call of a step
 // decides how many there are (at most FA_COLLIDER_ROWS), later ones give the same again; what they find besides is what

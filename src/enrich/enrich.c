@@ -18,7 +18,7 @@
 #include "face/columns.h"
 #include "face/restore.h"
 #include "math/mat3.h"
-#include "method/felt_head.h"
+#include "method/stepper.h"
 #include "method/touching.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@
     X(NUMBER, rate, 300, 30, 10000, "Hz", NULL, "steps per second, at least")                                          \
     X(CHOICE, integrator, 0, 0, 1, "", "bdf2|euler", "bdf2 lets flesh ring; euler, the paper's, calms it at once")     \
     X(NUMBER, alpha, 1, 0, 1, "", NULL, "1: the animation itself moves nothing; 0: it throws the flesh about")         \
-    X(NUMBER, damping, 0.2, 0, 5, "", NULL, "share of critical damping at 20 Hz: 0.05 wobbles, 1 creeps back")         \
+    X(NUMBER, ratio, 0.2, 0, 5, "", NULL, "damping ratio at 20 Hz: 0.05 wobbles, 1 creeps back")                       \
     X(NUMBER, drag, 0, 0, 1000, "1/s", NULL, "damping of slow motion as well: its rate")                               \
     X(NUMBER, softness, 1, 0.05, 20, "", NULL, "of the flesh as a whole: 2 moves about twice as far")                  \
     X(CHOICE, material, 0, 0, 2, "", "expression|spatial|uniform",                                                     \
@@ -79,8 +79,7 @@ typedef struct Enrich {
     FaRestore *restore;
     FaTouching touching;
     FaColliders *colliders; // the user's; NULL: none
-    FaFeltHead head;
-    double rate;
+    FaStepper stepper;
     bool strict, by_shape;
     bool gathered;        // this step's rows are there
     unsigned char *fixed; // (nnode)
@@ -89,7 +88,6 @@ typedef struct Enrich {
     // scratch of a step
     double *X, *mu, *lambda; // rest shape and materials of p->weights      (nnode x 3), (ntet)
     double *x0, *mu0, *lambda0;
-    float *weights;      // (nshape)
     float *step_weights; // of the last step: the body's rest shape      (nshape)
     float *skin_to;      // (nskin x 3)
     float *shown;        // displacement of the skin as shown            (nskin x 3)
@@ -98,7 +96,6 @@ typedef struct Enrich {
     FaEnrichTotals totals;
 
     // the state, beside the body's and head's
-    float *last_weights;      // of the last input                            (nshape)
     float *factor_weights[2]; // of the rest shape that each solver's factor was made of   (nshape)
     float *skin;              // skin nodes at the end of the last step       (nskin x 3)
     void *body_state, *touch_state, *collider_state; // while saving and loading
@@ -164,9 +161,9 @@ static FaCode open_arrays(Enrich *e, FaError *err) {
     if (!e->arena) return FA_FAIL_MEMORY(err);
     double **wide[] = {&e->X, &e->x0, &e->mu, &e->mu0, &e->lambda, &e->lambda0};
     size_t wide_size[] = {3 * n, 3 * n, tets, tets, tets, tets};
-    float **narrow[] = {&e->weights, &e->last_weights, &e->step_weights, &e->factor_weights[0], &e->factor_weights[1],
-                        &e->skin_to, &e->skin,         &e->shown,        &e->strength};
-    size_t narrow_size[] = {shapes, shapes, shapes, shapes, shapes, skin, skin, skin, skin / 3};
+    float **narrow[] = {&e->step_weights, &e->factor_weights[0], &e->factor_weights[1], &e->skin_to, &e->skin,
+                        &e->shown,        &e->strength};
+    size_t narrow_size[] = {shapes, shapes, shapes, skin, skin, skin, skin / 3};
     bool ok = true;
     for (int i = 0; i < FA_COUNT(wide); i++) ok &= (*wide[i] = FA_PUSH(e->arena, wide_size[i] + 1, double)) != NULL;
     for (int i = 0; i < FA_COUNT(narrow); i++)
@@ -229,7 +226,7 @@ static FaCode open_body(Enrich *e, const FaParams *params, FaError *err) {
     FaRebalanceOptions o = {.newton = newton,
                             .scheme = fai_params_at(params, P_integrator) == 0 ? FA_SCHEME_BDF2 : FA_SCHEME_EULER,
                             .alpha = fai_params_at(params, P_alpha),
-                            .beta = fai_damping_beta(fai_params_at(params, P_damping), DAMPING_HZ),
+                            .beta = fai_damping_beta(fai_params_at(params, P_ratio), DAMPING_HZ),
                             .drag = fai_params_at(params, P_drag),
                             .tolerance = fai_params_at(params, P_tolerance)};
     FaSolidLaw law = (FaSolidLaw)fai_params_at(params, P_law);
@@ -239,14 +236,14 @@ static FaCode open_body(Enrich *e, const FaParams *params, FaError *err) {
     return rc;
 }
 
-static FaCode enrich_open(FaMethod *m, const FaParams *params, const void *extra, FaError *err) {
+static FaCode enrich_open(FaMethod *m, const FaMethodSetup *setup, FaError *err) {
     Enrich *e = (Enrich *)m;
-    const FaEnrichOptions *o = extra;
-    e->rate = fai_params_at(params, P_rate);
+    const FaParams *params = setup->params;
     e->strict = fai_params_at(params, P_strict) != 0;
-    e->head = fai_felt_head(m->rig, fai_params_at(params, P_head), fai_params_at(params, P_gravity));
-    FA_TRY(get_face(e, fai_params_text_at(params, P_face), o ? o->face : NULL, err));
+    FA_TRY(get_face(e, fai_params_text_at(params, P_face), setup->face, err));
     FA_TRY(open_arrays(e, err));
+    FA_TRY(fai_stepper_init(&e->stepper, m->rig, fai_params_at(params, P_rate), fai_params_at(params, P_head),
+                            fai_params_at(params, P_gravity), e->arena, err));
     for (int i = 0; i < 3 * e->face->nnode; i++) e->x0[i] = (double)e->face->x0[i];
     hold_bones(e);
     int loose = hold_loose(e, err);
@@ -262,7 +259,7 @@ static FaCode enrich_open(FaMethod *m, const FaParams *params, const void *extra
                             .soft = SOFT,
                             .max_rows = MAX_ROWS};
     FA_TRY(fai_touching_new(e->face, &touch, &e->touching, &m->notes, err));
-    FA_TRY(fai_colliders_new(e->face, m->rig, o, fai_params_at(params, P_collider_stiffness),
+    FA_TRY(fai_colliders_new(e->face, setup, fai_params_at(params, P_collider_stiffness),
                              fai_params_at(params, P_collider_friction), &e->colliders, &m->inputs, &m->notes, err));
     FA_TRY(fa_blender_new(m->rig, &e->blender, err));
     FA_TRY(fai_restore_new(m->rig, e->face, &e->restore, err));
@@ -272,15 +269,6 @@ static FaCode enrich_open(FaMethod *m, const FaParams *params, const void *extra
     if (contact) e->touch_state = fai_arena_push(e->arena, 1, fai_contact_state_size(contact));
     e->collider_state = fai_arena_push(e->arena, 1, e->colliders ? fai_colliders_state_size(e->colliders) + 1 : 1);
     return e->body_state && e->collider_state && (!contact || e->touch_state) ? FA_OK : FA_FAIL_MEMORY(err);
-}
-
-FaCode fa_enrich_open(const FaRig *rig, const FaFace *face, const FaParams *params, FaMethod **method, FaError *err) {
-    return fa_enrich_open_with(rig, &(FaEnrichOptions){.face = face}, params, method, err);
-}
-
-FaCode fa_enrich_open_with(const FaRig *rig, const FaEnrichOptions *options, const FaParams *params, FaMethod **method,
-                           FaError *err) {
-    return fai_method_new(&fai_method_enrich, rig, params, options, method, err);
 }
 
 static void enrich_close(FaMethod *m) {
@@ -297,17 +285,17 @@ static void enrich_close(FaMethod *m) {
 
 // --- a step -------------------------------------------------------------------------------------------------------
 
-// X(w) and P(w) of e->weights.
+// X(w) and P(w) of e->stepper.weights.
 static void aim(Enrich *e) {
     const FaFace *f = e->face;
     memcpy(e->X, e->x0, 3 * (size_t)f->nnode * sizeof *e->X);
-    fai_columns_add(&f->volumes, e->weights, e->X);
+    fai_columns_add(&f->volumes, e->stepper.weights, e->X);
     memcpy(e->mu, e->mu0, (size_t)f->ntet * sizeof *e->mu);
     memcpy(e->lambda, e->lambda0, (size_t)f->ntet * sizeof *e->lambda);
     if (!e->by_shape) return;
     const FaColumns *c = &f->materials;
     for (int s = 0; s < c->nshape; s++) {
-        double w = (double)e->weights[s];
+        double w = (double)e->stepper.weights[s];
         for (int i = c->first[s]; i < c->first[s + 1] && w != 0; i++) {
             double stiff = e->mu0[c->item[i]] /
                            (f->mu0 ? (double)f->mu0[c->item[i]] : MU); // softness holds for what shapes add, too
@@ -380,20 +368,25 @@ static void stop_short(Enrich *e) {
         if (e->skin_to[i] != (float)(e->X[i] + d[i])) d[i] = (double)e->skin_to[i] - e->X[i];
 }
 
-static FaCode advance(Enrich *e, const FaInput *at, double time, double h, const FaPose *to, FaStats *stats,
-                      FaError *err) {
+static FaCode advance(Enrich *e, const FaStep *step, FaStats *stats, FaError *err) {
+    const double h = step->h;
+    const FaPose *to = &step->head;
     double begin = fai_seconds();
     aim(e);
-    FaRebalanceInput in = {
-        .h = h, .X = e->X, .mu = e->mu, .lambda = e->lambda, .pose = fai_felt_pose(&e->head, to), .base = e->x0};
-    fai_felt_gravity(&e->head, to, in.accel);
+    FaRebalanceInput in = {.h = h,
+                           .X = e->X,
+                           .mu = e->mu,
+                           .lambda = e->lambda,
+                           .pose = fai_felt_pose(&e->stepper.head, to),
+                           .base = e->x0};
+    fai_felt_gravity(&e->stepper.head, to, in.accel);
     FaContact *contact = e->touching.contact;
     if (contact) {
         FaPose pose[FA_TOUCH_COLLIDERS];
-        fai_touching_poses(&e->touching, e->face, e->weights, pose);
+        fai_touching_poses(&e->touching, e->face, e->stepper.weights, pose);
         fai_contact_begin(contact, h, e->skin, pose);
     }
-    if (e->colliders) fai_colliders_begin(e->colliders, at, time, to);
+    if (e->colliders) fai_colliders_begin(e->colliders, step->time, fai_head_still(step->motion, step->in) ? NULL : to);
     in.collect = contact || e->colliders ? collect : NULL;
     in.collect_user = e;
     e->gathered = false;
@@ -403,14 +396,13 @@ static FaCode advance(Enrich *e, const FaInput *at, double time, double h, const
     size_t shapes = (size_t)e->m.rig->nshape * sizeof(float);
     for (int i = 0; i < 2; i++)
         if (report.prepared[i]) memcpy(e->factor_weights[i], e->step_weights, shapes);
-    memcpy(e->step_weights, e->weights, shapes);
+    memcpy(e->step_weights, e->stepper.weights, shapes);
     const double *d = fai_rebalance_d(e->body);
     for (int i = 0; i < 3 * e->face->nskin; i++) e->skin_to[i] = (float)(e->X[i] + d[i]);
     if (contact && e->strict) stop_short(e);
     if (e->colliders) fai_colliders_end(e->colliders, e->X, d);
     memcpy(e->skin, e->skin_to, 3 * (size_t)e->face->nskin * sizeof(float));
-    e->head.felt = in.pose;
-    e->head.head = *to;
+    fai_stepper_felt(&e->stepper, &in.pose, to);
     FaEnrichTotals *t = &e->totals;
     t->steps++;
     t->clamped = FA_MAX(t->clamped, report.clamped);
@@ -430,20 +422,10 @@ static FaCode advance(Enrich *e, const FaInput *at, double time, double h, const
     return FA_OK;
 }
 
-// A weight that is not a number counts as the last one that was.
-static void set_weights(Enrich *e, const FaInput *in, double part, FaStats *stats) {
-    for (int s = 0; s < e->m.rig->nshape; s++) {
-        bool good = isfinite(in->weights[s]);
-        double was = (double)e->last_weights[s], to = good ? (double)in->weights[s] : was;
-        if (!good && stats) stats->clamped++;
-        e->weights[s] = part == 1 ? (float)to : (float)(was + part * (to - was));
-    }
-}
-
 static void output(Enrich *e, float *surface) {
     double begin = fai_seconds();
     const double *d = fai_rebalance_d(e->body);
-    fa_blender_eval(e->blender, e->weights, surface);
+    fa_blender_eval(e->blender, e->stepper.weights, surface);
     for (int i = 0; i < 3 * e->face->nskin; i++) e->shown[i] = e->strength[i / 3] * (float)d[i];
     if (e->colliders)
         e->totals.collider_depth = fmax(e->totals.collider_depth, fai_colliders_measure(e->colliders, e->X, d).depth);
@@ -463,7 +445,7 @@ static FaCode settle_on_colliders(Enrich *e, const FaInput *in, FaRebalanceInput
     rest->collect = collect_colliders;
     rest->collect_user = e;
     for (int round = 0; round < SETTLE_ROUNDS; round++) {
-        fai_colliders_begin(e->colliders, in, in->time, &e->head.head);
+        fai_colliders_begin(e->colliders, in->time, fai_head_still(e->m.motion, in) ? NULL : &e->stepper.head.head);
         FaColliderStats stats = fai_colliders_measure(e->colliders, e->X, fai_rebalance_d(e->body));
         if (stats.depth == 0) return FA_OK;
         if (round == 0 && stats.inside > MOSTLY)
@@ -480,17 +462,20 @@ static FaCode settle_on_colliders(Enrich *e, const FaInput *in, FaRebalanceInput
 static FaCode enrich_reset(FaMethod *m, const FaInput *in, float *surface, FaError *err) {
     Enrich *e = (Enrich *)m;
     double v[3], omega[3];
-    memset(e->last_weights, 0, (size_t)m->rig->nshape * sizeof(float));
-    set_weights(e, in, 1, NULL);
-    memcpy(e->last_weights, e->weights, (size_t)m->rig->nshape * sizeof(float));
-    memcpy(e->step_weights, e->weights, (size_t)m->rig->nshape * sizeof(float));
-    fai_felt_reset(&e->head, in);
-    fai_felt_velocity(&e->head, in, v, omega);
+    fai_stepper_reset(&e->stepper, m, in);
+    fai_stepper_weights(&e->stepper, in, 1, NULL);
+    fai_stepper_end(&e->stepper);
+    memcpy(e->step_weights, e->stepper.weights, (size_t)m->rig->nshape * sizeof(float));
+    fai_felt_velocity(&e->stepper.head, m->motion, in->time, v, omega);
     aim(e);
-    FA_TRY(fai_rebalance_reset(e->body, e->X, e->mu, e->lambda, &e->head.head, v, omega, err));
-    FaRebalanceInput rest = {
-        .h = 1 / e->rate, .X = e->X, .mu = e->mu, .lambda = e->lambda, .pose = e->head.head, .base = e->x0};
-    fai_felt_gravity(&e->head, &e->head.head, rest.accel);
+    FA_TRY(fai_rebalance_reset(e->body, e->X, e->mu, e->lambda, &e->stepper.head.head, v, omega, err));
+    FaRebalanceInput rest = {.h = 1 / e->stepper.rate,
+                             .X = e->X,
+                             .mu = e->mu,
+                             .lambda = e->lambda,
+                             .pose = e->stepper.head.head,
+                             .base = e->x0};
+    fai_felt_gravity(&e->stepper.head, &e->stepper.head.head, rest.accel);
     skin_at(e, e->X, e->skin);
     if (e->touching.contact) fai_contact_reset(e->touching.contact, e->skin);
     if (rest.accel[0] != 0 || rest.accel[1] != 0 || rest.accel[2] != 0)
@@ -506,17 +491,9 @@ static FaCode enrich_reset(FaMethod *m, const FaInput *in, float *surface, FaErr
 
 static FaCode enrich_step(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
     Enrich *e = (Enrich *)m;
-    double span = in->time - m->time;
-    int n = (int)fmin(fmax(ceil(span * e->rate - 0.01), 1), 100000);
-    FaPose from = e->head.head;
-    for (int i = 1; i <= n; i++) {
-        double part = i == n ? 1 : (double)i / n;
-        double time = m->time + part * span;
-        FaPose to = fai_felt_at(&e->head, in, &from, time, part);
-        set_weights(e, in, part, i == n ? stats : NULL);
-        FA_TRY(advance(e, in, time, span / n, &to, stats, err));
-    }
-    memcpy(e->last_weights, e->weights, (size_t)m->rig->nshape * sizeof(float));
+    FaStep step = fai_stepper_begin(&e->stepper, m, in);
+    while (fai_stepper_next(&e->stepper, &step, stats)) FA_TRY(advance(e, &step, stats, err));
+    fai_stepper_end(&e->stepper);
     output(e, surface);
     return FA_OK;
 }
@@ -525,16 +502,16 @@ static FaCode enrich_step(FaMethod *m, const FaInput *in, float *surface, FaStat
 static FaCode resume(Enrich *e) {
     FaError none = {0};
     size_t shapes = (size_t)e->m.rig->nshape * sizeof(float);
-    memcpy(e->step_weights, e->last_weights, shapes);
-    memcpy(e->weights, e->last_weights, shapes);
+    memcpy(e->step_weights, e->stepper.last_weights, shapes);
+    memcpy(e->stepper.weights, e->stepper.last_weights, shapes);
     aim(e);
     FA_TRY(fai_rebalance_load(e->body, e->body_state, e->X, e->mu, e->lambda, &none));
     for (int i = 0; i < 2; i++) {
-        memcpy(e->weights, e->factor_weights[i], shapes);
+        memcpy(e->stepper.weights, e->factor_weights[i], shapes);
         aim(e);
         FA_TRY(fai_rebalance_prepare(e->body, (FaRebalanceFactor)i, e->X, e->mu, e->lambda, &none));
     }
-    memcpy(e->weights, e->last_weights, shapes);
+    memcpy(e->stepper.weights, e->stepper.last_weights, shapes);
     if (e->colliders && !fai_colliders_load(e->colliders, e->collider_state)) return FA_E_FORMAT;
     return e->touching.contact ? fai_contact_load(e->touching.contact, e->touch_state, &none) : FA_OK;
 }
@@ -547,11 +524,9 @@ static void enrich_state(FaMethod *m, FaStream *s) {
     if (sticks && s->mode != FA_STREAM_LOAD) fai_colliders_save(e->colliders, e->collider_state);
     if (sticks) fai_stream(s, e->collider_state, sticks);
     size_t shapes = (size_t)m->rig->nshape * sizeof(float);
-    fai_stream(s, e->last_weights, shapes);
+    fai_stepper_stream(&e->stepper, s);
     for (int i = 0; i < 2; i++) fai_stream(s, e->factor_weights[i], shapes);
     fai_stream(s, e->skin, 3 * (size_t)e->face->nskin * sizeof(float));
-    fai_stream(s, &e->head.head, sizeof e->head.head);
-    fai_stream(s, &e->head.felt, sizeof e->head.felt);
     FaContact *contact = e->touching.contact;
     if (contact && s->mode != FA_STREAM_LOAD) fai_contact_save(contact, e->touch_state);
     if (contact) fai_stream(s, e->touch_state, fai_contact_state_size(contact));
@@ -560,7 +535,7 @@ static void enrich_state(FaMethod *m, FaStream *s) {
 
 static double enrich_distance(const FaMethod *m, const void *state) {
     const Enrich *e = (const Enrich *)m;
-    double far = fai_rebalance_distance(e->body, state, 1 / e->rate);
+    double far = fai_rebalance_distance(e->body, state, 1 / e->stepper.rate);
     if (!e->colliders) return far;
     return fmax(far,
                 fai_colliders_distance(e->colliders, (const unsigned char *)state + fai_rebalance_state_size(e->body)));
@@ -580,6 +555,7 @@ const FaMethodOps fai_method_enrich = {
     .help = "secondary motion of flesh that leaves the artist's animation alone",
     .params = enrich_params,
     .size = sizeof(Enrich),
+    .takes = FA_TAKES_FACE | FA_TAKES_COLLIDERS,
     .open = enrich_open,
     .reset = enrich_reset,
     .step = enrich_step,

@@ -13,18 +13,19 @@ FaFeltHead fai_felt_head(const FaRig *rig, double share, double gravity) {
     return f;
 }
 
-static bool still(const FaInput *in) {
-    return !in->motion && in->head.q[0] == 0 && in->head.q[1] == 0 && in->head.q[2] == 0 && in->head.q[3] == 0;
+bool fai_head_still(const FaPoseCurve *motion, const FaInput *in) {
+    return !motion && in->head.q[0] == 0 && in->head.q[1] == 0 && in->head.q[2] == 0 && in->head.q[3] == 0;
 }
 
-FaPose fai_felt_at(const FaFeltHead *f, const FaInput *in, const FaPose *from, double time, double part) {
+FaPose fai_felt_at(const FaFeltHead *f, const FaPoseCurve *curve, const FaInput *in, const FaPose *from, double time,
+                   double part) {
     FaPose pose = f->head;
-    if (in->motion) {
+    if (curve) {
         FaMotion motion;
-        fai_pose_curve_eval(in->motion, time, &motion);
+        fai_pose_curve_eval(curve, time, &motion);
         return motion.pose;
     }
-    if (still(in)) return pose;
+    if (fai_head_still(curve, in)) return pose;
     FaPose to = in->head;
     bool good = fai_q_normalize(to.q);
     for (int k = 0; k < 3; k++) good &= (bool)isfinite(to.p[k]);
@@ -35,9 +36,9 @@ FaPose fai_felt_at(const FaFeltHead *f, const FaInput *in, const FaPose *from, d
     return pose;
 }
 
-void fai_felt_reset(FaFeltHead *f, const FaInput *in) {
+void fai_felt_reset(FaFeltHead *f, const FaPoseCurve *motion, const FaInput *in) {
     f->head = fai_pose_identity();
-    f->head = f->felt = fai_felt_at(f, in, &f->head, in->time, 1);
+    f->head = f->felt = fai_felt_at(f, motion, in, &f->head, in->time, 1);
 }
 
 // Rotation vector and translation of a motion times `share`.
@@ -59,9 +60,9 @@ FaPose fai_felt_pose(const FaFeltHead *f, const FaPose *to) {
     return fai_pose_mul(&f->felt, &move);
 }
 
-void fai_felt_velocity(const FaFeltHead *f, const FaInput *in, double v[3], double omega[3]) {
+void fai_felt_velocity(const FaFeltHead *f, const FaPoseCurve *curve, double time, double v[3], double omega[3]) {
     FaMotion motion = {0};
-    if (in->motion) fai_pose_curve_eval(in->motion, in->time, &motion);
+    if (curve) fai_pose_curve_eval(curve, time, &motion);
     fai_v3_scale(f->share, motion.v, v);
     fai_v3_scale(f->share, motion.omega, omega);
 }

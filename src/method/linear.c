@@ -6,8 +6,8 @@ typedef struct Linear {
     FaBlender *blender;
 } Linear;
 
-static FaCode linear_open(FaMethod *m, const FaParams *params, const void *extra, FaError *err) {
-    (void)params, (void)extra;
+static FaCode linear_open(FaMethod *m, const FaMethodSetup *setup, FaError *err) {
+    (void)setup;
     return fa_blender_new(m->rig, &((Linear *)m)->blender, err);
 }
 

@@ -8,15 +8,34 @@
 static const FaMethodOps *const methods[] = {&fai_method_linear, &fai_method_analytic, &fai_method_projective,
                                              &fai_method_enrich};
 
+enum { OWN = FA_COUNT(methods), MORE = 8 };
+static const FaMethodOps *more[MORE]; // added later
+static int nmore;
+
+static const FaMethodOps *method_at(int i) {
+    if (i < OWN) return methods[i];
+    return i < OWN + nmore ? more[i - OWN] : NULL;
+}
+
 static const FaMethodOps *find(const char *name) {
-    for (int i = 0; i < FA_COUNT(methods); i++)
-        if (!strcmp(methods[i]->name, name)) return methods[i];
+    const FaMethodOps *ops;
+    for (int i = 0; (ops = method_at(i)); i++)
+        if (!strcmp(ops->name, name)) return ops;
     return NULL;
 }
 
+const FaMethodOps *fai_method_ops(const char *name) { return find(name); }
+
+FaCode fai_method_add(const FaMethodOps *ops, FaError *err) {
+    if (find(ops->name)) return FA_FAIL(err, FA_E_ARG, NULL, "give it another name", "'%s' is there", ops->name);
+    if (nmore == MORE) return FA_FAIL(err, FA_E_LIMIT, NULL, NULL, "%d methods were added already", MORE);
+    more[nmore++] = ops;
+    return FA_OK;
+}
+
 const char *const *fa_method_names(void) {
-    static const char *names[FA_COUNT(methods) + 1];
-    for (int i = 0; i < FA_COUNT(methods); i++) names[i] = methods[i]->name;
+    static const char *names[OWN + MORE + 1];
+    for (int i = 0; method_at(i); i++) names[i] = method_at(i)->name;
     return names;
 }
 
@@ -32,17 +51,37 @@ const FaParamInfo *fa_method_params(const char *name) {
 
 // --- opening ------------------------------------------------------------------------------------------------------
 
-FaCode fai_method_new(const FaMethodOps *ops, const FaRig *rig, const FaParams *params, const void *extra,
-                      FaMethod **method, FaError *err) {
-    *method = NULL;
+static FaCode check_setup(const FaMethodOps *ops, const FaMethodSetup *s, FaError *err) {
+    if (!s->rig) return FA_FAIL(err, FA_E_ARG, "rig", "load one with fa_rig_load", "the setup has no rig");
+    if (s->params && fai_params_table(s->params) != ops->params)
+        return FA_FAIL(err, FA_E_ARG, "params", FA_PLACE("make them with fa_params_new(\"%s\", ...)", ops->name),
+                       "the parameters are of another method than '%s'", ops->name);
+    const struct {
+        bool given;
+        unsigned takes;
+        const char *what;
+    } part[] = {{s->face != NULL, FA_TAKES_FACE, "face"},
+                {s->ncollider != 0, FA_TAKES_COLLIDERS, "colliders"},
+                {s->maps != NULL, FA_TAKES_MAPS, "maps"}};
+    for (int i = 0; i < FA_COUNT(part); i++)
+        if (part[i].given && !(ops->takes & part[i].takes))
+            return FA_FAIL(err, FA_E_ARG, part[i].what, "leave it out of the setup",
+                           "the method '%s' has no use for %s", ops->name, part[i].what);
+    return s->face ? fa_face_fits(s->face, s->rig, err) : FA_OK;
+}
+
+static FaCode open_method(const FaMethodOps *ops, const FaMethodSetup *given, FaMethod **method, FaError *err) {
+    FA_TRY(check_setup(ops, given, err));
+    FaMethodSetup setup = *given;
     FaParams *defaults = NULL;
-    if (!params) FA_TRY(fa_params_new(ops->name, &defaults, err));
+    if (!setup.params) FA_TRY(fa_params_new(ops->name, &defaults, err));
+    if (!setup.params) setup.params = defaults;
     FaMethod *m = fai_alloc_array(1, ops->size);
     FaCode rc = m ? FA_OK : FA_FAIL_MEMORY(err);
     if (m) {
         m->ops = ops;
-        m->rig = rig;
-        rc = ops->open(m, params ? params : defaults, extra, err);
+        m->rig = setup.rig;
+        rc = ops->open(m, &setup, err);
     }
     fa_params_free(defaults);
     if (rc < 0)
@@ -52,13 +91,12 @@ FaCode fai_method_new(const FaMethodOps *ops, const FaRig *rig, const FaParams *
     return rc;
 }
 
-FaCode fa_method_open(const char *name, const FaRig *rig, const FaParams *params, FaMethod **method, FaError *err) {
+FaCode fa_method_open(const char *name, const FaMethodSetup *setup, FaMethod **method, FaError *err) {
     *method = NULL;
     const FaMethodOps *ops = find(name);
-    if (ops) return fai_method_new(ops, rig, params, NULL, method, err);
+    if (ops) return open_method(ops, setup, method, err);
     FaText known = {0};
-    for (int i = 0; i < FA_COUNT(methods); i++)
-        fai_text_printf(&known, "%s%s", i ? ", " : "known are: ", methods[i]->name);
+    for (int i = 0; method_at(i); i++) fai_text_printf(&known, "%s%s", i ? ", " : "known are: ", method_at(i)->name);
     FaCode rc = FA_FAIL(err, FA_E_ARG, NULL, known.data, "there is no method '%s'", name);
     fai_text_free(&known);
     return rc;

@@ -15,14 +15,17 @@ typedef struct FaStream {
 } FaStream;
 void fai_stream(FaStream *s, void *data, size_t size);
 
+// Of a setup, what a method has a use for; the rest is refused.
+enum { FA_TAKES_FACE = 1, FA_TAKES_COLLIDERS = 2, FA_TAKES_MAPS = 4 };
+
 typedef struct FaMethodOps {
     const char *name;
     const char *help;          // one line
     const FaParamInfo *params; // ended by a NULL name
     size_t size;               // of the method's own struct, which begins with FaMethod
-    // Prepare m (zeroed, head filled in); extra is the method's own business (NULL from fa_method_open). On failure
-    // close is called.
-    FaCode (*open)(FaMethod *m, const FaParams *params, const void *extra, FaError *err);
+    unsigned takes;            // FA_TAKES_* of the setup
+    // Prepare m (zeroed, head filled in); setup->params is there. On failure close is called.
+    FaCode (*open)(FaMethod *m, const FaMethodSetup *setup, FaError *err);
     FaCode (*reset)(FaMethod *m, const FaInput *in, float *surface, FaError *err);
     FaCode (*step)(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err);
     void (*state)(FaMethod *m, FaStream *s);
@@ -36,19 +39,24 @@ struct FaMethod {
     const FaMethodOps *ops;
     const FaRig *rig;
     FaNotes notes;
-    bool started;    // there is a state to step from
-    double time;     // of the last input
+    bool started; // there is a state to step from
+    double time;  // of the last input
+    // the head's motion as a whole, while a run that knows it steps (method/run.h); NULL: differences of the poses so
+    // far
+    const struct FaPoseCurve *motion;
     uint64_t inputs; // fingerprint of what it was opened with beside parameters (files of colliders); 0: nothing
 };
 
 extern const FaMethodOps fai_method_linear, fai_method_analytic, fai_method_projective, fai_method_enrich;
 
-FaCode fai_method_new(const FaMethodOps *ops, const FaRig *rig, const FaParams *params, const void *extra,
-                      FaMethod **method, FaError *err);
+const FaMethodOps *fai_method_ops(const char *name); // NULL: there is no such method
+// One more method, for those that are not part of the library. ops must stay; at most 8.
+FaCode fai_method_add(const FaMethodOps *ops, FaError *err);
 
 // Infinite where the bytes differ and the method does not know a distance.
 double fai_method_distance(FaMethod *m, const void *state);
 
+const FaParamInfo *fai_params_table(const FaParams *params); // whose they are
 // By position in the table: what a method's open reads.
 double fai_params_at(const FaParams *params, int i);
 const char *fai_params_text_at(const FaParams *params, int i); // "" if not given

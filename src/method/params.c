@@ -12,6 +12,7 @@ struct FaParams {
     char **text;   // of text rows, owned; NULL: not given     (n)
 };
 
+const FaParamInfo *fai_params_table(const FaParams *p) { return p->info; }
 double fai_params_at(const FaParams *p, int i) { return p->value[i]; }
 const char *fai_params_text_at(const FaParams *p, int i) { return p->text[i] ? p->text[i] : ""; }
 

@@ -33,24 +33,31 @@ struct FaRun {
 
 void fai_run_input(FaRun *r, int frame, FaInput *in) {
     fai_driver_weights(&r->driver, frame, r->weights);
-    *in = (FaInput){.time = r->clip ? r->clip->time[frame] : 0, .weights = r->weights, .motion = r->curve};
+    *in = (FaInput){.time = r->clip ? r->clip->time[frame] : 0, .weights = r->weights};
     if (r->head) in->head = r->head[frame];
 }
 
 int fai_run_nframe(const FaRun *r) { return r->nframe; }
 
-static FaCode advance(FaRun *r, int frame, float *x, FaError *err) {
+const FaPoseCurve *fai_run_motion(const FaRun *r) { return r->curve; }
+
+FaCode fai_run_step(FaRun *r, int frame, float *x, FaStats *stats, FaError *err) {
     FaInput in;
     fai_run_input(r, frame, &in);
     if (r->target) {
         FA_TRY(fa_sequence_read(r->target, frame, r->surface, err));
         in.target = r->surface;
     }
-    FaStats stats = {0};
-    if (frame == 0)
-        FA_TRY(fa_method_reset(r->method, &in, x, err));
-    else
-        FA_TRY(fa_method_step(r->method, &in, x, &stats, err));
+    *stats = (FaStats){0};
+    r->method->motion = r->curve;
+    FaCode rc = frame == 0 ? fa_method_reset(r->method, &in, x, err) : fa_method_step(r->method, &in, x, stats, err);
+    r->method->motion = NULL;
+    return rc;
+}
+
+static FaCode advance(FaRun *r, int frame, float *x, FaError *err) {
+    FaStats stats;
+    FA_TRY(fai_run_step(r, frame, x, &stats, err));
     r->at = frame;
     r->stats.frames++;
     r->stats.seconds += stats.seconds;

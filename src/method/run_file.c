@@ -64,11 +64,13 @@ static FaCode hash_params(const FaMethod *m, const FaParams *params, uint64_t *k
     return rc;
 }
 
-static void input_of(FaRunFile *t, int frame, FaInput *in, FaRunStoreInput *stored) {
-    fai_run_input(t->run, frame, in);
-    *stored = (FaRunStoreInput){.time = in->time, .weights = in->weights};
-    stored->motion.pose = in->head;
-    if (in->motion) fai_pose_curve_eval(in->motion, in->time, &stored->motion);
+static void input_of(FaRunFile *t, int frame, FaRunStoreInput *stored) {
+    FaInput in;
+    fai_run_input(t->run, frame, &in);
+    *stored = (FaRunStoreInput){.time = in.time, .weights = in.weights};
+    stored->motion.pose = in.head;
+    const FaPoseCurve *motion = fai_run_motion(t->run);
+    if (motion) fai_pose_curve_eval(motion, in.time, &stored->motion);
 }
 
 static bool near(const double *a, const double *b, int n, double scale) {
@@ -89,11 +91,10 @@ static FaCode changes(FaRunFile *t, FaRunStore *file, int *first, int *last, FaE
     *first = n;
     *last = stored < n ? n : -1;
     for (int f = 0; f < n; f++) {
-        FaInput in;
         FaRunStoreInput now, then;
         bool same = false;
         if (f < stored) {
-            input_of(t, f, &in, &now);
+            input_of(t, f, &now);
             FA_TRY(fai_run_store_read(file, f, &then, NULL, NULL, err));
             same = same_input(t, &now, &then);
         }
@@ -110,11 +111,9 @@ static bool is_state_frame(const FaRunFile *t, int frame) { return frame % t->ev
 
 // Simulate one frame; the method's state is that before it.
 static FaCode step(FaRunFile *t, int frame, FaRunStoreInput *stored, FaError *err) {
-    FaInput in;
-    FaStats stats = {0};
-    input_of(t, frame, &in, stored);
-    FaCode rc = frame == 0 ? fa_method_reset(t->method, &in, t->surface, err)
-                           : fa_method_step(t->method, &in, t->surface, &stats, err);
+    FaStats stats;
+    input_of(t, frame, stored);
+    FaCode rc = fai_run_step(t->run, frame, t->surface, &stats, err);
     if (rc < 0) {
         if (err && !err->place[0]) snprintf(err->place, sizeof err->place, "frame %d", frame);
         return rc;

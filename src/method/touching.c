@@ -7,13 +7,13 @@
 static const float TOUCHES = 0.05f, STICKS = 0.3f; // of the regions' weights
 static const float WALL = 0.01f;                   // m: a lip is no thicker
 
-static int add_colliders(FaTouching *t, const FaFace *f, bool eyes, FaCollider *collider) {
+static int add_colliders(FaTouching *t, const FaFace *f, bool eyes, FaContactBody *collider) {
     int n = 0;
     for (int b = 0; b < f->nbone && n < FA_TOUCH_COLLIDERS; b++) {
         const FaBone *bone = &f->bone[b];
         bool teeth = bone->kind == FA_BONE_TEETH_UPPER || bone->kind == FA_BONE_TEETH_LOWER;
         if (!teeth && bone->kind != FA_BONE_OTHER && !(eyes && bone->kind == FA_BONE_EYE)) continue;
-        collider[n] = (FaCollider){bone->nvert, bone->ntri, bone->x, bone->tri};
+        collider[n] = (FaContactBody){bone->nvert, bone->ntri, bone->x, bone->tri};
         t->with_jaw[n++] = bone->with_jaw;
     }
     return n;
@@ -68,7 +68,7 @@ FaCode fai_touching_new(const FaFace *f, const FaTouchOptions *o, FaTouching *t,
                  "no mouth was found: nothing touches");
         return FA_OK;
     }
-    FaCollider collider[FA_TOUCH_COLLIDERS];
+    FaContactBody collider[FA_TOUCH_COLLIDERS];
     t->ncollider = o->teeth ? add_colliders(t, f, o->what == FA_TOUCH_FACE, collider) : 0;
     double area = touch_area(f, t->touch);
     FaContactOptions c = {.stiffness = area * o->stiffness,

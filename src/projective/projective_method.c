@@ -16,7 +16,7 @@
 #include "energy/tet.h"
 #include "math/mat3.h"
 #include "math/pose_curve.h"
-#include "method/felt_head.h"
+#include "method/stepper.h"
 #include "method/touching.h"
 #include "solve/inertia.h"
 
@@ -35,7 +35,7 @@
     X(NUMBER, bulk, 20000, 0, 1e8, "Pa", NULL, "how hard flesh keeps its volume")                                      \
     X(NUMBER, goal, 8, 0.1, 200, "Hz", NULL, "how firmly 6 mm of flesh follow the clip; thicker tissue less")          \
     X(NUMBER, bone, 40, 1, 500, "Hz", NULL, "how firmly deep flesh hangs on skull and jaw")                            \
-    X(NUMBER, damping, 20, 0, 1e4, "1/s", NULL, "how fast a swing dies: its rate, on top of the integrator's own")     \
+    X(NUMBER, drag, 20, 0, 1e4, "1/s", NULL, "how fast a swing dies: its rate, on top of the integrator's own")        \
     X(FLAG, follow, 1, 0, 1, "", NULL, "a held pose is met exactly: the flesh's rest follows the clip")                \
     X(NUMBER, head, 1, 0, 10, "", NULL, "share of the head's motion that the flesh feels")                             \
     X(NUMBER, gravity, 1, 0, 1, "", NULL, "how much of gravity the sculpted shapes hold already")                      \
@@ -80,7 +80,7 @@ typedef struct Projective {
     FaContact *contact; // = touching.contact; NULL: off
     FaScheme scheme;
     int iterations;
-    double rate, damping;
+    double damping;
     bool firm;    // goals outweigh inertia: see move_firm
     double floor; // J
 
@@ -89,20 +89,18 @@ typedef struct Projective {
     // scratch of a step
     float *goal_velocity, *anchor, *tet_rest, *y, *start, *u_new, *w_new; // (nnode x 4, nanchor x 4, 9 x tets, ...)
     float *skin_to;                                                       // (nskin x 3)
-    float *weights;                                                       // (nshape)
     FaProjectiveInput input;
     FaProjectiveTimes times;
     int tet_stride;
 
     // the state
-    float *u, *u_last;   // displacements now and a step ago                     (nnode x 4)
-    float *w, *w_last;   // velocities in the world, in the head's axes           (nnode x 4)
-    float *goal;         // of the last step                                     (nnode x 4)
-    float *skin;         // skin nodes as output                                 (nskin x 3)
-    float *last_weights; //                                                      (nshape)
-    void *bonds;         // contact's own state, while saving and loading
-    FaFeltHead head;
-    FaPose felt_last; // head.felt a step ago
+    float *u, *u_last; // displacements now and a step ago                     (nnode x 4)
+    float *w, *w_last; // velocities in the world, in the head's axes           (nnode x 4)
+    float *goal;       // of the last step                                     (nnode x 4)
+    float *skin;       // skin nodes as output                                 (nskin x 3)
+    void *bonds;       // contact's own state, while saving and loading
+    FaStepper stepper;
+    FaPose felt_last; // stepper.head.felt a step ago
     double h_last;    // s; 0: no step before
 } Projective;
 
@@ -153,7 +151,7 @@ static FaCode open_solver(Projective *p, const FaParams *params, FaError *err) {
                         .goal = fai_params_at(params, P_goal),
                         .bone = fai_params_at(params, P_bone)};
     FA_TRY(fai_flesh_new(p->m.rig, p->face, &o, &p->flesh, err));
-    double eta = (p->scheme == FA_SCHEME_BDF2 ? 2.0 / 3 : 1) / p->rate;
+    double eta = (p->scheme == FA_SCHEME_BDF2 ? 2.0 / 3 : 1) / p->stepper.rate;
     p->options.kind = (FaSolveKind)fai_params_at(params, P_solver);
     p->options.svd = (FaSvdKind)fai_params_at(params, P_svd);
     p->options.inertia = (1 + p->damping * eta) / (eta * eta); // as in solve/inertia.c, for the usual step
@@ -170,10 +168,8 @@ static FaCode open_solver(Projective *p, const FaParams *params, FaError *err) {
 
 // All from the arena: the kernels want fields aligned to 16 bytes.
 static FaCode open_buffers(Projective *p, FaError *err) {
-    size_t n = 4 * (size_t)p->flesh->nnode, skin = 3 * (size_t)p->face->nskin, shapes = (size_t)p->m.rig->nshape;
+    size_t n = 4 * (size_t)p->flesh->nnode, skin = 3 * (size_t)p->face->nskin;
     p->tet_stride = (p->flesh->e.ntet + 7) / 8 * 8;
-    p->arena = fai_arena_new(0);
-    if (!p->arena) return FA_FAIL_MEMORY(err);
     const struct {
         float **to;
         size_t size;
@@ -190,40 +186,36 @@ static FaCode open_buffers(Projective *p, FaError *err) {
                  {&p->anchor, 4 * (size_t)p->flesh->e.nanchor},
                  {&p->tet_rest, p->tets ? 9 * (size_t)p->tet_stride : 0},
                  {&p->skin_to, skin},
-                 {&p->skin, skin},
-                 {&p->weights, shapes},
-                 {&p->last_weights, shapes}};
+                 {&p->skin, skin}};
     for (int i = 0; i < FA_COUNT(field); i++)
         if (!(*field[i].to = FA_PUSH(p->arena, field[i].size + 1, float))) return FA_FAIL_MEMORY(err);
     if (p->contact) p->bonds = fai_arena_push(p->arena, 1, fai_contact_state_size(p->contact));
     return p->contact && !p->bonds ? FA_FAIL_MEMORY(err) : FA_OK;
 }
 
-static FaCode projective_open(FaMethod *m, const FaParams *params, const void *extra, FaError *err) {
+static FaCode projective_open(FaMethod *m, const FaMethodSetup *setup, FaError *err) {
     Projective *p = (Projective *)m;
+    const FaParams *params = setup->params;
     p->scheme = fai_params_at(params, P_integrator) == 0 ? FA_SCHEME_BDF2 : FA_SCHEME_EULER;
     p->iterations = (int)fai_params_at(params, P_iterations);
-    p->rate = fai_params_at(params, P_rate);
-    p->damping = fai_params_at(params, P_damping);
-    p->head = fai_felt_head(m->rig, fai_params_at(params, P_head), fai_params_at(params, P_gravity));
+    p->damping = fai_params_at(params, P_drag);
+    p->arena = fai_arena_new(0);
+    if (!p->arena) return FA_FAIL_MEMORY(err);
+    FA_TRY(fai_stepper_init(&p->stepper, m->rig, fai_params_at(params, P_rate), fai_params_at(params, P_head),
+                            fai_params_at(params, P_gravity), p->arena, err));
     p->felt_last = fai_pose_identity();
-    FA_TRY(get_face(p, fai_params_text_at(params, P_face), extra, err));
+    FA_TRY(get_face(p, fai_params_text_at(params, P_face), setup->face, err));
     FA_TRY(open_contact(p, params, err));
     FA_TRY(open_solver(p, params, err));
     return open_buffers(p, err);
-}
-
-FaCode fa_projective_open(const FaRig *rig, const FaFace *face, const FaParams *params, FaMethod **method,
-                          FaError *err) {
-    return fai_method_new(&fai_method_projective, rig, params, face, method, err);
 }
 
 FaCode fa_projective_contact(FaParams *params, FaError *err) {
     static const struct {
         int at;
         double value;
-    } firm[] = {{P_goal, 60}, {P_damping, 60}, {P_iterations, 1}, {P_contact, FA_TOUCH_OPENINGS},
-                {P_head, 0},  {P_sticky, 0},   {P_teeth, 0}};
+    } firm[] = {{P_goal, 60}, {P_drag, 60},  {P_iterations, 1}, {P_contact, FA_TOUCH_OPENINGS},
+                {P_head, 0},  {P_sticky, 0}, {P_teeth, 0}};
     for (int i = 0; i < FA_COUNT(firm); i++) {
         const FaParamInfo *p = &projective_params[firm[i].at];
         if (fai_params_at(params, firm[i].at) == p->value)
@@ -253,7 +245,7 @@ static void pose_rest(Projective *p) {
     p->input.frame.tet_rest = p->tet_rest;
 }
 
-// Goals, anchors and rest shape for p->weights; how fast the goals move to get there in h.
+// Goals, anchors and rest shape for p->stepper.weights; how fast the goals move to get there in h.
 // target (nullable): the surface wanted instead, and how far towards it.
 static void aim(Projective *p, double h, const float *target, double share, FaStats *stats) {
     double begin = fai_seconds();
@@ -261,10 +253,10 @@ static void aim(Projective *p, double h, const float *target, double share, FaSt
     float rate = (float)(1 / h);
     memcpy(p->goal_velocity, p->goal, n * sizeof(float));
     if (target) {
-        int odd = fai_flesh_goal_at(p->flesh, p->weights, target, share, p->goal);
+        int odd = fai_flesh_goal_at(p->flesh, p->stepper.weights, target, share, p->goal);
         if (stats) stats->clamped += odd;
     } else
-        fai_flesh_goal(p->flesh, p->weights, p->goal);
+        fai_flesh_goal(p->flesh, p->stepper.weights, p->goal);
     for (size_t i = 0; i < n; i++) p->goal_velocity[i] = (p->goal[i] - p->goal_velocity[i]) * rate;
     fai_flesh_anchors(p->flesh, p->goal, p->anchor);
     p->input.frame = (FaElasticFrame){.anchor = p->anchor, .tet_stride = p->tet_stride};
@@ -309,7 +301,7 @@ static void limit(Projective *p) {
 
 static void begin_contact(Projective *p, double h) {
     FaPose pose[FA_TOUCH_COLLIDERS];
-    fai_touching_poses(&p->touching, p->face, p->weights, pose);
+    fai_touching_poses(&p->touching, p->face, p->stepper.weights, pose);
     fai_contact_begin(p->contact, h, p->skin, pose);
 }
 
@@ -395,12 +387,12 @@ static FaCode advance(Projective *p, double h, const FaPose *to, FaStats *stats,
                     .x0 = p->flesh->e.x0,
                     .h = h,
                     .h_before = p->h_last,
-                    .pose = fai_felt_pose(&p->head, to),
-                    .now = {.pose = p->head.felt, .u = p->u, .w = p->w},
+                    .pose = fai_felt_pose(&p->stepper.head, to),
+                    .now = {.pose = p->stepper.head.felt, .u = p->u, .w = p->w},
                     .before = {.pose = p->felt_last, .u = p->u_last, .w = p->w_last},
                     .damping = p->damping,
                     .goal_velocity = p->goal_velocity};
-    fai_felt_gravity(&p->head, to, in.accel);
+    fai_felt_gravity(&p->stepper.head, to, in.accel);
     p->input.inertia = fai_inertial_prediction(&in, p->y);
     p->input.y = p->y;
     FA_TRY(move(p, h, stats, err));
@@ -415,24 +407,13 @@ static FaCode advance(Projective *p, double h, const FaPose *to, FaStats *stats,
     swap(&p->w_last, &p->w);
     swap(&p->w, &p->w_new);
     swap(&p->skin, &p->skin_to);
-    p->felt_last = p->head.felt;
-    p->head.felt = in.pose;
-    p->head.head = *to;
+    p->felt_last = p->stepper.head.felt;
+    fai_stepper_felt(&p->stepper, &in.pose, to);
     p->h_last = h;
     return FA_OK;
 }
 
 // --- the method ---------------------------------------------------------------------------------------------------
-
-// A weight that is not a number counts as the last one that was.
-static void set_weights(Projective *p, const FaInput *in, double part, FaStats *stats) {
-    for (int s = 0; s < p->m.rig->nshape; s++) {
-        bool good = isfinite(in->weights[s]);
-        double was = (double)p->last_weights[s], to = good ? (double)in->weights[s] : was;
-        if (!good && stats) stats->clamped++;
-        p->weights[s] = part == 1 ? (float)to : (float)(was + part * (to - was));
-    }
-}
 
 static void output(Projective *p, float *surface) {
     double begin = fai_seconds();
@@ -445,34 +426,33 @@ static void output(Projective *p, float *surface) {
 static FaCode projective_reset(FaMethod *m, const FaInput *in, float *surface, FaError *err) {
     Projective *p = (Projective *)m;
     size_t n = 4 * (size_t)p->flesh->nnode;
-    memset(p->last_weights, 0, (size_t)m->rig->nshape * sizeof(float));
     float *zero[] = {p->u, p->u_last, p->w, p->w_last, p->goal};
     for (int i = 0; i < FA_COUNT(zero); i++) memset(zero[i], 0, n * sizeof(float));
     memcpy(p->skin, p->face->x0, 3 * (size_t)p->face->nskin * sizeof(float));
     if (p->contact) fai_contact_reset(p->contact, p->skin);
-    fai_felt_reset(&p->head, in);
-    p->felt_last = p->head.felt;
+    fai_stepper_reset(&p->stepper, m, in);
+    p->felt_last = p->stepper.head.felt;
     p->h_last = 0;
-    double h = 1 / p->rate, g[3];
-    fai_felt_gravity(&p->head, &p->head.head, g);
+    double h = 1 / p->stepper.rate, g[3];
+    fai_felt_gravity(&p->stepper.head, &p->stepper.head.head, g);
     bool moves = g[0] != 0 || g[1] != 0 || g[2] != 0;
     moves |= in->target && memcmp(in->target, m->rig->mesh.x, 3 * (size_t)m->rig->mesh.nvert * sizeof(float)) != 0;
     for (int i = 0; i < m->rig->nshape; i++) moves |= isfinite(in->weights[i]) && in->weights[i] != 0;
     for (int i = 1; moves && i <= RESET_RAMP + RESET_MORE; i++) {
-        set_weights(p, in, fmin(1, (double)i / RESET_RAMP), NULL);
+        fai_stepper_weights(&p->stepper, in, fmin(1, (double)i / RESET_RAMP), NULL);
         aim(p, h, in->target, 1.0 / FA_MAX(RESET_RAMP - i + 1, 1), NULL);
-        FA_TRY(advance(p, h, &p->head.head, NULL, err));
+        FA_TRY(advance(p, h, &p->stepper.head.head, NULL, err));
         memset(p->w, 0, n * sizeof(float));
         p->h_last = 0;
     }
-    set_weights(p, in, 1, NULL);
+    fai_stepper_weights(&p->stepper, in, 1, NULL);
     if (!moves) aim(p, h, NULL, 1, NULL);
-    memcpy(p->last_weights, p->weights, (size_t)m->rig->nshape * sizeof(float));
+    fai_stepper_end(&p->stepper);
     memcpy(p->u_last, p->u, n * sizeof(float));
-    if (in->motion) {
+    if (m->motion) {
         double v[3], omega[3];
-        fai_felt_velocity(&p->head, in, v, omega);
-        fai_inertial_start(&p->head.head, v, omega, p->flesh->nnode, p->flesh->e.x0, p->w);
+        fai_felt_velocity(&p->stepper.head, m->motion, in->time, v, omega);
+        fai_inertial_start(&p->stepper.head.head, v, omega, p->flesh->nnode, p->flesh->e.x0, p->w);
     }
     output(p, surface);
     return FA_OK;
@@ -481,17 +461,12 @@ static FaCode projective_reset(FaMethod *m, const FaInput *in, float *surface, F
 static FaCode projective_step(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
     Projective *p = (Projective *)m;
     p->times.goal = p->times.contact = p->times.solve = p->times.output = 0;
-    double span = in->time - m->time;
-    int n = (int)fmin(fmax(ceil(span * p->rate - 0.01), 1), 100000);
-    FaPose from = p->head.head;
-    for (int i = 1; i <= n; i++) {
-        double part = i == n ? 1 : (double)i / n;
-        FaPose to = fai_felt_at(&p->head, in, &from, m->time + part * span, part);
-        set_weights(p, in, part, i == n ? stats : NULL);
-        aim(p, span / n, in->target, 1.0 / (n - i + 1), i == n ? stats : NULL);
-        FA_TRY(advance(p, span / n, &to, stats, err));
+    FaStep step = fai_stepper_begin(&p->stepper, m, in);
+    while (fai_stepper_next(&p->stepper, &step, stats)) {
+        aim(p, step.h, in->target, step.share, step.last ? stats : NULL);
+        FA_TRY(advance(p, step.h, &step.head, stats, err));
     }
-    memcpy(p->last_weights, p->weights, (size_t)m->rig->nshape * sizeof(float));
+    fai_stepper_end(&p->stepper);
     output(p, surface);
     return FA_OK;
 }
@@ -502,9 +477,7 @@ static void projective_state(FaMethod *m, FaStream *s) {
     float *node[] = {p->u, p->u_last, p->w, p->w_last, p->goal};
     for (int i = 0; i < FA_COUNT(node); i++) fai_stream(s, node[i], n);
     fai_stream(s, p->skin, 3 * (size_t)p->face->nskin * sizeof(float));
-    fai_stream(s, p->last_weights, (size_t)m->rig->nshape * sizeof(float));
-    fai_stream(s, &p->head.head, sizeof p->head.head);
-    fai_stream(s, &p->head.felt, sizeof p->head.felt);
+    fai_stepper_stream(&p->stepper, s);
     fai_stream(s, &p->felt_last, sizeof p->felt_last);
     fai_stream(s, &p->h_last, sizeof p->h_last);
     if (!p->contact) return;
@@ -518,7 +491,7 @@ static double projective_distance(const FaMethod *m, const void *state) {
     const Projective *p = (const Projective *)m;
     size_t n = 4 * (size_t)p->flesh->nnode;
     const float *node[] = {p->u, p->u_last, p->w, p->w_last};
-    double worst = 0, scale[] = {1, 1, 1 / p->rate, 1 / p->rate};
+    double worst = 0, scale[] = {1, 1, 1 / p->stepper.rate, 1 / p->stepper.rate};
     for (size_t a = 0; a < FA_COUNT(node); a++)
         for (size_t i = 0; i < n; i++) {
             float was;
@@ -540,6 +513,7 @@ const FaMethodOps fai_method_projective = {
     .help = "flesh in real time: volume, inertia, lips that press and stick",
     .params = projective_params,
     .size = sizeof(Projective),
+    .takes = FA_TAKES_FACE,
     .open = projective_open,
     .reset = projective_reset,
     .step = projective_step,
