@@ -235,8 +235,8 @@ static FaCode run_with_flesh(Demo *d, FaError *err) {
     if (rc < 0) return rc;
     snprintf(
         e->sentence, sizeof e->sentence,
-        "A runner's head, the camera running along: on the left the skin is as stiff as bone; on the right lips and "
-        "cheeks lag up to %.0f mm behind every step.",
+        "A runner, the camera running along: left, skin as stiff as bone; right, lips and cheeks lag up to %.0f mm "
+        "behind every step.",
         e->compare.max_mm);
     add_jump(e, e->compare.worst_frame, "largest lag: %.1f mm", e->compare.max_mm);
     cli_say("  %-12s running: lips and cheeks lag up to %.1f mm behind the bone (fascia enrich)", "run.glb",

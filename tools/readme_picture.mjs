@@ -11,8 +11,8 @@ import { browse } from '../tests/web/browser.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url))), work = mkdtempSync(join(tmpdir(), 'fascia-'));
 const out = join(root, 'docs/images/before_after.webp'), [width, height, fps] = [840, 420, 15];
-// which frames of each pair of the demo, in its order: first, last, step
-const films = [[8, 76, 2], [0, 64, 2], [24, 99, 3], [13, 40, 1]];
+// which frames of each pair of the demo, in its order: first, last, step; and how near
+const films = [[8, 76, 2, 'mouth'], [0, 64, 2, 'mouth'], [24, 99, 3, 'head'], [13, 40, 1, 'mouth']];
 
 let page = process.argv[2];
 if (!page) {
@@ -25,8 +25,9 @@ await browse(async (tab) => {
   await tab.goto(`file://${resolve(page)}`);
   await tab.waitForFunction('window.fascia?.ready', null, { timeout: 60000 });
   await tab.addStyleTag({ content: '#top, #bar { display: none !important }' });
-  for (const [pair, [first, last, step]] of films.entries()) {
+  for (const [pair, [first, last, step, focus]] of films.entries()) {
     await tab.keyboard.press(String(pair + 1));
+    await tab.evaluate((name) => document.querySelector(`[data-focus=${name}]`).click(), focus);
     for (let f = first; f <= last; f += step) {
       await tab.evaluate((frame) => {
         window.fascia.seek(window.fascia.data.tracks[window.fascia.shown().at(-1).track].times[frame]);
@@ -36,6 +37,6 @@ await browse(async (tab) => {
     }
   }
 });
-execFileSync('ffmpeg', ['-v', 'error', '-y', '-framerate', String(fps), '-i', join(work, '%04d.png'), '-c:v', 'libwebp_anim', '-loop', '0', '-quality', '72', '-compression_level', '6', '-an', out]);
+execFileSync('ffmpeg', ['-v', 'error', '-y', '-framerate', String(fps), '-i', join(work, '%04d.png'), '-c:v', 'libwebp', '-cr_threshold', '0', '-loop', '0', '-quality', '80', '-compression_level', '6', '-an', out]);
 rmSync(work, { recursive: true });
 console.log(`${out}: ${frames} frames, ${(statSync(out).size / 1e6).toFixed(2)} MB`);

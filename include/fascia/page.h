@@ -31,7 +31,7 @@ typedef struct FaPageTrack {
     bool crossings; // count the triangle pairs that cross in every frame, chart them, paint them red (slower)
     const FaMarkerTake *markers; // that go with the frames, in the rig's own frame; nullable. In step where there are
                                  // as many frames, else by time
-    const FaMarkerMap *map; // the surface points they belong to, coloured and joined by distance; nullable
+    const FaMarkerMap *map;      // the surface points they belong to, coloured and joined by distance; nullable
 } FaPageTrack;
 
 /// A moment that tells: a button that jumps there.
@@ -47,7 +47,7 @@ typedef struct FaPagePair {
     const char *name;        // a few words, on the button that chooses it
     const char *sentence;    // what to look at; nullable
     int before, after;       // tracks
-    const FaPageJump *jumps; // NULL: the peaks of the numbers of `after`, then of `before`
+    const FaPageJump *jumps; // NULL: where most triangles of either cross, the peaks of the numbers of `after`
     int njumps;
     FaPageFocus focus; // where the camera looks at first
     double exaggerate; // the difference of `after` from `before` is shown this many times as large; 0: once

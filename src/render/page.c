@@ -424,7 +424,7 @@ static FaCode put_numbers(Page *p, const FaPageTrack *track, const FaMesh *mesh,
         if (rc < 0) return crossings_free(&c), rc;
         for (int f = 0; f < n; f++)
             if (c.count[f] > c.count[most->frame]) most->frame = f;
-        if (c.count[most->frame] > 0) most->name = "most crossings";
+        if (c.count[most->frame] > 0) most->name = crossing_name;
         fai_jw_open(&p->w, "crossing", '{');
         section(p, "first", "u32", c.first, (size_t)n + 1, sizeof *c.first);
         section(p, "tri", "u32", c.tri.data, c.tri.size / sizeof *c.first, sizeof *c.first);
@@ -485,7 +485,8 @@ static FaCode put_tracks(Page *p, const FaPageTrack *tracks, int ntrack, const F
         rc = fa_blender_new(s.rig, &s.blender, err);
         s.linear = FA_NEW(3 * (size_t)s.rig->mesh.nvert, float);
         s.weights = FA_NEW((size_t)fa_sequence_nframe(s.seq) * (size_t)s.rig->nshape, float);
-        if (rc >= 0) rc = s.linear && s.weights ? put_track(p, &tracks[i], &s, &p->most[i], o, err) : FA_FAIL_MEMORY(err);
+        if (rc >= 0)
+            rc = s.linear && s.weights ? put_track(p, &tracks[i], &s, &p->most[i], o, err) : FA_FAIL_MEMORY(err);
         fa_free(s.weights);
         fa_free(s.linear);
         fa_blender_free(s.blender);
@@ -504,8 +505,7 @@ static void put_jump(Page *p, const char *name, int frame) {
 }
 
 // Where each of a track's numbers is largest; one that is 0 throughout tells nothing.
-static void put_peaks(Page *p, const FaPageTrack *track, const FaPageJump *crossings) {
-    if (crossings->name) put_jump(p, crossings->name, crossings->frame);
+static void put_peaks(Page *p, const FaPageTrack *track) {
     int n = fa_sequence_nframe(track->seq);
     for (int i = 0; i < track->nnumbers; i++) {
         const double *v = track->numbers[i].value;
@@ -533,8 +533,10 @@ static void put_pair(Page *p, const FaPagePair *pair, const FaPageTrack *tracks)
     fai_jw_open(w, "jumps", '[');
     for (int i = 0; i < pair->njumps; i++) put_jump(p, pair->jumps[i].name, pair->jumps[i].frame);
     if (!pair->jumps) {
-        put_peaks(p, &tracks[pair->after], &p->most[pair->after]);
-        if (pair->before != pair->after) put_peaks(p, &tracks[pair->before], &p->most[pair->before]);
+        const FaPageJump *after = &p->most[pair->after], *before = &p->most[pair->before];
+        if (before->name && before != after) put_jump(p, "most crossings before", before->frame);
+        if (after->name) put_jump(p, "most crossings after", after->frame);
+        put_peaks(p, &tracks[pair->after]);
     }
     fai_jw_close(w);
     fai_jw_close(w);
