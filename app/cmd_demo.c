@@ -174,7 +174,7 @@ static FaCode press_lips(Demo *d, FaError *err) {
     Example *e = &d->ex[LIPS];
     FaMethod *method = NULL;
     FaCode rc = fa_head_clip("plosive", &e->clip, err);
-    if (rc >= 0) rc = fa_face_build(d->rig, NULL, &d->face, err);
+    if (rc >= 0) rc = fa_face_get(d->rig, fa_method_needs("projective"), NULL, &d->face, err);
     if (rc >= 0) rc = fa_method_open("projective", &(FaMethodSetup){.rig = d->rig, .face = d->face}, &method, err);
     if (rc >= 0) rc = play(d, e, method, "lips", true, err);
     fa_method_close(method);
@@ -194,23 +194,6 @@ static FaCode press_lips(Demo *d, FaError *err) {
     return rc;
 }
 
-// The flesh of every shape takes a while: a folder that has it already keeps it.
-static FaCode get_volumes(Demo *d, FaFace **face, FaError *err) {
-    FaError none = {0};
-    FaFaceOptions o = {.layers = 2, .simulate_vertices = 3500};
-    FaVolumeOptions volumes = {.progress = cli_progress};
-    if (fa_face_load(in_dir(d, "head.enrich.face"), face, &none) >= 0 && fa_face_fits(*face, d->rig, &none) >= 0 &&
-        fa_face_volumes_fit(*face, d->rig))
-        return FA_OK;
-    fa_face_free(*face);
-    *face = NULL;
-    FaCode rc = fa_face_build(d->rig, &o, face, err);
-    if (rc >= 0) rc = fa_face_materials(*face, d->rig, NULL, err);
-    if (rc >= 0) rc = fa_face_volumes(*face, d->rig, &volumes, NULL, err);
-    cli_progress_end();
-    return rc >= 0 ? fa_face_save(*face, in_dir(d, "head.enrich.face"), err) : rc;
-}
-
 // A runner's head: the animation is left alone and the flesh swings around it.
 static FaCode run_with_flesh(Demo *d, FaError *err) {
     Example *e = &d->ex[RUN];
@@ -221,7 +204,10 @@ static FaCode run_with_flesh(Demo *d, FaError *err) {
     FaCode rc = fa_head_clip("run", &all, err);
     if (rc >= 0) rc = fa_clip_slice(all, 60, 150, &e->clip, err); // four strides at full speed
     fa_clip_free(all);
-    if (rc >= 0) rc = get_volumes(d, &face, err);
+    // the flesh of every shape takes a while: a folder that has it already keeps it
+    const FaFaceGet how = {.cache = in_dir(d, "head.enrich.face"), .progress = cli_progress};
+    if (rc >= 0) rc = fa_face_get(d->rig, fa_method_needs("enrich"), &how, &face, err);
+    cli_progress_end();
     if (rc >= 0) rc = fa_params_new("enrich", &params, err);
     if (rc >= 0) rc = fa_params_set(params, "rate", "120", err); // fascia enrich takes 300
     if (rc >= 0) rc = fa_params_set(params, "softness", "1.5", err);

@@ -38,6 +38,8 @@ static const Option options[] = {
 
 typedef struct Job {
     FaRig *rig;
+    char rig_path[4096];
+    const char *file; // the user's own face; NULL: the one kept beside the output
     FaFace *face;
     FaClip *loaded, *moved, *extended, *out_clip;
     bool head_cut; // --head-motion began with a rest pose
@@ -68,44 +70,34 @@ static void face_path(const char *rig_path, char *path, size_t size) {
              dot ? (int)(dot - base) : (int)strlen(base), base);
 }
 
-static FaCode make_face(Job *j, const char *path, FaError *err) {
-    char partial[4200];
-    snprintf(partial, sizeof partial, "%s.part", path);
-    FaFaceOptions o = {.layers = 2, .simulate_vertices = 3500};
-    FaVolumeOptions volumes = {.partial = partial, .progress = cli_progress};
-    FaVolumesReport report;
-    cli_say("the flesh of every shape, once per rig, kept in %s", path);
-    FaCode rc = fa_face_build(j->rig, &o, &j->face, err);
-    if (rc >= 0) rc = fa_face_materials(j->face, j->rig, NULL, err);
-    if (rc >= 0) rc = fa_face_volumes(j->face, j->rig, &volumes, &report, err);
-    cli_progress_end();
-    if (rc >= 0) rc = fa_face_save(j->face, path, err);
-    if (rc >= 0) remove(partial);
-    if (rc >= 0)
-        cli_say("  %d shapes in %.0f s%s", report.nshape, report.seconds,
-                report.left_out ? "; some triangles are left out where shapes fold them: see fascia info" : "");
-    return rc;
+// Said once, before the minutes that it takes.
+static bool volumes_begin(void *user, const char *stage, double done) {
+    const char **path = user;
+    if (*path && !strcmp(stage, "volumes")) {
+        cli_say("the flesh of every shape, once per rig, kept in %s", *path);
+        *path = NULL;
+    }
+    return cli_progress(NULL, stage, done);
 }
 
-static FaCode get_face(Job *j, const char *rig_path, FaError *err) {
-    const char *given = fa_params_text(cli_params, "face");
-    if (given[0]) {
-        FaCode rc = fa_face_load(given, &j->face, err);
-        if (rc >= 0 && !fa_face_has_volumes(j->face))
-            cli_say("note: %s has no volumes of the shapes; make it with fascia build --volumes", given);
-        return rc;
-    }
+static FaCode get_face(Job *j, FaError *err) {
     char path[4096];
-    FaError none = {0};
-    face_path(rig_path, path, sizeof path);
-    if (fa_face_load(path, &j->face, &none) >= 0 && fa_face_fits(j->face, j->rig, &none) >= 0 &&
-        fa_face_volumes_fit(j->face, j->rig)) {
-        cli_say("using %s", path);
-        return FA_OK;
-    }
-    fa_face_free(j->face);
-    j->face = NULL;
-    return make_face(j, path, err);
+    const char *file = j->file, *announce = file ? NULL : path;
+    FaFaceGot got;
+    FaFaceGet how = {.file = file, .cache = path, .progress = volumes_begin, .progress_user = &announce, .got = &got};
+    face_path(j->rig_path, path, sizeof path);
+    FaCode rc = fa_face_get(j->rig, fa_method_needs("enrich"), &how, &j->face, err);
+    cli_progress_end();
+    if (rc < 0) return rc;
+    if (file && got.made)
+        cli_say("note: %s has no %s: made for this run only; fascia build --volumes keeps them", file,
+                got.made & FA_NEED_VOLUMES ? "volumes of the shapes" : "materials");
+    else if (!got.made)
+        cli_say("using %s", file ? file : path);
+    else
+        cli_say("  %d shapes in %.0f s%s", got.volumes.nshape, got.volumes.seconds,
+                got.volumes.left_out ? "; some triangles are left out where shapes fold them: see fascia info" : "");
+    return FA_OK;
 }
 
 // --- the clip ---------------------------------------------------------------------------------------------------
@@ -442,30 +434,34 @@ static void job_free(Job *j) {
     fa_rig_free(j->rig);
 }
 
-// A .face stands for the rig it was built from.
-static FaCode load_subject(Job *j, const char *path, const char **rig_path, FaError *err) {
-    *rig_path = path;
+// A .face stands for the rig it was built from. Then it is j->file, else --face is, NULL: neither.
+static FaCode load_subject(Job *j, const char *path, FaError *err) {
+    FaFace *face;
+    const char *given = fa_params_text(cli_params, "face");
+    j->file = given[0] ? given : NULL;
+    snprintf(j->rig_path, sizeof j->rig_path, "%s", path);
     if (!path_has_ext(path, "face")) return load_rig(path, &j->rig, err);
-    FaCode rc = fa_face_load(path, &j->face, err);
+    j->file = path;
+    FaCode rc = fa_face_load(path, &face, err);
     if (rc < 0) return rc;
-    *rig_path = fa_face_rig_path(j->face);
-    if (!(*rig_path)[0])
+    snprintf(j->rig_path, sizeof j->rig_path, "%s", fa_face_rig_path(face));
+    fa_face_free(face);
+    if (!j->rig_path[0])
         return cli_usage("%s does not say which rig it was made from: give the rig, and --face %s", path, path),
                FA_E_ARG;
-    return load_rig(*rig_path, &j->rig, err);
+    return load_rig(j->rig_path, &j->rig, err);
 }
 
 static int run(int argc, const char **argv) {
     if (!common.output && !common.dry_run && !common.json) return cli_usage("where to? give -o OUT");
     FaError err = {0};
     Job j = {0};
-    const char *rig_path;
     int code = EXIT_OK;
     double begin = cli_seconds();
-    FaCode rc = load_subject(&j, argv[0], &rig_path, &err);
+    FaCode rc = load_subject(&j, argv[0], &err);
     if (rc >= 0) rc = load_clip(&j, argc > 1 ? argv[1] : NULL, &err);
     if (rc >= 0 && !j.clip) code = cli_usage("%s has no animation: give a CLIP", argv[0]);
-    if (rc >= 0 && code == EXIT_OK && !j.face) rc = get_face(&j, rig_path, &err);
+    if (rc >= 0 && code == EXIT_OK) rc = get_face(&j, &err);
     if (rc >= 0 && code == EXIT_OK) rc = simulate(&j, &err);
     if (rc >= 0 && code == EXIT_OK) rc = compare(&j, &err);
     if (rc >= 0 && code == EXIT_OK && common.output && !common.dry_run) rc = write_out(&j, &err);
@@ -497,7 +493,7 @@ const Command cmd_enrich = {
     .notes = "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif.\n"
              "Without CLIP the rig's own animation is played. The flesh of the rig's shapes is made once and kept "
              "beside the output\n"
-             "(RIG.enrich.face); fascia build --volumes makes it by itself. docs/enrich.md has the equations and what "
+             "(RIG.enrich.face); fascia build --volumes makes it by itself. docs/guide/enrich.md says what "
              "to turn.\n",
     .options = options,
     .method = "enrich",

@@ -72,12 +72,10 @@ static FaCode load_face(DotsJob *j, const char *path, FaError *err) {
     FaDriveOptions *o = &j->options;
     bool forces = o->kind == FA_DRIVE_AUTO || o->kind == FA_DRIVE_BF;
     if (!path && !forces && o->no_jaw && j->flesh == FLESH_OFF) return FA_OK;
-    if (path) {
-        TRY(fa_face_load(path, &j->face, err));
-        return fa_face_fits(j->face, j->rig, err);
-    }
-    FaCode rc = fa_face_build(j->rig, NULL, &j->face, err);
-    if (rc >= 0 || rc == FA_E_MEMORY || o->kind == FA_DRIVE_BF || drive_settings.jaw == 0 || drive_settings.flesh > 0)
+    const FaFaceGet how = {.file = path};
+    FaCode rc = fa_face_get(j->rig, FA_NEED_FACE, &how, &j->face, err);
+    if (rc >= 0 || path || rc == FA_E_MEMORY || o->kind == FA_DRIVE_BF || drive_settings.jaw == 0 ||
+        drive_settings.flesh > 0)
         return rc;
     cli_say("note: no flesh can be built on %s (%s): shapes alone, without jaw frame and contact", j->rig->path,
             err->what);

@@ -1,4 +1,5 @@
 // fascia enrich as a user meets it: one command, killed and run again, edited and run again, loops, refusals.
+// labels: heavy
 #include "test_app_tools.h"
 #include "test_gltf_fixture.h"
 
@@ -74,6 +75,21 @@ static void read_all(const char *path, unsigned char **data, size_t *size) {
     *data = malloc(*size);
     assert_int_equal(fread(*data, 1, *size, f), *size);
     fclose(f);
+}
+
+// fascia build --volumes makes the face that enrich makes by itself.
+static void same_face(void **state) {
+    (void)state;
+    unsigned char *a, *b;
+    size_t na, nb;
+    assert_int_equal(RUN("build", rig, "--volumes", "-o", test_path("built.face"), "--unit", "m"), 0);
+    SAID("volumes of 4 shapes");
+    read_all(face, &a, &na);
+    read_all(test_path("built.face"), &b, &nb);
+    assert_int_equal(na, nb);
+    assert_memory_equal(a, b, na);
+    free(a);
+    free(b);
 }
 
 // kill -9 in the middle, then the same command: the same bytes as without.
@@ -491,13 +507,10 @@ static void bad_motions(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(first_run),
-                                       cmocka_unit_test(killed),
-                                       cmocka_unit_test(edited),
-                                       cmocka_unit_test(others),
-                                       cmocka_unit_test(colliders_and_heads),
-                                       cmocka_unit_test(motions),
-                                       cmocka_unit_test(killed_while_rubbing),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(first_run),  cmocka_unit_test(same_face),
+                                       cmocka_unit_test(killed),     cmocka_unit_test(edited),
+                                       cmocka_unit_test(others),     cmocka_unit_test(colliders_and_heads),
+                                       cmocka_unit_test(motions),    cmocka_unit_test(killed_while_rubbing),
                                        cmocka_unit_test(bad_motions)};
     return cmocka_run_group_tests(tests, make_head, NULL);
 }

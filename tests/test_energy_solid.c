@@ -1,5 +1,6 @@
 // Volumetric energies: derivatives against differences, rigid motion, rest shapes, definiteness, kernels against the
 // reference.
+// labels: unit hash
 #include "base/base.h"
 #include "energy/solid.h"
 #include "energy/solid_blocks.h"

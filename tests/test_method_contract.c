@@ -2,6 +2,7 @@
 // library's own: nothing allocated in a step, states that can be saved and loaded, the same bits for any number of
 // threads and without SIMD, bad input that does no lasting harm, memory that runs out, rest that stays rest, frame
 // rates that agree.
+// labels: unit hash
 #include "test.h"
 
 #include "base/base.h"

@@ -11,6 +11,7 @@
 static inline double uniform(uint64_t *c) { return 2 * fai_random_unit(11, (*c)++) - 1; }
 
 typedef struct Body {
+    FaSolidLaw law;
     int nx, ny, nz, nnode, ntet;
     int *tet;
     double *x0, *x, *mu, *lambda, *mass, *force, *at;
@@ -66,6 +67,7 @@ static inline Body body_new(int nx, int ny, int nz, const double size[3], FaSoli
     }
     memcpy(b.x, b.x0, 3 * n * sizeof(double));
     FaError err = {0};
+    b.law = law;
     CHECK_OK(fai_solid_new(b.nnode, b.ntet, b.tet, b.x0, law, &b.solid, &err), &err);
     CHECK_OK(fai_solid_rest_new(b.solid, &b.rest, &err), &err);
     CHECK_OK(fai_solid_rest_set(b.rest, b.x0, b.mu, b.lambda, NULL, &err), &err);

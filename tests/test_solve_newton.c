@@ -1,5 +1,6 @@
 // Newton solvers on solids: closed forms, beams and layers, refinement; all kinds reach one minimum; bad starts recover
 // or say so.
+// labels: unit hash
 #include "base/base.h"
 #include "energy/solid_blocks.h"
 #include "math/mat3.h"

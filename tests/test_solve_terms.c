@@ -2,6 +2,7 @@
 // has; they buckle), a pouch of tets that keeps its volume (outside of the blocks), a hill that cannot be projected, a
 // wall of infinite energy. Derivatives are held against complex steps; so is the dense Hessian that solves with the
 // kept factor are compared with.
+// labels: unit hash
 #include "base/task.h"
 #include "energy/term.h"
 #include "solve/newton.h"
@@ -649,7 +650,7 @@ static double *dense_hessian(const Scene *s, const double *x) {
         double volume = fai_m3_det(D) / 6;
         assert_true(fai_m3_inverse(D, inv));
         fai_m3_mul(U, inv, G);
-        fai_solid_density_hessian(fai_solid_law(b->solid), b->mu[e], b->lambda[e], G, FA_HESSIAN_TRUE, h);
+        fai_solid_density_hessian(b->law, b->mu[e], b->lambda[e], G, FA_HESSIAN_TRUE, h);
         for (int k = 0; k < 3; k++)
             for (int i = 0; i < 3; i++) grad[k + 1][i] = inv[3 * k + i], grad[0][i] -= inv[3 * k + i];
         for (int p = 0; p < 12; p++)

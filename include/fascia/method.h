@@ -41,6 +41,9 @@ typedef struct FaParamInfo {
 
 /// The rows of a method, ended by a NULL name; NULL if there is no such method.
 FA_API const FaParamInfo *fa_method_params(const char *method);
+/// Stages of a face that it simulates, FA_NEED_... together, for fa_face_get; 0: it needs none, or there is no such
+/// method.
+FA_API unsigned fa_method_needs(const char *method);
 
 typedef struct FaParams FaParams;
 FA_API FaCode fa_params_new(const char *method, FaParams **params, FaError *err); // all at their defaults

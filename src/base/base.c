@@ -55,9 +55,8 @@ FaCode fai_fail(FaError *err, FaCode code, const char *func, int line, const cha
     return code;
 }
 
-FaCode fai_fail_in(FaError *err, FaCode code, const char *path) {
-    if (code < 0 && err && !err->path[0]) copy_text(err->path, sizeof err->path, path);
-    return code;
+void fai_error_name(FaError *err, const char *path) {
+    if (err && !err->path[0]) copy_text(err->path, sizeof err->path, path);
 }
 
 FaPlace fai_place(const char *fmt, ...) {

@@ -90,8 +90,6 @@ void fai_solid_free(FaSolid *s) {
 
 int fai_solid_nodes(const FaSolid *s) { return s->nnode; }
 int fai_solid_tets(const FaSolid *s) { return s->ntet; }
-const int *fai_solid_tet(const FaSolid *s) { return s->tet; }
-FaSolidLaw fai_solid_law(const FaSolid *s) { return s->law; }
 
 const FaSolidKernels *fai_solid_kernels(const FaSolid *s) {
 #if defined(__x86_64__)

@@ -39,8 +39,6 @@ FaCode fai_solid_new(int nnode, int ntet, const int *tet, const double *x0, FaSo
 void fai_solid_free(FaSolid *solid); // NULL is fine
 int fai_solid_nodes(const FaSolid *solid);
 int fai_solid_tets(const FaSolid *solid);
-const int *fai_solid_tet(const FaSolid *solid); // (ntet x 4)
-FaSolidLaw fai_solid_law(const FaSolid *solid);
 
 FaCode fai_solid_rest_new(const FaSolid *solid, FaSolidRest **rest, FaError *err); // solid must outlive it; unset
 void fai_solid_rest_free(FaSolidRest *rest);

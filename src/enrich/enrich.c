@@ -62,7 +62,7 @@ static const FaParamInfo enrich_params[] = {
 #undef X
         {0}};
 
-enum { MAX_ROWS = 4096, SIMULATED = 3500, LAYERS = 2, SETTLE_ROUNDS = 6 };
+enum { MAX_ROWS = 4096, SETTLE_ROUNDS = 6 };
 static const double MOSTLY = 0.5;                             // of the skin
 static const double MU = 3000, LAMBDA = 2500, MU_LEAST = 300; // Pa, section 7; however materials combine
 static const double DAMPING_HZ = 20;                          // a cheek's own ring (enrich-notes)
@@ -104,20 +104,15 @@ typedef struct Enrich {
 // --- opening ------------------------------------------------------------------------------------------------------
 
 static FaCode get_face(Enrich *e, const char *path, const FaFace *given, FaError *err) {
-    FaFaceOptions o = {.layers = LAYERS, .simulate_vertices = SIMULATED};
-    if (given)
-        e->face = given;
-    else if (path[0])
-        FA_TRY(fa_face_load(path, &e->owned, err));
-    else
-        FA_TRY(fa_face_build(e->m.rig, &o, &e->owned, err));
-    if (!given) e->face = e->owned;
+    const FaFaceGet how = {.file = path[0] ? path : NULL};
+    if (!given) FA_TRY(fa_face_get(e->m.rig, e->m.ops->needs, &how, &e->owned, err));
+    e->face = given ? given : e->owned;
+    FA_ASSERT(e->face);
     FA_TRY(fa_face_fits(e->face, e->m.rig, err));
-    if (e->owned && e->owned->materials.nshape == 0) FA_TRY(fa_face_materials(e->owned, e->m.rig, NULL, err));
-    if (e->owned && e->owned->volumes.nshape == 0) FA_TRY(fa_face_volumes(e->owned, e->m.rig, NULL, NULL, err));
     if (e->face->volumes.nshape != e->m.rig->nshape)
         return FA_FAIL(err, FA_E_ARG, NULL, "make it with fascia build --volumes",
                        "the face has no volumes of the shapes");
+    e->m.inputs = fai_face_hash(e->face);
     return FA_OK;
 }
 
@@ -547,13 +542,12 @@ double fa_enrich_collider_depth(const FaMethod *m) {
 }
 FaRebalance *fai_enrich_body(FaMethod *m) { return ((Enrich *)m)->body; }
 FaColliders *fai_enrich_colliders(FaMethod *m) { return ((Enrich *)m)->colliders; }
-const FaFace *fai_enrich_face(const FaMethod *m) { return ((const Enrich *)m)->face; }
-const unsigned char *fai_enrich_fixed(const FaMethod *m) { return ((const Enrich *)m)->fixed; }
 
 const FaMethodOps fai_method_enrich = {
     .name = "enrich",
     .help = "secondary motion of flesh that leaves the artist's animation alone",
     .params = enrich_params,
+    .needs = FA_NEED_FACE | FA_NEED_MATERIALS | FA_NEED_VOLUMES,
     .size = sizeof(Enrich),
     .takes = FA_TAKES_FACE | FA_TAKES_COLLIDERS,
     .open = enrich_open,

@@ -49,6 +49,11 @@ const FaParamInfo *fa_method_params(const char *name) {
     return ops ? ops->params : NULL;
 }
 
+unsigned fa_method_needs(const char *name) {
+    const FaMethodOps *ops = find(name);
+    return ops ? ops->needs : 0;
+}
+
 // --- opening ------------------------------------------------------------------------------------------------------
 
 static FaCode check_setup(const FaMethodOps *ops, const FaMethodSetup *s, FaError *err) {
@@ -186,12 +191,11 @@ FaCode fa_method_load(FaMethod *m, const void *state, size_t size, FaError *err)
 }
 
 double fai_method_distance(FaMethod *m, const void *state) {
-    size_t size = fa_method_state_size(m), head = size;
+    size_t size = fa_method_state_size(m);
     if (m->ops->distance) {
         FaStream s = {.mode = FA_STREAM_SIZE};
         m->ops->state(m, &s);
-        head = size - s.size; // what the method's own state comes after
-        return m->ops->distance(m, (const unsigned char *)state + head);
+        return m->ops->distance(m, (const unsigned char *)state + (size - s.size)); // its own state comes last
     }
     unsigned char *now = FA_NEW(size, unsigned char);
     if (!now) return INFINITY;

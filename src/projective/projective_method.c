@@ -107,13 +107,10 @@ typedef struct Projective {
 // --- opening ------------------------------------------------------------------------------------------------------
 
 static FaCode get_face(Projective *p, const char *path, const FaFace *given, FaError *err) {
-    if (given)
-        p->face = given;
-    else if (path[0])
-        FA_TRY(fa_face_load(path, &p->owned, err));
-    else
-        FA_TRY(fa_face_build(p->m.rig, NULL, &p->owned, err));
-    if (!given) p->face = p->owned;
+    const FaFaceGet how = {.file = path[0] ? path : NULL};
+    if (!given) FA_TRY(fa_face_get(p->m.rig, p->m.ops->needs, &how, &p->owned, err));
+    p->face = given ? given : p->owned;
+    p->m.inputs = fai_face_hash(p->face);
     return fa_face_fits(p->face, p->m.rig, err);
 }
 
@@ -512,6 +509,7 @@ const FaMethodOps fai_method_projective = {
     .name = "projective",
     .help = "flesh in real time: volume, inertia, lips that press and stick",
     .params = projective_params,
+    .needs = FA_NEED_FACE,
     .size = sizeof(Projective),
     .takes = FA_TAKES_FACE,
     .open = projective_open,

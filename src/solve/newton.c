@@ -121,8 +121,6 @@ void fai_newton_free(FaNewton *n) {
     fa_free(n);
 }
 
-void fai_newton_forget(FaNewton *n) { n->ready = n->stale = false; }
-
 // --- checks -------------------------------------------------------------------------------------------------------
 
 static FaCode check_array(const double *a, int n, const char *what, FaError *err) {
@@ -184,6 +182,7 @@ double fai_newton_energy(FaNewton *n, const FaNewtonInput *in, const double *x, 
     fai_newton_place(n, in, x, n->x_next);
     double *g = gradient ? gradient : n->g_next, energy = fai_newton_total(n, n->x_next, g, NULL);
     if (norm) *norm = fai_newton_norm(n, g, NULL);
+    n->report = NULL; // it ends with this call
     return energy;
 }
 
@@ -415,7 +414,9 @@ FaCode fai_newton_prepare(FaNewton *n, const FaNewtonInput *in, const double *x,
     fai_newton_total(n, n->x, n->g, &n->scale);
     fai_newton_accept(n);
     n->stale = false;
-    if (fai_newton_definite(n)) return FA_OK;
+    bool made = fai_newton_definite(n);
+    n->report = NULL; // it ends with this call
+    if (made) return FA_OK;
     return FA_FAIL(err, FA_E_NUMERIC, NULL, "check that every part of the body is held",
                    "the body's stiffness is not definite");
 }

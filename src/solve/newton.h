@@ -13,8 +13,8 @@
 //
 // Negative curvature (CG or Cholesky) is met by reassembling a definite Hessian; a static solve that is indefinite for
 // good gets a proximal mass term, which the report tells. Line search; the energy never rises. A solve depends on its
-// input and, for PCG and LBFGS, on the kept factor: fai_newton_forget drops it, so that a resumed run can start as a
-// fresh one. Same bits for any number of threads. No allocation in fai_newton_solve.
+// input and, for PCG and LBFGS, on the kept factor.
+// Same bits for any number of threads. No allocation in fai_newton_solve.
 //
 // Use. One FaNewton per kind of solve (dynamic, static): each keeps the factor of its own matrix. Warm starts: x + h v,
 // better with
@@ -124,7 +124,6 @@ FaCode fai_newton_solve(FaNewton *n, const FaNewtonInput *in, double *x, FaNewto
 // Energy at x, J, fixed nodes where in says; gradient (nullable, N, nnode x 3) with fixed rows set to 0; *norm
 // (nullable): |gradient|.
 double fai_newton_energy(FaNewton *n, const FaNewtonInput *in, const double *x, double *gradient, double *norm);
-void fai_newton_forget(FaNewton *n); // drop the kept factor
 // Make the factor now, of the Hessian at x. FA_E_NUMERIC: not definite even where it is made so.
 FaCode fai_newton_prepare(FaNewton *n, const FaNewtonInput *in, const double *x, FaError *err);
 bool fai_newton_worn(const FaNewton *n); // there is no factor, or the last solves needed many iterations on it

@@ -75,8 +75,8 @@ typedef struct FaFitWork FaFitWork; // scratch of one thread
 FaCode fai_fit_work_new(const FaFitSetup *setup, FaFitWork **work, FaError *err);
 void fai_fit_work_free(FaFitWork *work);
 
-FaCode fai_fit_setup(const FaFaceModel *model, FaLandmarkLayout layout, int dims, bool metric, double width,
-                     double height, const FaCameraOptions *options, FaFitSetup *setup, FaError *err);
+FaCode fai_fit_setup(const FaFaceModel *model, const FaCameraInput *in, const FaCameraOptions *options,
+                     FaFitSetup *setup, FaError *err);                 // fps is not looked at
 void fai_fit_shared_set(const FaFitSetup *setup, FaFitShared *shared); // face from id
 // Take in a frame: x is layout count x dims, visibility nullable.
 void fai_fit_see(const FaFitSetup *setup, int count, const float *x, const float *visibility, FaFitSeen *seen);
@@ -98,8 +98,6 @@ bool fai_fit_shared_info(FaFitWork *work, const FaFitSetup *setup, const FaFitSh
 // gradient by all unknowns (6 + nexp + nid + 1), and the residuals at vars (3n, pixels).
 double fai_fit_gradient(FaFitWork *work, const FaFitSetup *setup, const FaFitShared *shared, const FaFitSeen *seen,
                         const FaFitVars *vars, double *grad, double *residual);
-// Where the landmarks of the model are in the picture (n x 2, pixels); metric: x and y scaled.
-void fai_fit_project(const FaFitSetup *setup, const FaFitShared *shared, const FaFitVars *vars, double *px);
 void fai_fit_turn(FaFitPose *pose,
                   const double w[3]); // rotation by the vector w in camera axes, about the head's origin
 
