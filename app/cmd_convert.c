@@ -92,7 +92,7 @@ static int save_frames(FaSequence *seq, const FaRig *rig, const FaClip *clip, co
     if (!cli_frames(fa_sequence_nframe(seq), &first, &last)) return EXIT_USAGE;
     FaSequence *from = seq;
     if (world && clip && clip->head) {
-        if (fa_sequence_world(from, clip, &moved, &err) < 0) return cli_fail(&err);
+        if (fa_sequence_world(from, rig, clip, &moved, &err) < 0) return cli_fail(&err);
         from = moved;
     }
     if (fa_sequence_slice(from, first, last, &cut, &err) < 0) code = cli_fail(&err);

@@ -271,7 +271,7 @@ static FaCode film_actor(Demo *d, FaSequence *actor, FaMarkerTake **take, FaErro
     FaSequence *world = NULL;
     FaCode rc = fa_markers_choose(d->actor_rig, MARKERS, &d->seen_map, err);
     if (rc >= 0) rc = fa_markers_sample(actor, d->seen_map, clip->fps, &d->seen, err);
-    if (rc >= 0) rc = fa_sequence_world(actor, clip, &world, err);
+    if (rc >= 0) rc = fa_sequence_world(actor, d->actor_rig, clip, &world, err);
     if (rc >= 0) rc = fa_markers_sample(world, d->seen_map, clip->fps, take, err);
     if (rc >= 0) rc = fa_markers_save(*take, in_dir(d, "actor.csv"), err);
     fa_sequence_close(world);

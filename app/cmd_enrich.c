@@ -152,7 +152,8 @@ static int cut_list(const char *text, char **copy, const char **item) {
 
 static bool is_gltf(const char *path) { return path_has_ext(path, "glb") || path_has_ext(path, "gltf"); }
 
-// The animation of a .glb's node, in the unit in which colliders are read: the rig's. NULL: it has none.
+// The animation of a .glb's node, in the unit in which colliders are read: the rig's. Poses of the mesh's own frame:
+// the node may carry any mesh (FaCollider.in_file). NULL: it has none.
 static FaCode load_node_motion(const Job *j, const char *path, FaClip **motion, FaError *err) {
     double unit = j->rig->unit;
     FaRigOptions o = {.unit = unit == 0.01 ? FA_UNIT_CM : unit == 0.001 ? FA_UNIT_MM : FA_UNIT_M, .any_size = true};
@@ -161,6 +162,8 @@ static FaCode load_node_motion(const Job *j, const char *path, FaClip **motion, 
     if (rc < 0) return rc;
     *motion = own->clip;
     own->clip = NULL;
+    for (int f = 0; *motion && (*motion)->head && f < (*motion)->nframe; f++)
+        (*motion)->head[f] = fa_rig_pose(own, &(*motion)->head[f]);
     fa_rig_free(own);
     return FA_OK;
 }
@@ -315,14 +318,8 @@ static FaCode load_clip(Job *j, const char *clip_path, FaError *err) {
 static FaCode simulate(Job *j, FaError *err) {
     FaCode rc = fa_params_json(cli_params, &j->json, err);
     if (rc >= 0) snprintf(j->generator, sizeof j->generator, "fascia %s enrich %s", fa_version(), j->json);
-    // whose head poses they are: a loop of the rig's own clip still speaks of the rig's own world
-    const FaClip *whose = j->moved ? j->moved : j->loaded ? j->loaded : j->rig->clip;
-    FaMethodSetup setup = {.rig = j->rig,
-                           .face = j->face,
-                           .params = cli_params,
-                           .collider = j->collider,
-                           .ncollider = j->ncollider,
-                           .clip = whose};
+    FaMethodSetup setup = {
+        .rig = j->rig, .face = j->face, .params = cli_params, .collider = j->collider, .ncollider = j->ncollider};
     if (rc >= 0) rc = fa_method_open("enrich", &setup, &j->method, err);
     snprintf(j->path, sizeof j->path, "%s%s",
              keep_path       ? keep_path
@@ -364,7 +361,7 @@ static FaCode write_out(Job *j, FaError *err) {
     FaClip *clip = NULL;
     FaCode rc = FA_OK;
     if (out_options.world && j->out_clip->head) {
-        rc = fa_sequence_world(seq, j->out_clip, &j->world, err);
+        rc = fa_sequence_world(seq, j->rig, j->out_clip, &j->world, err);
         seq = j->world;
     }
     if (rc >= 0) rc = fa_sequence_slice(seq, j->from, j->to, &cut, err);

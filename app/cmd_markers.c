@@ -138,7 +138,7 @@ static FaCode sample(MarkerJob *j, const char *path, int *usage, FaError *err) {
     FaSequence *seq = j->cut ? j->cut : j->seq;
     const FaClip *clip = fa_sequence_clip(seq);
     if (world && clip && clip->head) {
-        TRY(fa_sequence_world(seq, clip, &j->moved, err));
+        TRY(fa_sequence_world(seq, j->rig, clip, &j->moved, err));
         seq = j->moved;
     }
     double fps = common.fps > 0 ? common.fps : fa_sequence_fps(seq) > 0 ? 0 : j->rig->clip ? j->rig->clip->fps : 0;

@@ -276,7 +276,7 @@ static FaCode write_out(const DotsJob *j, int first, int last, FaBakeReport *bak
     FaClip *clip = NULL;
     FaCode rc = FA_OK;
     if (out_options.world && whole->head) {
-        rc = fa_sequence_world(seq, whole, &world, err);
+        rc = fa_sequence_world(seq, j->rig, whole, &world, err);
         seq = world;
     }
     if (rc >= 0) rc = fa_sequence_slice(seq, first, last, &cut, err);

@@ -187,7 +187,7 @@ static FaCode write_out(ClipJob *j, int first, int last, FaBakeReport *bake, FaE
     bool all = first == 0 && last == fa_sequence_nframe(seq) - 1;
     FaCode rc = FA_OK;
     if (out_options.world && j->clip->head) {
-        rc = fa_sequence_world(seq, j->clip, &j->world, err);
+        rc = fa_sequence_world(seq, j->rig, j->clip, &j->world, err);
         seq = j->world;
     }
     if (rc >= 0) rc = fa_sequence_slice(seq, first, last, &cut, err);

@@ -72,7 +72,7 @@ typedef struct FaMarkers {
 typedef struct FaInput {
     double time;              // s, increasing
     const float *weights;     // per shape of the rig                                      (nshape)
-    FaPose head;              // world from head; all 0: the head is still
+    FaPose head;              // world from head, canonical as in clips; all 0: the head is still
     const FaMarkers *markers; // nullable
     const float *target; // the surface wanted in place of the rig's at these weights, m, head frame (nvert x 3): of
                          // "projective"; weights still move the jaw; nullable
@@ -100,8 +100,10 @@ typedef enum FaColliderFrame {
 /// A rigid mesh that pushes the skin.
 typedef struct FaCollider {
     const char *path;     // .obj, .glb, ...: the mesh in the rig's frame and unit, faces outwards; best closed
-    const FaClip *motion; // its pose over time: `head` of a clip, as heads have it (world from collider); NULL: still
-    bool in_file;         // motion is the animation of a node (fa_clip_load of a .glb): poses in that file's own world
+    const FaClip *motion; // its pose over time, `head` of a clip; NULL: it stands still. Poses are canonical, as heads
+                          // have them, and say how it moves from its own place, which is the pose 0
+    bool in_file;         // poses are where its vertices are in the world of the rig's file (fa_rig_pose of a .glb's
+                          // clip): a node's animation has its place in it, and what it carries need not have a front
     FaColliderFrame frame;
 } FaCollider;
 
@@ -113,7 +115,6 @@ typedef struct FaMethodSetup {
     const FaCollider *collider; // at most 16; read while opening                              (ncollider)
     int ncollider;
     const struct FaMaps *maps; // values by shape or vertex (fascia/analytic.h); copied; NULL: by the parameter `maps`
-    const FaClip *clip;        // whose world the poses of colliders are in; NULL: the rig's own
 } FaMethodSetup;
 
 /// *method is NULL on failure. Close with fa_method_close.

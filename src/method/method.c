@@ -120,9 +120,18 @@ const FaNotes *fa_method_notes(const FaMethod *m) { return &m->notes; }
 
 // --- stepping -----------------------------------------------------------------------------------------------------
 
+// Methods move the rig's own frame; inputs speak of the canonical one, as clips do.
+static FaInput in_rig_frame(const FaMethod *m, const FaInput *in) {
+    FaInput own = *in;
+    const double *q = in->head.q;
+    if (q[0] != 0 || q[1] != 0 || q[2] != 0 || q[3] != 0) own.head = fa_rig_pose(m->rig, &in->head);
+    return own;
+}
+
 static FaCode start(FaMethod *m, const FaInput *in, float *surface, FaError *err) {
     if (!isfinite(in->time)) return FA_FAIL(err, FA_E_ARG, NULL, "give seconds", "the time is not a number");
-    FA_TRY(m->ops->reset(m, in, surface, err));
+    const FaInput own = in_rig_frame(m, in);
+    FA_TRY(m->ops->reset(m, &own, surface, err));
     m->time = in->time;
     m->started = true;
     return FA_OK;
@@ -143,8 +152,10 @@ FaCode fa_method_step(FaMethod *m, const FaInput *in, float *surface, FaStats *s
     else if (!(in->time > m->time))
         return FA_FAIL(err, FA_E_ARG, NULL, "give inputs in the order of time, each later than the last",
                        "time does not increase");
-    else
-        rc = m->ops->step(m, in, surface, stats, err);
+    else {
+        const FaInput own = in_rig_frame(m, in);
+        rc = m->ops->step(m, &own, surface, stats, err);
+    }
     if (rc >= 0) m->time = in->time;
     stats->seconds = fai_seconds() - begin;
     return rc;

@@ -227,7 +227,9 @@ FaCode fa_camera_tracker_step(FaCameraTracker *t, const FaCameraFrame *frame, Fa
             t->first = state->pose;
             t->started = true;
         }
-        fai_fit_world(&state->pose, &t->first, t->up, &state->world);
+        FaPose at;
+        fai_fit_world(&state->pose, &t->first, t->up, &at);
+        state->world = fa_rig_head(t->setup.model->rig, &at);
     }
     t->known = rep.ok;
     return rep.ok ? FA_OK : FA_CLAMPED;
