@@ -1,7 +1,5 @@
 // fascia build: a rig becomes a physical face.
-#include "fascia/face.h"
-#include "fascia/method.h"
-#include "load.h"
+#include "job.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -42,36 +40,18 @@ static const Option options[] = {
      "also a stiffness of the skin under which full shapes rest (minutes)"},
     {"floor", 0, OPT_NUM, &least_stiffness, "F", 0.01, 1,
      "with --equilibrium: least stiffness of edges and bending, the largest is one over it (0.1)"},
-    LOAD_OPTIONS,
+    LOAD_OPTIONS("map"),
     {0}};
 
-// --bone A,B,C: the names, cut in place. Returns how many; free *text and *list.
-static int split_bones(char **text, const char ***list) {
-    *text = NULL;
-    *list = NULL;
-    if (!bones) return 0;
-    int n = 1;
-    for (const char *p = bones; *p; p++) n += *p == ',';
-    *text = strdup(bones);
-    *list = calloc((size_t)n, sizeof **list);
-    if (!*text || !*list) return -1;
-    char *p = *text;
-    for (int i = 0; i < n && p; i++) {
-        (*list)[i] = p;
-        if ((p = strchr(p, ','))) *p++ = 0;
-    }
-    return n;
-}
+typedef struct Build {
+    Job job;
+    FaFace *face;
+    char *report; // JSON, or lines for people
+} Build;
 
 static FaCode draw_pictures(const FaFace *face, const FaRig *rig, FaError *err) {
-    if (materials_preview) {
-        FaCode rc = fa_face_picture(face, rig, FA_FACE_MATERIALS, 480, materials_preview, err);
-        if (rc < 0) return rc;
-    }
-    if (picture) {
-        FaCode rc = fa_face_picture(face, rig, FA_FACE_CUT, 0, picture, err);
-        if (rc < 0) return rc;
-    }
+    if (materials_preview) TRY(fa_face_picture(face, rig, FA_FACE_MATERIALS, 480, materials_preview, err));
+    if (picture) TRY(fa_face_picture(face, rig, FA_FACE_CUT, 0, picture, err));
     for (int i = 0; pictures && i < FA_FACE_PICTURES; i++) {
         char path[1024];
         if (mkdir(pictures, 0777) != 0 && errno != EEXIST) {
@@ -81,32 +61,10 @@ static FaCode draw_pictures(const FaFace *face, const FaRig *rig, FaError *err) 
             return FA_E_FILE;
         }
         snprintf(path, sizeof path, "%s/%s.png", pictures, fa_face_picture_name((FaFacePicture)i));
-        FaCode rc = fa_face_picture(face, rig, (FaFacePicture)i, 0, path, err);
-        if (rc < 0) return rc;
+        TRY(fa_face_picture(face, rig, (FaFacePicture)i, 0, path, err));
         cli_progress(NULL, "pictures", (i + 1.0) / FA_FACE_PICTURES);
     }
     cli_progress_end();
-    return FA_OK;
-}
-
-static FaCode report(const FaFace *face, double seconds, FaError *err) {
-    char *text;
-    if (common.json) {
-        FaCode rc = fa_face_report(face, &text, err);
-        if (rc < 0) return rc;
-        printf("{\"output\":");
-        if (common.output)
-            cli_json_string(common.output);
-        else
-            printf("null");
-        printf(",\"seconds\":%.6f,%s\n", seconds, text + 1);
-        fa_free(text);
-        return FA_OK;
-    }
-    FaCode rc = fa_face_summary(face, &text, err);
-    if (rc < 0) return rc;
-    cli_say("%s", text);
-    fa_free(text);
     return FA_OK;
 }
 
@@ -166,61 +124,68 @@ static FaFaceOptions build_options(unsigned needs, const char **bone_files, int 
     return o;
 }
 
-static FaCode make(const FaRig *rig, const char **bone_files, int nbone, FaFace **face, FaError *err) {
-    unsigned needs = FA_NEED_FACE;
-    if (materials || materials_preview) needs |= FA_NEED_MATERIALS;
-    if (volumes) needs |= fa_method_needs("enrich");
-    if (equilibrium) needs |= FA_NEED_EQUILIBRIUM;
-    const FaFaceOptions o = build_options(needs, bone_files, nbone);
+// The face is saved on the way, where finished shapes of --volumes are kept too.
+static FaCode get_face(Build *b, unsigned needs, const FaFaceOptions *o, FaError *err) {
     const FaEquilibriumOptions rest = {.floor = least_stiffness};
     FaFaceGot got;
-    const FaFaceGet how = {.cache = common.dry_run ? NULL : common.output,
+    const FaFaceGet how = {.cache = common.dry_run ? NULL : b->job.output,
                            .again = true,
-                           .options = &o,
+                           .options = o,
                            .materials = !materials || !strcmp(materials, "auto") ? NULL : materials,
                            .each = common.verbose ? say_shape : NULL,
                            .equilibrium = &rest,
                            .progress = cli_progress,
                            .got = &got};
-    FaCode rc = fa_face_get(rig, needs, &how, face, err);
+    TRY(fa_face_get(b->job.rig, needs, &how, &b->face, err));
     cli_progress_end();
-    if (rc < 0) return rc;
     if (got.made & FA_NEED_VOLUMES) say_volumes(&got.volumes);
     if (got.made & FA_NEED_EQUILIBRIUM) say_equilibrium(&got.equilibrium);
     fa_equilibrium_report_free(&got.equilibrium);
     return FA_OK;
 }
 
+static FaCode make(Job *j, FaError *err) {
+    Build *b = (Build *)j;
+    int n;
+    char **bone = split_list(bones, &n);
+    if (bones && !bone) return cli_no_memory(err);
+    unsigned needs = FA_NEED_FACE;
+    if (materials || materials_preview) needs |= FA_NEED_MATERIALS;
+    if (volumes) needs |= fa_method_needs("enrich");
+    if (equilibrium) needs |= FA_NEED_EQUILIBRIUM;
+    const FaFaceOptions o = build_options(needs, (const char **)bone, n);
+    FaCode rc = get_face(b, needs, &o, err);
+    free(bone);
+    TRY(rc);
+    return common.json ? fa_face_report(b->face, &b->report, err) : fa_face_summary(b->face, &b->report, err);
+}
+
+static FaCode write(Job *j, FaError *err) { return draw_pictures(((Build *)j)->face, j->rig, err); }
+
+static void say(Job *j) {
+    cli_say("%s", ((Build *)j)->report);
+    cli_say("made in %.2f s", j->seconds);
+}
+
+static void json(Job *j, FaJsonWriter *w) { fa_json_members(w, ((Build *)j)->report); }
+
+static void build_free(Job *j) {
+    fa_free(((Build *)j)->report);
+    fa_face_free(((Build *)j)->face);
+}
+
 static int run(int argc, const char **argv) {
     (void)argc;
-    FaError err = {0};
-    FaRig *rig = NULL;
-    FaFace *face = NULL;
-    char *text;
-    const char **list;
-    if (!common.output && !common.dry_run) return cli_usage("where to? fascia build %s -o out.face", argv[0]);
-    int n = split_bones(&text, &list), code = EXIT_OK;
-    if (n < 0) {
-        free(text);
-        free(list);
-        return cli_usage("out of memory");
-    }
-    FaRigOptions load = load_rig_options();
-    double t0 = cli_seconds(), seconds = 0;
-    FaCode rc = fa_rig_load(argv[0], &load, &rig, &err);
-    if (rc >= 0) rc = make(rig, list, n, &face, &err);
-    seconds = cli_seconds() - t0;
-    if (rc >= 0 && !common.dry_run) rc = draw_pictures(face, rig, &err);
-    if (rc >= 0) rc = report(face, seconds, &err);
-    if (rc < 0)
-        code = cli_fail(&err);
-    else if (!common.dry_run)
-        cli_say("wrote %s in %.2f s", common.output, seconds);
-    fa_face_free(face);
-    fa_rig_free(rig);
-    free(text);
-    free(list);
-    return code;
+    if (!common.output && !common.dry_run) return output_missing("out.face");
+    Build b = {.job = {.verb = "build",
+                       .rig_path = argv[0],
+                       .make = make,
+                       .write = write,
+                       .say = say,
+                       .json = json,
+                       .own_notes = true,
+                       .free = build_free}};
+    return job_walk(&b.job);
 }
 
 const Command cmd_build = {

@@ -1,6 +1,6 @@
 // fascia demo: what each method is for, before and after, on the head that ships; one page to open at the end.
 #include "cli.h"
-#include "simulate.h"
+#include "job.h"
 
 #include "fascia/drive.h"
 #include "fascia/head.h"
@@ -25,9 +25,9 @@ enum { LIPS, RUN, ACTOR, SMILE, EXAMPLES, JUMPS = 2 };
 // A clip before and after a method: one pair of the page, one file.
 typedef struct Example {
     FaClip *clip;
-    FaSequence *linear;     // of the clip; NULL for the actor
-    Recording actor, after; // frames
-    FaCompare compare;      // after against linear; the actor's: against what our head does at the actor's weights
+    FaSequence *linear;  // of the clip; NULL for the actor
+    Record actor, after; // frames
+    FaCompare compare;   // after against linear; the actor's: against what our head does at the actor's weights
     char sentence[240], jump_name[JUMPS][80];
     FaPageJump jump[JUMPS];
     int njump;
@@ -139,7 +139,7 @@ static FaCode keep(Demo *d, Example *e, FaSequence *frames, const FaClip *clip, 
     snprintf(file, sizeof file, "%s.glb", name);
     FaSinkOptions how = sink(d->rig, clip);
     FaCompareOptions compare = {.rig = d->rig, .intersections = crossings, .progress = cli_progress};
-    FaCode rc = recording_make(frames, d->rig, clip, &e->after, err);
+    FaCode rc = record_new(frames, fa_sequence_nframe(frames) - 1, d->rig, clip, &e->after, err);
     if (rc >= 0) rc = fa_sequence_save(e->after.seq, in_dir(d, file), &how, NULL, err);
     if (rc >= 0) rc = fa_compare(from, e->after.seq, &compare, &e->compare, err);
     cli_progress_end();
@@ -315,7 +315,7 @@ static FaCode borrow_a_laugh(Demo *d, FaError *err) {
     FaCode rc = make_actor(d, err);
     Truth theirs = {d->actor, e->clip};
     if (rc >= 0) rc = truth_of(&theirs, &made, err);
-    if (rc >= 0) rc = recording_make(made, d->actor_rig, e->clip, &e->actor, err);
+    if (rc >= 0) rc = record_new(made, e->clip->nframe - 1, d->actor_rig, e->clip, &e->actor, err);
     fa_sequence_close(made);
     if (rc >= 0) rc = film_actor(d, e->actor.seq, &take, err);
     if (rc >= 0) rc = drive_by_markers(d, take, &report, err);
@@ -418,8 +418,8 @@ static void demo_free(Demo *d) {
     for (int i = 0; i < EXAMPLES; i++) {
         Example *e = &d->ex[i];
         fa_compare_free(&e->compare);
-        recording_free(&e->after);
-        recording_free(&e->actor);
+        record_free(&e->after);
+        record_free(&e->actor);
         fa_sequence_close(e->linear);
     }
     fa_drive_free(d->drive);

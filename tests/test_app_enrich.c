@@ -62,7 +62,7 @@ static void first_run(void **state) {
     assert_true(said_number("frames") == 30);
     assert_true(said_number("max_displacement_mm") > 0.3 && said_number("max_displacement_mm") < 30);
     assert_int_equal(access(test_path("rig.enrich.face"), F_OK), 0);
-    assert_true(access(test_path("a.pc2.take"), F_OK) != 0); // removed when all is done
+    assert_true(access(test_path("a.pc2.run"), F_OK) != 0); // removed when all is done
     snprintf(face, sizeof face, "%s", test_path("rig.enrich.face"));
 }
 
@@ -95,7 +95,7 @@ static void same_face(void **state) {
 // kill -9 in the middle, then the same command: the same bytes as without.
 static void kill_and_go_on(const char *const *more, off_t enough) {
     const char *whole = test_path("whole.pc2"), *broken = test_path("broken.pc2"),
-               *part = test_path("broken.pc2.take.part");
+               *part = test_path("broken.pc2.run.part");
     const char *args[32] = {PROGRAM, "enrich", rig, clip_path, "--face", face, "--unit", "m", "--rate", "120"};
     int n = 10;
     while (more && *more) args[n++] = *more++;

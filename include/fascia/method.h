@@ -35,7 +35,7 @@ typedef struct FaParamInfo {
     double value;        // default; NAN: not given, the help says what happens then
     double min, max;     // of numbers; inclusive
     const char *unit;    // "kg", "1/s", "" if none
-    const char *choices; // "soft|heavy|..."; NULL but for choices
+    const char *choices; // "soft|heavy|..."; of a text: what it holds, "FILE.json"; NULL else
     const char *help;
 } FaParamInfo;
 
