@@ -14,6 +14,9 @@ extern "C" {
 
 enum { FA_ARKIT_COUNT = 52 };
 
+/// What names.json says of a shape: nothing, which ARKit shape it is, or null: nothing drives it, ever.
+typedef enum FaSaid { FA_SAID_NOTHING, FA_SAID_ARKIT, FA_SAID_NULL } FaSaid;
+
 /// One blendshape: the entries [first, first + count) of the rig's `row` and `delta`.
 typedef struct FaShape {
     const char *name; // as in the file
@@ -21,6 +24,7 @@ typedef struct FaShape {
     int half;         // -1 / +1: only the right / left half of that ARKit shape (e.g. browInnerUp_L); 0: all of it
     int first;
     int count;
+    FaSaid said; // by names.json
 } FaShape;
 
 typedef enum FaUnit { FA_UNIT_AUTO, FA_UNIT_M, FA_UNIT_CM, FA_UNIT_MM } FaUnit;
@@ -43,6 +47,7 @@ typedef struct FaRig {
     const char *axes_how; // likewise
     FaClip *clip;         // animation found in the same file, channels = shapes; NULL if none
     FaNotes notes;        // what was odd in the file
+    const void *names;    // names.json as read, for the channels of clips; NULL: none was given
     void *source;         // the document it came from, kept so that it can be written back whole
     void (*source_free)(void *source);
     struct FaArena *arena; // owns all of the above but clip and source
@@ -52,7 +57,7 @@ typedef struct FaRigOptions {
     FaUnit unit;      // AUTO: found from the head's height; an error where that is impossible
     FaUp up;          // AUTO: by the format, then by the shapes
     const char *mesh; // name or number of the mesh to take; NULL: the one with most blendshapes
-    const char *map;  // names.json: {"theirName": "jawOpen", ...}; NULL: none
+    const char *map;  // names.json: {"theirName": "jawOpen" | null, ...}, shapes and channels of clips; NULL: none
     bool any_size;    // accept what is not the size of a head (metres assumed when the unit cannot be found)
 } FaRigOptions;
 FA_API FaRigOptions fa_rig_options_default(void); // all 0
@@ -87,14 +92,17 @@ FA_API size_t fa_blender_bytes(const FaBlender *blender,
                                const float *weights); // bytes eval must touch for these weights
 FA_API void fa_blender_free(FaBlender *blender);
 
-/// Which clip channels drive which shapes: by exact name, then by ARKit name; one channel may drive both halves of a
-/// shape.
+/// Which clip channels drive which shapes. A channel drives one shape (or its two halves, or a left and a right one):
+/// the one of the same name, else the best that means the same; src/rig/bind.h has the rule. The file's own animation
+/// drives all of its shapes.
 typedef struct FaBinding {
-    int nshape;
-    int *chan;   // first channel per shape, -1 = none                           (nshape)
-    int *chan2;  // second one, averaged with the first, -1 = none               (nshape)
-    int matched; // shapes driven
-    int unused;  // channels that drive nothing
+    int nshape, nchan;
+    int *chan;     // first channel per shape, -1 = none                           (nshape)
+    int *chan2;    // second one, averaged with the first, -1 = none               (nshape)
+    int matched;   // shapes driven
+    int unused;    // channels that drive nothing
+    int aside;     // shapes at rest because another one has their channel
+    FaNotes notes; // "channels-unused", "shapes-aside", "map-unused"
 } FaBinding;
 FA_API FaCode fa_clip_bind(const FaClip *clip, const FaRig *rig, FaBinding *binding, FaError *err);
 FA_API void fa_binding_free(FaBinding *binding);

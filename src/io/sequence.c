@@ -176,19 +176,9 @@ static FaCode open_obj(const char *dir, FaNames *frames, const FaRigOptions *opt
 
 // --- rigs under a clip --------------------------------------------------------------------------------------------
 
-bool fai_clip_is_own(const FaRig *rig, const FaClip *clip) {
-    if (!clip || clip->nchan != rig->nshape) return false;
-    if (clip == rig->clip) return true;
-    if (!rig->clip || !clip->path || !rig->path || strcmp(clip->path, rig->path)) return false;
-    for (int s = 0; s < rig->nshape; s++)
-        if (strcmp(clip->name[s], rig->clip->name[s])) return false;
-    return true;
-}
-
 FaCode fai_driver_open(const FaRig *rig, const FaClip *clip, FaDriver *driver, FaError *err) {
-    *driver = (FaDriver){.rig = rig, .clip = clip, .direct = fai_clip_is_own(rig, clip)};
-    if (!clip || driver->direct) return FA_OK;
-    return fa_clip_bind(clip, rig, &driver->binding, err);
+    *driver = (FaDriver){.rig = rig, .clip = clip};
+    return clip ? fa_clip_bind(clip, rig, &driver->binding, err) : FA_OK;
 }
 
 void fai_driver_weights(const FaDriver *d, int frame, float *weights) {
@@ -198,10 +188,6 @@ void fai_driver_weights(const FaDriver *d, int frame, float *weights) {
         return;
     }
     const float *chan = d->clip->weight + (size_t)frame * (size_t)d->clip->nchan;
-    if (d->direct) {
-        memcpy(weights, chan, (size_t)rig->nshape * sizeof *weights);
-        return;
-    }
     fa_binding_weights(&d->binding, chan, weights);
     for (int s = 0; s < rig->nshape; s++)
         if (d->binding.chan[s] < 0 && d->binding.chan2[s] < 0) weights[s] = rig->weight[s];

@@ -1,8 +1,8 @@
 #include "render/subject.h"
 
 #include "io/gltf/gltf.h"
-#include "io/sequence.h"
 #include "math/mat3.h"
+#include "rig/bind.h"
 #include "rig/head_frame.h"
 
 #include <math.h>

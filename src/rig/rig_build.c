@@ -16,6 +16,7 @@ struct FaRigDraft {
     int nshape, room;
     int64_t nentry;
     int unnamed;
+    const FaNamesMap *names; // in the arena; NULL: none
 };
 
 FaCode fai_draft_new(FaRigDraft **draft, FaError *err) {
@@ -151,23 +152,32 @@ static FaCode note_duplicates(FaRigDraft *d, FaError *err) {
     return FA_OK;
 }
 
+static void match_name(FaDraftShape *s, const FaNamesMapEntry *e) {
+    s->arkit = e ? e->arkit : fa_arkit_match(s->name, &s->half);
+    if (e) s->half = e->half;
+    if (s->arkit < 0) s->half = 0;
+    if (e) s->said = e->arkit >= 0 ? FA_SAID_ARKIT : FA_SAID_NULL;
+    if (s->said == FA_SAID_NULL) s->weight = 0; // silent at rest too
+}
+
 static FaCode match_names(FaRigDraft *d, const FaRigOptions *options, FaError *err) {
     FaNamesMap map = {0};
     if (options && options->map) FA_TRY(fai_names_map_load(options->map, &map, err));
     int hits = 0;
     for (int i = 0; i < d->nshape; i++) {
-        FaDraftShape *s = &d->shape[i];
-        const FaNamesMapEntry *e = fai_names_map_find(&map, s->name);
+        const FaNamesMapEntry *e = fai_names_map_find(&map, d->shape[i].name);
         hits += e != NULL;
-        s->arkit = e ? e->arkit : fa_arkit_match(s->name, &s->half);
-        if (e) s->half = e->half;
-        if (s->arkit < 0) s->half = 0;
+        match_name(&d->shape[i], e);
     }
     int unused = FA_MAX(map.count - hits, 0);
     if (unused)
-        fai_note_count(&d->notes, unused, "map-unused", "", "check the spelling; names are compared letter by letter",
-                       "%d names of the map are no shape of this rig", unused);
+        fai_note_count(&d->notes, unused, "map-unused", "",
+                       "none needed for channels of a clip; else check the spelling, letter by letter",
+                       "%d names of the names file are no shape of this rig", unused);
+    if (map.count) d->names = fai_names_map_copy(d->arena, &map);
+    bool copied = !map.count || d->names;
     fai_names_map_free(&map);
+    if (!copied) return FA_FAIL_MEMORY(err);
     if (d->unnamed)
         fai_note_count(&d->notes, d->unnamed, "unnamed-shapes", "",
                        "name the shapes (in glTF: mesh.extras.targetNames)",
@@ -290,7 +300,7 @@ static FaCode collect_shapes(FaRigDraft *d, const double local[9], FaRig *rig, F
     int first = 0;
     for (int i = 0; i < d->nshape; i++) {
         FaDraftShape *s = &d->shape[i];
-        rig->shape[i] = (FaShape){s->name, s->arkit, s->half, first, s->count};
+        rig->shape[i] = (FaShape){s->name, s->arkit, s->half, first, s->count, s->said};
         rig->weight[i] = s->weight;
         if (s->count) memcpy(rig->row + first, s->row, (size_t)s->count * sizeof *s->row);
         float *delta = rig->delta + 3 * (size_t)first;
@@ -346,6 +356,7 @@ static FaCode build(FaRigDraft *d, const FaRigHints *hints, const FaRigOptions *
                        "%d polygons cross themselves or have no area: cut into a plain fan", bad);
     FA_TRY(collect_shapes(d, rig->local, rig, err));
     rig->mesh = d->mesh;
+    rig->names = d->names;
     rig->name = copy_or_empty(d->arena, hints->name);
     rig->path = copy_or_empty(d->arena, hints->path);
     if (!rig->name || !rig->path) return FA_FAIL_MEMORY(err);

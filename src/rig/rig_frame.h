@@ -9,6 +9,7 @@
 typedef struct FaDraftShape {
     const char *name;
     int arkit, half; // as in FaShape
+    FaSaid said;     // likewise
     int count;
     int *row;     // (count)
     float *delta; // (count x 3)
