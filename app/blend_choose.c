@@ -132,7 +132,7 @@ typedef struct Estimate {
 
 static FaCode estimate(Job *job, FaError *err) {
     Estimate *s = (Estimate *)job;
-    FaRigOptions cache = {.unit = (FaUnit)common.unit};
+    FaRigOptions cache = {.unit = common.unit};
     FaEstimateOptions opt = {.per_vertex = blend.per_vertex, .progress = cli_progress};
     if (cli_given("mass")) opt.mass = fa_params_get(cli_params, "mass");
     TRY(fa_sequence_open(blend.estimate, &cache, &s->captured, err));

@@ -12,8 +12,8 @@ Common common;
 static const Option common_options[] = {
     {"output", 'o', OPT_TEXT, &common.output, "FILE", 0, 0, "where the result goes; the extension names the format"},
     {"json", 0, OPT_FLAG, &common.json, NULL, 0, 0, "one JSON object on stdout"},
-    {"unit", 0, OPT_CHOICE, &common.unit, "auto|m|cm|mm", 0, 0,
-     "unit of the file's coordinates (auto: by the size of a head)"},
+    {"unit", 0, OPT_UNIT, &common.unit, "auto|m|cm|mm|in|ft|N", 0, 0,
+     "unit of the file's coordinates, or metres per unit (auto: by the size of a head)"},
     {"fps", 0, OPT_NUM, &common.fps, "N", 0.001, 100000, "frame rate, where the file's own is missing or wrong"},
     {"frames", 0, OPT_TEXT, &common.frames, "A-B", 0, 0, "only these frames, counted from 0"},
     {"threads", 0, OPT_INT, &common.threads, "N", 0, 1024,
@@ -190,11 +190,18 @@ static int set_number(const Option *o, const char *value) {
     return EXIT_OK;
 }
 
+static int set_unit(const Option *o, const char *value) {
+    FaUnit unit = strcmp(value, "auto") ? fa_unit_named(value) : FA_UNIT_AUTO;
+    if (unit < 0) return cli_usage("--%s takes m, dm, cm, mm, in, ft or metres per unit, not '%s'", o->name, value);
+    return *(FaUnit *)o->to = unit, EXIT_OK;
+}
+
 static int set_option(const Option *o, const char *value) {
     switch (o->kind) {
     case OPT_FLAG: *(bool *)o->to = true; return EXIT_OK;
     case OPT_TEXT: *(const char **)o->to = value; return EXIT_OK;
     case OPT_CHOICE: return set_choice(o, value);
+    case OPT_UNIT: return set_unit(o, value);
     default: return set_number(o, value);
     }
 }

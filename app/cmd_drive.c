@@ -30,7 +30,7 @@ static const Option options[] = {
     {"face-model", 0, OPT_TEXT, &S.model, "RIG", 0, 0, "landmarks: the face to fit (the shipped head)"},
     {"identities", 0, OPT_TEXT, &S.identities, "DIR", 0, 0, "landmarks: that face's identities, one .obj each"},
     {"landmarks", 0, OPT_TEXT, &S.points, "FILE", 0, 0, "landmarks: where they are on that face, {\"0\": vertex, ...}"},
-    {"face-model-unit", 0, OPT_CHOICE, &S.model_unit, "auto|m|cm|mm", 0, 0,
+    {"face-model-unit", 0, OPT_UNIT, &S.model_unit, "auto|m|cm|mm|in|ft|N", 0, 0,
      "landmarks: of that face (--unit is the RIG's)"},
     {"image", 0, OPT_TEXT, &S.image, "WxH", 0, 0,
      "landmarks: size of the pictures, pixels (as the file says, else guessed)"},

@@ -129,7 +129,7 @@ static FaCode load_landmarks(DriveJob *j, FaError *err) {
     const DriveSettings *s = &drive_settings;
     FaLandmarkOptions lopt = {.fps = common.fps};
     FaRigOptions ropt = load_rig_options();
-    ropt.unit = (FaUnit)s->model_unit;
+    ropt.unit = s->model_unit;
     ropt.mesh = NULL;
     TRY(image_size(s->image, &lopt.width, &lopt.height, err));
     FaFaceModelOptions mopt = {.rig = s->model, .how = &ropt, .identities = s->identities, .landmarks = s->points};

@@ -12,7 +12,7 @@ LoadOptions load_options;
 OutOptions out_options;
 
 FaRigOptions load_rig_options(void) {
-    return (FaRigOptions){.unit = (FaUnit)common.unit,
+    return (FaRigOptions){.unit = common.unit,
                           .up = (FaUp)load_options.up,
                           .mesh = load_options.mesh,
                           .map = load_options.names,
@@ -20,15 +20,14 @@ FaRigOptions load_rig_options(void) {
 }
 
 FaClipOptions load_clip_options(void) {
-    static const double metres[] = {0, 1, 0.01, 0.001};
     return (FaClipOptions){.head_units = (FaHeadUnits)load_options.head_units,
                            .joint = load_options.joint,
-                           .unit = metres[common.unit],
+                           .unit = common.unit,
                            .fps = common.fps};
 }
 
 FaMarkerOptions load_marker_options(void) {
-    return (FaMarkerOptions){.unit = (FaUnit)common.unit, .fps = common.fps, .any_size = load_options.any_size};
+    return (FaMarkerOptions){.unit = common.unit, .fps = common.fps, .any_size = load_options.any_size};
 }
 
 FaCode load_rig(const char *path, FaRig **rig, FaError *err) {

@@ -27,7 +27,15 @@ typedef struct FaShape {
     FaSaid said; // by names.json
 } FaShape;
 
-typedef enum FaUnit { FA_UNIT_AUTO, FA_UNIT_M, FA_UNIT_CM, FA_UNIT_MM } FaUnit;
+/// Metres per unit of a file: any number above 0, or one of these.
+typedef double FaUnit;
+#define FA_UNIT_AUTO 0.0
+#define FA_UNIT_M 1.0
+#define FA_UNIT_CM 0.01
+#define FA_UNIT_MM 0.001
+/// The unit of a text: "m", "dm", "cm", "mm", "in", "ft", ..., or metres per unit as a number ("0.01"). Below 0:
+/// neither.
+FA_API FaUnit fa_unit_named(const char *text);
 typedef enum FaUp { FA_UP_AUTO, FA_UP_Y, FA_UP_Z } FaUp;
 
 typedef struct FaRig {

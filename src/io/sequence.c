@@ -56,13 +56,7 @@ static FaCode new_sequence(const SequenceOps *ops, const char *path, FaSequence 
 
 static void close_nothing(FaSequence *s) { (void)s; }
 
-static double unit_of(const FaRigOptions *options) {
-    switch (options ? options->unit : FA_UNIT_AUTO) {
-    case FA_UNIT_CM: return 0.01;
-    case FA_UNIT_MM: return 0.001;
-    default: return 1;
-    }
-}
+static double unit_of(const FaRigOptions *options) { return options && options->unit > 0 ? options->unit : 1; }
 
 // --- point caches -------------------------------------------------------------------------------------------------
 
@@ -146,7 +140,7 @@ static FaCode open_first(FaSequence *s, const FaRigOptions *options, FaError *er
     // the faces make a rig of it, at rest in the first frame; like any cache it is in metres unless told otherwise
     if (rc >= 0 && s->first.nface > 0) {
         FaRigOptions o = {.unit = options ? options->unit : FA_UNIT_M, .up = options ? options->up : FA_UP_AUTO};
-        if (o.unit == FA_UNIT_AUTO) o.unit = FA_UNIT_M;
+        if (!(o.unit > 0)) o.unit = FA_UNIT_M;
         o.any_size = true;
         rc = fa_rig_load(path, &o, &s->own_rig, err);
         s->rig = s->own_rig;

@@ -2,6 +2,7 @@
 #include "rig/bind.h"
 
 #include "rig/names.h"
+#include "rig/rig_frame.h"
 
 #include <stdlib.h>
 
@@ -34,6 +35,7 @@ typedef struct Binder {
     uint64_t mask;
     FaNameMatch *mean;            // what the shapes' names say                           (nshape)
     Candidate *order;             //                                                      (nshape)
+    bool *moves;                  // shape moves something, more than rounding errors (nshape)
     bool *used;                   // channel drives something                             (nchan)
     bool *is_shape;               // channel has the name of a shape                      (nchan)
     bool *hit;                    // entry of the map is a shape or a channel             (map->count)
@@ -125,6 +127,24 @@ static void channels_for(const Binder *b, const FaNameMatch *m, int chan[2]) {
 
 // --- shapes -------------------------------------------------------------------------------------------------------
 
+static double largest(const FaRig *rig, int s) {
+    double most = 0;
+    const FaShape *shape = &rig->shape[s];
+    for (int i = shape->first; i < shape->first + shape->count; i++) {
+        const float *d = rig->delta + 3 * (size_t)i;
+        double m = (double)d[0] * d[0] + (double)d[1] * d[1] + (double)d[2] * d[2];
+        if (m > most) most = m;
+    }
+    return most;
+}
+
+static void find_moving(Binder *b) {
+    double most = 0;
+    for (int s = 0; s < b->rig->nshape; s++) most = FA_MAX(most, largest(b->rig, s));
+    for (int s = 0; s < b->rig->nshape; s++)
+        b->moves[s] = most > 0 && largest(b->rig, s) >= FA_NOISE_SHARE * FA_NOISE_SHARE * most;
+}
+
 // What a shape means: its ARKit place as the rig has it (with names.json in it), or both sides by its name.
 static FaNameMatch shape_meaning(const FaShape *shape) {
     FaNameMatch m = fai_name_match(shape->name);
@@ -172,7 +192,7 @@ static void bind_same_names(Binder *b) {
         int chan[2] = {*name_slot(b, shape->name) - 1, -1};
         if (chan[0] < 0 || b->used[chan[0]] || shape->said != FA_SAID_NOTHING) continue;
         drive(b, s, chan);
-        if (shape->count) take(b, s);
+        if (b->moves[s]) take(b, s);
     }
 }
 
@@ -194,7 +214,7 @@ static void rank_families(Binder *b) {
             memset(&family[n], 0, sizeof family[n]);
             family[n++].name = m->family;
         }
-        if (!b->rig->shape[s].count) continue;
+        if (!b->moves[s]) continue;
         if (m->arkit >= 0) family[f].have |= UINT64_C(1) << m->arkit;
         for (int k = 0; k < 2 && m->arkit < 0 && m->pair[0] >= 0; k++) family[f].have |= UINT64_C(1) << m->pair[k];
     }
@@ -217,7 +237,7 @@ static Claim claim_of(const Binder *b, int s) {
     const FaShape *shape = &b->rig->shape[s];
     const FaNameMatch *m = &b->mean[s];
     if (shape->said == FA_SAID_NULL || (m->arkit < 0 && m->pair[0] < 0)) return CLAIM_NONE;
-    if (!shape->count) return CLAIM_EMPTY;
+    if (!b->moves[s]) return CLAIM_EMPTY;
     if (shape->said == FA_SAID_ARKIT) return CLAIM_SAID;
     if (m->arkit < 0) return CLAIM_BOTH_SIDES;
     if (lacks_partner(b, m)) return CLAIM_ONE_SIDE;
@@ -236,7 +256,7 @@ static void order_shapes(Binder *b) {
     rank_families(b);
     for (int s = 0; s < b->rig->nshape; s++) {
         const FaNameMatch *m = &b->mean[s];
-        if (!b->rig->shape[s].count) continue;
+        if (!b->moves[s]) continue;
         if (m->arkit >= 0) b->have |= UINT64_C(1) << m->arkit;
         for (int k = 0; k < 2 && m->arkit < 0 && m->pair[0] >= 0; k++) b->both |= UINT64_C(1) << m->pair[k];
     }
@@ -308,16 +328,18 @@ static FaCode allocate(Binder *b, FaError *err) {
     b->slot = FA_NEW(b->mask + 1, int);
     b->mean = FA_NEW(nshape, FaNameMatch);
     b->order = FA_NEW(nshape, Candidate);
+    b->moves = FA_NEW(nshape, bool);
     b->used = FA_NEW(nchan, bool);
     b->is_shape = FA_NEW(nchan, bool);
     b->hit = FA_NEW(b->map ? b->map->count : 0, bool);
-    return b->slot && b->mean && b->order && b->used && b->is_shape && b->hit ? FA_OK : FA_FAIL_MEMORY(err);
+    return b->slot && b->mean && b->order && b->moves && b->used && b->is_shape && b->hit ? FA_OK : FA_FAIL_MEMORY(err);
 }
 
 static void release(Binder *b) {
     fa_free(b->slot);
     fa_free(b->mean);
     fa_free(b->order);
+    fa_free(b->moves);
     fa_free(b->used);
     fa_free(b->is_shape);
     fa_free(b->hit);
@@ -328,6 +350,7 @@ static FaCode bind_names(const FaClip *clip, const FaRig *rig, FaBinding *bindin
     FaCode rc = allocate(&b, err);
     if (rc >= 0) {
         for (int s = 0; s < rig->nshape; s++) b.mean[s] = shape_meaning(&rig->shape[s]);
+        find_moving(&b);
         index_names(&b);
         index_meanings(&b);
         bind_same_names(&b);

@@ -15,7 +15,7 @@
 //           sculpted to go together, and others only fill what it lacks;
 //        d. one shape for both sides ("mouthSmile", "blink"), where left and right have no shapes of their own;
 //        e. one of a left and a right shape where the other is missing;
-//        f. shapes that move nothing.
+//        f. shapes that move nothing, or hold only rounding errors.
 //
 // names.json ({"theirName": "jawOpen" | null}) is about shapes first: such a shape goes by what is said there, no
 // longer by its own name (so that swapped sides can be swapped back), and null silences it always, in the file's own
