@@ -187,7 +187,7 @@ FA_API FaCode fa_camera_clip(const FaCameraFit *fit, const FaFaceModel *model, F
 FA_API FaCode fa_camera_markers(const FaCameraFit *fit, const FaFaceModel *model, const FaRig *rig,
                                 const FaMarkerMap *map, bool warp, FaMarkerTake **take, FaError *err);
 
-/// A PNG of one frame: landmarks as seen (dots, yellow), the model's (crosses, cyan) joined to them, and the fitted
+/// A PNG of one frame: landmarks as seen (discs, yellow), the model's (crosses, cyan) joined to them, and the fitted
 /// face's wires. background: a PNG of the picture itself, nullable (dark grey then, at the take's size).
 FA_API FaCode fa_camera_overlay(const FaCameraFit *fit, const FaFaceModel *model, const FaLandmarkTake *take, int frame,
                                 const char *background, const char *path, FaError *err);

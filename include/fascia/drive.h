@@ -1,4 +1,4 @@
-// fascia/drive.h: a face driven by dots: an actor's markers, or virtual ones from a camera or from another face.
+// fascia/drive.h: a face driven by markers: an actor's, or virtual ones from a camera or from another face.
 //
 // A take, offline:   fa_markers_load, fa_marker_map_make, fa_drive_open (stabilises the head, looks at the fit,
 // decides),

@@ -1,4 +1,5 @@
-// fascia/markers.h: dots on an actor's face (motion capture), where they sit on a rig, and landmarks found in pictures.
+// fascia/markers.h: markers on an actor's face (motion capture), where they sit on a rig, and landmarks found in
+// pictures.
 //
 // Markers:   fa_markers_load, fa_marker_map_make (which surface point each marker is), use, fa_marker_map_free,
 //            fa_markers_free. Or the other way round: fa_markers_choose, fa_markers_sample, fa_markers_save.

@@ -23,7 +23,7 @@ typedef struct FaPageTrack {
     const FaClip *clip; // the weights and head motion that go with them; nullable
     const FaPageNumbers *numbers;
     int nnumbers;
-    const FaMarkerTake *markers; // dots that go with the frames, in the rig's own frame; nullable. In step where there
+    const FaMarkerTake *markers; // that go with the frames, in the rig's own frame; nullable. In step where there
                                  // are as many frames, else by time
     const FaMarkerMap *map;      // the surface points they belong to, coloured and joined by distance; nullable
 } FaPageTrack;
