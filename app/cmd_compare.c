@@ -8,9 +8,9 @@ static const char *rig_path;
 static bool no_intersections;
 
 static const Option options[] = {
-    {"max-mm", 0, OPT_NUM, &max_mm, "X", 0, 1e9, "exit 1 if any vertex is further apart than X mm"},
-    {"rig", 0, OPT_TEXT, &rig_path, "FILE", 0, 0, "the rig, for faces, when both are point caches"},
-    {"no-intersections", 0, OPT_FLAG, &no_intersections, NULL, 0, 0, "do not count crossing triangles (faster)"},
+    {"max-mm", 0, OPT_NUM, &max_mm, "MM", 0, 1e9, "exit with code 1 if any vertex is further apart than this"},
+    {"rig", 0, OPT_TEXT, &rig_path, "FILE", 0, 0, "the rig, when both are .pc2 or .mdd"},
+    {"no-intersections", 0, OPT_FLAG, &no_intersections, NULL, 0, 0, "do not count triangles that cross (faster)"},
     LOAD_OPTIONS("map"),
     {0}};
 

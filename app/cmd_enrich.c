@@ -13,20 +13,20 @@ static const double BVH_SMOOTH = 10; // Hz
 enum { COLLIDERS = 16 };
 
 static const Option options[] = {
-    {"head-motion", 0, OPT_TEXT, &head_path, "FILE", 0, 0, "the head's motion from a BVH or another clip"},
+    {"head-motion", 0, OPT_TEXT, &head_path, "FILE", 0, 0, "take the head's motion from this BVH or clip"},
     {"head-smooth", 0, OPT_NUM, &head_smooth, "HZ", 0, 1000,
-     "take what is faster out of --head-motion (10 for a BVH, else 0: nothing)"},
+     "remove jitter faster than this from --head-motion (10 for a BVH; 0: leave it as it is)"},
     {"collider", 0, OPT_TEXT, &colliders, "FILE[,FILE...]", 0, 0,
-     "rigid meshes that push the skin, in the rig's frame and unit: .obj, .glb"},
+     "meshes that push the skin (a hand, glasses), in the place and unit of the rig: .obj, .glb"},
     {"collider-motion", 0, OPT_TEXT, &collider_motions, "FILE[,FILE...]", 0, 0,
-     "their poses, in the same order: CSV, JSON, BVH[:JOINT], .glb (the collider's own animation, if it has one)"},
+     "how they move, in the same order: CSV, JSON, BVH[:JOINT] or .glb (without: the .glb's own animation)"},
     {"collider-frame", 0, OPT_TEXT, &collider_frames, "head|world[,...]", 0, 0,
-     "what they stand or move in (with a motion the world, else the head)"},
+     "head: it moves with the head (glasses). world: it does not (a hand). Default: world with a motion, else head"},
     {"out-fps", 0, OPT_NUM, &out_fps, "N", 1, 1000, "frames per second of the result (the clip's)"},
-    {"preroll", 0, OPT_NUM, &preroll, "S", 0, 60, "seconds to hold the first frame before it begins (0)"},
-    {"loop", 0, OPT_FLAG, &loop, NULL, 0, 0, "the clip is a loop: the motion at its end is that before its start"},
+    {"preroll", 0, OPT_NUM, &preroll, "S", 0, 60, "seconds to hold the first frame before the clip begins (0)"},
+    {"loop", 0, OPT_FLAG, &loop, NULL, 0, 0, "the clip is a cycle: it is simulated twice and the second pass is written, so that the end flows into the start"},
     {"keep", 0, OPT_TEXT, &keep_path, "FILE", 0, 0,
-     "keep the simulated frames: after an edit only what changed is made again"},
+     "keep the run file: after an edit only changed frames are simulated again"},
     OUT_OPTIONS,
     CHECK_OPTION,
     LOAD_OPTIONS("map"),
@@ -61,7 +61,7 @@ static void face_path(const char *rig_path, char *path, size_t size) {
 static bool volumes_begin(void *user, const char *stage, double done) {
     const char **path = user;
     if (*path && !strcmp(stage, "volumes")) {
-        cli_say("the flesh of every shape, once per rig, kept in %s", *path);
+        cli_say("making the flesh of every shape, once per rig; it is kept in %s", *path);
         *path = NULL;
     }
     return cli_progress(NULL, stage, done);
@@ -78,8 +78,8 @@ static FaCode get_face(Job *j, FaError *err) {
     cli_progress_end();
     TRY(rc);
     if (file && got.made)
-        cli_say("note: %s has no %s: made for this run only; fascia build --volumes keeps them", file,
-                got.made & FA_NEED_VOLUMES ? "volumes of the shapes" : "materials");
+        cli_say("note: %s has no %s: they are made for this run only (to keep them: fascia build RIG --volumes)", file,
+                got.made & FA_NEED_VOLUMES ? "flesh of the shapes" : "materials");
     else if (!got.made)
         cli_say("using %s", file ? file : path);
     else
@@ -306,12 +306,12 @@ static FaCode load(Job *job, FaError *err) {
 static void say_made(const Enrich *j) {
     const FaRunFileReport *m = &j->made;
     if (keep_path && m->fresh[0]) cli_say("note: %s was not used: %s", keep_path, m->fresh);
-    if (m->continued_at >= 0) cli_say("went on at frame %d", m->continued_at);
+    if (m->continued_at >= 0) cli_say("continued at frame %d, where the last run stopped", m->continued_at);
     if (m->kept > 0 && m->changed_at >= 0 && m->rejoined_at >= 0)
-        cli_say("changed from frame %d on, back on the old path at %d: %d of %d frames were made, %d saved",
-                m->changed_at, m->rejoined_at, m->made, m->frames, m->kept);
+        cli_say("frames %d to %d changed; %d of %d frames were simulated, %d kept", m->changed_at, m->rejoined_at - 1,
+                m->made, m->frames, m->kept);
     else if (m->kept > 0)
-        cli_say("%d of %d frames were made, %d taken from before", m->made, m->frames, m->kept);
+        cli_say("%d of %d frames were simulated, %d kept", m->made, m->frames, m->kept);
 }
 
 static FaCode make(Job *job, FaError *err) {
@@ -339,7 +339,9 @@ static FaCode make(Job *job, FaError *err) {
 static void say(Job *job) {
     const Enrich *j = (const Enrich *)job;
     if (j->ncollider) cli_say("skin is at most %.2f mm inside a collider", 1e3 * fa_enrich_collider_depth(job->method));
-    if (job->stats.clamped) cli_say("note: %d solves stopped short of their tolerance", job->stats.clamped);
+    if (job->stats.clamped)
+        cli_say("note: %d steps were not solved to the end: look at the result, and check the head's motion for jumps",
+                job->stats.clamped);
 }
 
 static void json(Job *job, FaJsonWriter *w) {
@@ -383,22 +385,20 @@ static int run(int argc, const char **argv) {
 
 const Command cmd_enrich = {
     .name = "enrich",
-    .line = "flesh that swings and settles around an animation and leaves it alone",
+    .line = "flesh that swings when the head moves; the animation itself is not changed",
     .usage = "enrich RIG|FACE [CLIP] -o OUT [options]",
     .examples =
-        "  fascia enrich head.glb take.csv -o out.glb                          a take with flesh, in your own file\n"
-        "  fascia enrich head.glb talk.csv --head-motion run.bvh -o out.html   the head runs; beside linear blending, "
-        "in a browser\n"
-        "  fascia enrich head.glb take.csv -o out.pc2 --keep take.run          edit the take and run it again: only "
-        "what changed is made\n"
-        "  fascia enrich head.glb take.csv --collider hand.obj --collider-motion hand.csv -o out.glb   a hand pushes "
-        "the cheek\n"
-        "  fascia enrich head.glb walk.csv --loop -o walk.glb --strength cheeks=1.5,lips=0.5\n",
+        "  fascia enrich head.glb clip.csv -o out.glb                           a clip with flesh, in your own file\n"
+        "  fascia enrich head.glb clip.csv -o compare.html                      before and after, in a browser\n"
+        "  fascia enrich head.glb talk.csv --head-motion run.bvh -o out.glb     the head runs while it talks\n"
+        "  fascia enrich head.glb walk.csv --loop -o walk.glb                   a walk cycle\n"
+        "  fascia enrich head.glb clip.csv -o out.glb --strength cheeks=1.5,lips=0.5\n"
+        "  fascia enrich head.glb clip.csv -o out.pc2 --keep clip.run           again after an edit: only changed\n"
+        "                                                                       frames are simulated\n"
+        "  fascia enrich head.glb clip.csv --collider hand.obj --collider-motion hand.csv -o out.glb\n",
     .notes = "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif.\n"
-             "Without CLIP the rig's own animation is played. The flesh of the rig's shapes is made once and kept "
-             "beside the output\n"
-             "(RIG.enrich.face); fascia build --volumes makes it by itself. docs/guide/enrich.md says what "
-             "to turn.\n",
+             "Without CLIP the rig's own animation is played. The flesh of the rig's shapes is made once (a minute or more)\n"
+             "and kept beside the output as RIG.enrich.face. Guide: docs/guide/enrich.md\n",
     .options = options,
     .method = "enrich",
     .min_args = 1,

@@ -4,8 +4,8 @@
 static bool deep = false, all_shapes = false;
 
 static const Option options[] = {
-    {"shapes", 0, OPT_FLAG, &all_shapes, NULL, 0, 0, "list every shape, not only those with something to say"},
-    {"deep", 0, OPT_FLAG, &deep, NULL, 0, 0, "also look for triangles that cross each other"},
+    {"shapes", 0, OPT_FLAG, &all_shapes, NULL, 0, 0, "list every shape, not only the notable ones"},
+    {"deep", 0, OPT_FLAG, &deep, NULL, 0, 0, "also look for triangles that cross each other (slower)"},
     LOAD_OPTIONS("map"),
     {0}};
 

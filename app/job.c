@@ -93,8 +93,9 @@ static FaCode check_binding(const Job *j, FaError *err) {
     int matched = binding.matched;
     fa_binding_free(&binding);
     if (!matched && !j->clip->head)
-        return cli_wrong(err, "no channel of %s drives a shape of %s; name them with --map", j->clip_path, j->rig_path);
-    if (!matched) cli_say("note: no channel of %s drives a shape; only the head moves", j->clip_path);
+        return cli_wrong(err, "no name in %s fits a shape of %s: write a names file and give it with --map", j->clip_path,
+                         j->rig_path);
+    if (!matched) cli_say("note: no name in %s fits a shape of the rig: only the head moves", j->clip_path);
     return FA_OK;
 }
 
@@ -288,7 +289,7 @@ static void say_report(Job *j) {
         cli_say("%d frame%s in %.1f s, %.4g ms each; up to %.2f mm from linear blending, %.3f mm on average", n,
                 n == 1 ? "" : "s", j->seconds, frame_ms(j), j->compare.max_mm, j->compare.mean_mm);
         if (out_options.check)
-            cli_say("triangles that cross: %d, of linear blending %d", j->compare.intersections_b,
+            cli_say("triangles that cross: %d, with linear blending %d", j->compare.intersections_b,
                     j->compare.intersections_a);
     }
     if (j->output) cli_say("%s %s", common.dry_run ? "would write" : "wrote", j->output);
@@ -395,7 +396,7 @@ int job_walk(Job *j) {
     cli_progress_end();
     int code = rc < 0 ? cli_fail(&err) : EXIT_OK;
     if (rc >= 0 && j->stalled) {
-        cli_say("warning: %d targets leave an error of %.4f mm; raise --max-targets or --bake-error", j->bake.targets,
+        cli_say("warning: with %d morph targets the error is %.4f mm: raise --max-targets, or allow more with --bake-error", j->bake.targets,
                 j->bake.max_mm);
         code = EXIT_CONVERGE;
     }

@@ -32,25 +32,25 @@ extern OutOptions out_options;
     {names_option, 0, OPT_TEXT, &load_options.names,                                                                    \
      "names.json", 0, 0,        "your shape names: {\"theirName\": \"jawOpen\", ...}"},                                 \
         {"mesh", 0, OPT_TEXT, &load_options.mesh,                                                                       \
-         "NAME", 0, 0,        "the mesh to take, by name or number (the one with most shapes)"},                        \
-        {"up", 0, OPT_CHOICE, &load_options.up, "auto|y|z", 0, 0, "which axis points up"},                              \
-        {"any-size", 0, OPT_FLAG, &load_options.any_size, NULL, 0, 0, "accept what is not the size of a head"},         \
-        {"head-units", 0, OPT_CHOICE, &load_options.head_units, "auto|norm180|rad|deg", 0, 0, "Live Link head angles"}, \
+         "NAME", 0, 0,        "which mesh of the file is the face, by name or number (default: the one with most shapes)"},                        \
+        {"up", 0, OPT_CHOICE, &load_options.up, "auto|y|z", 0, 0, "which axis of the file points up"},                              \
+        {"any-size", 0, OPT_FLAG, &load_options.any_size, NULL, 0, 0, "do not check that it is the size of a head"},         \
+        {"head-units", 0, OPT_CHOICE, &load_options.head_units, "auto|norm180|rad|deg", 0, 0, "unit of the head's angles in a Live Link take, if the head turns too much or too little"}, \
     {                                                                                                                   \
-        "joint", 0, OPT_TEXT, &load_options.joint, "NAME", 0, 0, "BVH: the joint that is the head"                      \
+        "joint", 0, OPT_TEXT, &load_options.joint, "NAME", 0, 0, "which joint of a BVH is the head"                      \
     }
 // For frames that are written.
 #define OUT_OPTIONS                                                                                                    \
-    {"world", 0, OPT_FLAG, &out_options.world, NULL, 0, 0, "point caches in world space: the head's motion applied"},  \
+    {"world", 0, OPT_FLAG, &out_options.world, NULL, 0, 0, ".pc2 and .mdd: apply the head's motion to the points"},  \
         {"bake-error", 0,    OPT_NUM, &out_options.bake_error,                                                         \
-         "MM",         1e-6, 1000,    "largest error of motion baked into a .glb (0.05)"},                             \
+         "MM",         1e-6, 1000,    ".glb: largest error of the motion that is written (0.05)"},                             \
     {                                                                                                                  \
         "max-targets", 0, OPT_INT, &out_options.max_targets, "N", 1, 2000,                                             \
-            "at most this many morph targets added to a .glb (512)"                                                    \
+            ".glb: add at most this many morph targets (512)"                                                    \
     }
 // For frames that are simulated.
 #define CHECK_OPTION                                                                                                   \
-    { "check", 0, OPT_FLAG, &out_options.check, NULL, 0, 0, "count intersecting triangles too (slower)" }
+    { "check", 0, OPT_FLAG, &out_options.check, NULL, 0, 0, "also count triangles that cross each other (slower)" }
 
 FaRigOptions load_rig_options(void);
 FaClipOptions load_clip_options(void);
