@@ -18,7 +18,8 @@ static const Option common_options[] = {
     {"frames", 0, OPT_TEXT, &common.frames, "A-B", 0, 0, "only these frames, counted from 0"},
     {"threads", 0, OPT_INT, &common.threads, "N", 0, 1024,
      "threads to use (0: all cores); results do not depend on it"},
-    {"seed", 0, OPT_INT, &common.seed, "N", 0, 2147483647, "decides everything random; the same number gives the same result"},
+    {"seed", 0, OPT_INT, &common.seed, "N", 0, 2147483647,
+     "decides everything random; the same number gives the same result"},
     {"dry-run", 0, OPT_FLAG, &common.dry_run, NULL, 0, 0, "read and check everything, write nothing"},
     {"quiet", 'q', OPT_FLAG, &common.quiet, NULL, 0, 0, "print errors only"},
     {"verbose", 'v', OPT_FLAG, &common.verbose, NULL, 0, 0, "print more"},
@@ -422,14 +423,14 @@ static void print_help(const Command *cmd) {
 
 static void print_verbs(const Command *const *commands, FILE *out) {
     fprintf(out, "fascia %s: physics for blendshape faces\n\n", fa_version());
-    fprintf(out, "  fascia info head.glb               what is in it, what is wrong with it, how to fix it\n"
-                 "  fascia convert shapes/ head.glb    a folder of OBJ files becomes one rig\n"
-                 "  fascia demo                        every method on the shipped head, with files to open\n\nVerbs:\n");
-    print_list(commands, out);
     fprintf(out,
-            "\nFor examples and all options: fascia VERB --help\n"
-            "Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 bad input, 4 an error goal was missed, 5 cannot read or "
-            "write.\n");
+            "  fascia info head.glb               what is in it, what is wrong with it, how to fix it\n"
+            "  fascia convert shapes/ head.glb    a folder of OBJ files becomes one rig\n"
+            "  fascia demo                        every method on the shipped head, with files to open\n\nVerbs:\n");
+    print_list(commands, out);
+    fprintf(out, "\nFor examples and all options: fascia VERB --help\n"
+                 "Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 bad input, 4 an error goal was missed, 5 cannot read or "
+                 "write.\n");
 }
 
 // --- main ---------------------------------------------------------------------------------------------------------

@@ -6,10 +6,10 @@
 
 static const char *clip_path;
 
-static const Option options[] = {
-    {"clip", 0, OPT_TEXT, &clip_path, "CLIP", 0, 0, "play this clip (default: the rig's own animation, or a made-up one)"},
-    LOAD_OPTIONS("map"),
-    {0}};
+static const Option options[] = {{"clip", 0, OPT_TEXT, &clip_path, "CLIP", 0, 0,
+                                  "play this clip (default: the rig's own animation, or a made-up one)"},
+                                 LOAD_OPTIONS("map"),
+                                 {0}};
 
 static int run(int argc, const char **argv) {
     FaError err = {0};

@@ -18,23 +18,28 @@ static const Option options[] = {
     {"layers", 0, OPT_INT, &layers, "N", 1, 16, "layers of flesh; 2 or 3 for close-ups (1; with --volumes 2)"},
     {"thickness", 0, OPT_NUM, &thickness, "MM", 0.1, 40,
      "thickness of the flesh, everywhere (default: up to the bones; without bones 5 mm forehead to 15 mm cheeks)"},
-    {"lip-thickness", 0, OPT_NUM, &lip_thickness, "MM", 0.1, 40, "thickness of the flesh in the folds of the lips (1.5)"},
+    {"lip-thickness", 0, OPT_NUM, &lip_thickness, "MM", 0.1, 40,
+     "thickness of the flesh in the folds of the lips (1.5)"},
     {"bone", 0, OPT_TEXT, &bones, "FILE[,FILE...]", 0, 0,
-     "bones from other files, in the place and unit of the rig; their names tell what they are: skull, jaw, teeth_upper, ..."},
+     "bones from other files, in the place and unit of the rig; their names tell what they are: skull, jaw, "
+     "teeth_upper, ..."},
     {"no-bones", 0, OPT_FLAG, &no_bones, NULL, 0, 0, "do not use the bones, teeth and eyes in the rig's own file"},
     {"whole", 0, OPT_FLAG, &whole, NULL, 0, 0, "simulate all of the skin, not only what the shapes move"},
-    {"margin", 0, OPT_NUM, &margin, "MM", 0.001, 10000, "also simulate the skin this far around what the shapes move (25)"},
+    {"margin", 0, OPT_NUM, &margin, "MM", 0.001, 10000,
+     "also simulate the skin this far around what the shapes move (25)"},
     {"simulate-vertices", 0, OPT_INT, &simulate_vertices, "N", 100, 1000000,
      "simulate only N vertices, the others follow; 5000 suits dense rigs (all; with --volumes 3500)"},
     {"density", 0, OPT_NUM, &density, "KG/M3", 1, 100000, "density of flesh (1100)"},
-    {"paint", 0, OPT_TEXT, &paint, "FILE", 0, 0, "thickness, attachment and regions by vertex: a JSON file (docs/guide/face.md)"},
+    {"paint", 0, OPT_TEXT, &paint, "FILE", 0, 0,
+     "thickness, attachment and regions by vertex: a JSON file (docs/guide/face.md)"},
     {"materials", 0, OPT_TEXT, &materials, "FILE|auto", 0, 0,
      "stiffness by place and shape, for enrich: auto, or a file: JSON, vertex colours in .glb, .obj or a folder "
      "(with --volumes auto)"},
     {"materials-preview", 0, OPT_TEXT, &materials_preview, "OUT.png", 0, 0, "a picture of the stiffness"},
     {"volumes", 0, OPT_FLAG, &volumes, NULL, 0, 0,
      "also the flesh of every shape, for enrich (a minute or more; a stopped run continues)"},
-    {"pictures", 0, OPT_TEXT, &pictures, "DIR", 0, 0, "a folder for pictures: cut.png, thickness.png, regions.png, attachment.png"},
+    {"pictures", 0, OPT_TEXT, &pictures, "DIR", 0, 0,
+     "a folder for pictures: cut.png, thickness.png, regions.png, attachment.png"},
     {"picture", 0, OPT_TEXT, &picture, "OUT.png", 0, 0, "only the picture of the head cut open"},
     {"equilibrium", 0, OPT_FLAG, &equilibrium, NULL, 0, 0,
      "for drive --literal and --model surface: tune the skin so that full shapes hold by themselves (minutes)"},
@@ -101,11 +106,13 @@ static void say_equilibrium(const FaEquilibriumReport *r) {
             r->nshape, r->seconds + r->seconds_distances, r->after_mm, r->before_mm,
             r->after_mm > 0 ? r->before_mm / r->after_mm : 0);
     if (!common.verbose) return;
-    cli_say("  %d weights at %d points, %d iterations (%d evaluations); with the same mean stiffness everywhere %.4f mm",
-            r->nterm, r->nnode, r->iterations, r->evaluations, r->uniform_mm);
-    cli_say("  relative stiffness: geometric mean 1; mean of anchors %.2f, edges %.2f, bending %.2f; %.1f %% of weights "
-            "at a bound",
-            r->mean[0], r->mean[1], r->mean[2], r->nterm ? 100.0 * r->held / r->nterm : 0);
+    cli_say(
+        "  %d weights at %d points, %d iterations (%d evaluations); with the same mean stiffness everywhere %.4f mm",
+        r->nterm, r->nnode, r->iterations, r->evaluations, r->uniform_mm);
+    cli_say(
+        "  relative stiffness: geometric mean 1; mean of anchors %.2f, edges %.2f, bending %.2f; %.1f %% of weights "
+        "at a bound",
+        r->mean[0], r->mean[1], r->mean[2], r->nterm ? 100.0 * r->held / r->nterm : 0);
     if (r->share < 1) cli_say("  measured distances allowed %.0f %% of the change that was found", 100 * r->share);
     for (int i = 0; i < r->nshape; i++)
         cli_say("  %-24s moves %6.2f mm; away %.4f -> %.4f mm (uniform %.4f)", r->shape[i].name, r->shape[i].size_mm,
@@ -206,7 +213,8 @@ const Command cmd_build = {
         "  fascia build dense.glb -o dense.face --simulate-vertices 5000   a rig with very many vertices\n"
         "  fascia build squid.glb -o squid.face --paint squid.json       what is held and what hangs free, by hand\n"
         "  fascia build head.glb --dry-run --json                        the quality report alone\n",
-    .notes = "The face holds the flesh below the skin, what skull and jaw hold of it, how the jaw moves, regions and bones.\n"
+    .notes = "The face holds the flesh below the skin, what skull and jaw hold of it, how the jaw moves, regions and "
+             "bones.\n"
              "docs/guide/face.md says what the report means.\n",
     .options = options,
     .min_args = 1,

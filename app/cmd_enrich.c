@@ -24,7 +24,8 @@ static const Option options[] = {
      "head: it moves with the head (glasses). world: it does not (a hand). Default: world with a motion, else head"},
     {"out-fps", 0, OPT_NUM, &out_fps, "N", 1, 1000, "frames per second of the result (the clip's)"},
     {"preroll", 0, OPT_NUM, &preroll, "S", 0, 60, "seconds to hold the first frame before the clip begins (0)"},
-    {"loop", 0, OPT_FLAG, &loop, NULL, 0, 0, "the clip is a cycle: it is simulated twice and the second pass is written, so that the end flows into the start"},
+    {"loop", 0, OPT_FLAG, &loop, NULL, 0, 0,
+     "the clip is a cycle: it is simulated twice and the second pass is written, so that the end flows into the start"},
     {"keep", 0, OPT_TEXT, &keep_path, "FILE", 0, 0,
      "keep the run file: after an edit only changed frames are simulated again"},
     OUT_OPTIONS,
@@ -38,6 +39,7 @@ typedef struct Enrich {
     bool head_cut; // --head-motion began with a rest pose
     int ncollider;
     FaCollider collider[COLLIDERS];
+    FaRig *mesh[COLLIDERS]; // of them
     FaClip *motion[COLLIDERS];
     char **lists[3];    // --collider and what goes with it
     const FaClip *clip; // what is simulated
@@ -131,10 +133,8 @@ static bool is_gltf(const char *path) { return path_has_ext(path, "glb") || path
 // The animation of a .glb's node, in the unit in which colliders are read: the rig's. Poses of the mesh's own frame:
 // the node may carry any mesh (FaCollider.in_file). NULL: it has none.
 static FaCode load_node_motion(const Enrich *j, const char *path, FaClip **motion, FaError *err) {
-    double unit = j->job.rig->unit;
-    FaRigOptions o = {.unit = unit == 0.01 ? FA_UNIT_CM : unit == 0.001 ? FA_UNIT_MM : FA_UNIT_M, .any_size = true};
     FaRig *own = NULL;
-    FaCode rc = fa_rig_load(path, &o, &own, err);
+    FaCode rc = fa_collider_load(path, j->job.rig, &own, err);
     if (rc < 0) return rc;
     *motion = own->clip;
     own->clip = NULL;
@@ -196,12 +196,13 @@ static FaCode fit_motion(Enrich *j, int i, FaClip *motion, FaError *err) {
 }
 
 // The motion of one collider: of a file of its own, or the animation in the mesh's.
-static FaCode load_motion(Enrich *j, int i, const char *path, const FaClipOptions *copt, FaError *err) {
+static FaCode load_motion(Enrich *j, int i, const char *mesh, const char *path, const FaClipOptions *copt,
+                          FaError *err) {
     FaClip *motion = NULL;
     FaCollider *c = &j->collider[i];
     bool given = path && path[0];
-    if (!given && !is_gltf(c->path)) return FA_OK;
-    char *file = strdup(given ? path : c->path);
+    if (!given && !is_gltf(mesh)) return FA_OK;
+    char *file = strdup(given ? path : mesh);
     if (!file) return cli_no_memory(err);
     FaCode rc = load_motion_file(j, file, copt, &motion, err);
     bool moves = rc >= 0 && motion && motion->head;
@@ -228,11 +229,12 @@ static FaCode load_collider(Enrich *j, int i, const char *path, const char *moti
         return cli_wrong(err, "entry %d of --collider is empty: name a mesh there, or take out the comma", i + 1);
     if (frame[0] && strcmp(frame, "head") && strcmp(frame, "world"))
         return cli_wrong(err, "--collider-frame is head or world, not '%s'", frame);
-    j->collider[i] = (FaCollider){.path = path,
+    TRY(fa_collider_load(path, j->job.rig, &j->mesh[i], err));
+    j->collider[i] = (FaCollider){.mesh = j->mesh[i],
                                   .frame = !frame[0]         ? FA_COLLIDER_AUTO
                                            : frame[0] == 'h' ? FA_COLLIDER_HEAD
                                                              : FA_COLLIDER_WORLD};
-    TRY(load_motion(j, i, motion, copt, err));
+    TRY(load_motion(j, i, path, motion, copt, err));
     j->ncollider = i + 1;
     return FA_OK;
 }
@@ -363,7 +365,7 @@ static void enrich_free(Job *job) {
     fa_clip_free(j->out_clip);
     fa_clip_free(j->extended);
     fa_clip_free(j->moved);
-    for (int i = 0; i < COLLIDERS; i++) fa_clip_free(j->motion[i]);
+    for (int i = 0; i < COLLIDERS; i++) fa_clip_free(j->motion[i]), fa_rig_free(j->mesh[i]);
     for (int i = 0; i < 3; i++) free(j->lists[i]);
 }
 
@@ -397,7 +399,8 @@ const Command cmd_enrich = {
         "                                                                       frames are simulated\n"
         "  fascia enrich head.glb clip.csv --collider hand.obj --collider-motion hand.csv -o out.glb\n",
     .notes = "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif.\n"
-             "Without CLIP the rig's own animation is played. The flesh of the rig's shapes is made once (a minute or more)\n"
+             "Without CLIP the rig's own animation is played. The flesh of the rig's shapes is made once (a minute or "
+             "more)\n"
              "and kept beside the output as RIG.enrich.face. Guide: docs/guide/enrich.md\n",
     .options = options,
     .method = "enrich",

@@ -12,9 +12,9 @@ static const Option options[] = {
     {"level", 0, OPT_INT, &level, "N", 0, 2, "0 is coarse and fast, 2 is fine (1)"},
     {"identity", 0, OPT_TEXT, &identity, "NAME=V,...", 0, 0,
      "who it is: 0 is average, 1 or -1 is clear, 3 is extreme (--list shows the names)"},
-    {"clip", 0, OPT_TEXT, &clip_name, "NAME", 0, 0, "talk, rom, run, shake, nod or press: written as the animation"},
-    {"truth", 0, OPT_TEXT, &truth_path, "PC2", 0, 0,
-     "with --clip: also what real skin would do, as exact frames"},
+    {"clip", 0, OPT_TEXT, &clip_name, "NAME", 0, 0,
+     "talk, rom, run, shake, nod, press, plosive, smile or laugh: the animation"},
+    {"truth", 0, OPT_TEXT, &truth_path, "PC2", 0, 0, "with --clip: also what real skin would do, as exact frames"},
     {"bones", 0, OPT_FLAG, &bones, NULL, 0, 0, "also the skull and the jaw bone"},
     {"list", 0, OPT_FLAG, &list, NULL, 0, 0, "list the names that --identity takes"},
     {0}};

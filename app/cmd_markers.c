@@ -11,16 +11,15 @@ static bool world;
 
 static const Option options[] = {
     {"count", 0, OPT_INT, &count, "N", 4, 4096, "how many markers to choose (80)"},
-    {"map", 0, OPT_TEXT, &map_path, "map.json", 0, 0, "where the markers are: {\"name\": vertex, ...} (default: chosen; of a take: found)"},
+    {"map", 0, OPT_TEXT, &map_path, "map.json", 0, 0,
+     "where the markers are: {\"name\": vertex, ...} (default: chosen; of a take: found)"},
     {"save-map", 0, OPT_TEXT, &save_map, "map.json", 0, 0, "also write where the markers are"},
-    {"other", 0, OPT_TEXT, &other_path, "RIG2", 0, 0,
-     "the animation belongs to this other face, RIG2"},
+    {"other", 0, OPT_TEXT, &other_path, "RIG2", 0, 0, "the animation belongs to this other face, RIG2"},
     {"picture", 0, OPT_TEXT, &picture, "map.png", 0, 0, "draw where the markers are"},
     {"neutral", 0, OPT_INT, &neutral, "N", 0, 100000000,
      "of a take: the frame with a neutral face (the first that shows all markers)"},
     {"reach", 0, OPT_NUM, &reach, "MM", 0.01, 1000, "how far a marker may be from the skin (10; with --other 30)"},
-    {"world", 0, OPT_FLAG, &world, NULL, 0, 0,
-     "apply the head's motion to the markers, as a mocap system sees them"},
+    {"world", 0, OPT_FLAG, &world, NULL, 0, 0, "apply the head's motion to the markers, as a mocap system sees them"},
     LOAD_OPTIONS("names"),
     {0}};
 

@@ -93,8 +93,8 @@ static FaCode check_binding(const Job *j, FaError *err) {
     int matched = binding.matched;
     fa_binding_free(&binding);
     if (!matched && !j->clip->head)
-        return cli_wrong(err, "no name in %s fits a shape of %s: write a names file and give it with --map", j->clip_path,
-                         j->rig_path);
+        return cli_wrong(err, "no name in %s fits a shape of %s: write a names file and give it with --map",
+                         j->clip_path, j->rig_path);
     if (!matched) cli_say("note: no name in %s fits a shape of the rig: only the head moves", j->clip_path);
     return FA_OK;
 }
@@ -216,13 +216,18 @@ static FaCode compare(Job *j, FaError *err) {
 
 // --- writing ------------------------------------------------------------------------------------------------------
 
+// Beside linear blending, with how far each frame is from it.
 static FaCode save_page(const Job *j, FaError *err) {
     FaPageTrack tracks[2];
     int n = 0;
+    FaPageNumbers numbers[] = {{"distance to linear, max mm", j->compare.frame_max_mm}};
+    bool measured = j->compare.frame_max_mm && j->compare.frames == fa_sequence_nframe(j->cut);
     if (j->before)
         tracks[n++] =
             (FaPageTrack){.name = "linear", .note = "the rig as it is", .seq = j->before, .clip = job_clip(j)};
-    tracks[n++] = (FaPageTrack){.name = j->track, .seq = j->cut, .clip = job_clip(j)};
+    tracks[n++] =
+        (FaPageTrack){.name = j->track, .seq = j->cut, .clip = job_clip(j), .numbers = numbers, .nnumbers = measured};
+    for (int i = 0; i < n; i++) tracks[i].crossings = out_options.check;
     char title[64];
     snprintf(title, sizeof title, "fascia %s", j->verb);
     FaPageOptions opt = {.title = title, .facts = j->generator, .progress = cli_progress};
@@ -396,8 +401,9 @@ int job_walk(Job *j) {
     cli_progress_end();
     int code = rc < 0 ? cli_fail(&err) : EXIT_OK;
     if (rc >= 0 && j->stalled) {
-        cli_say("warning: with %d morph targets the error is %.4f mm: raise --max-targets, or allow more with --bake-error", j->bake.targets,
-                j->bake.max_mm);
+        cli_say(
+            "warning: with %d morph targets the error is %.4f mm: raise --max-targets, or allow more with --bake-error",
+            j->bake.targets, j->bake.max_mm);
         code = EXIT_CONVERGE;
     }
     job_free(j);

@@ -28,25 +28,34 @@ typedef struct OutOptions {
 extern OutOptions out_options;
 
 // For rigs and clips. names: "map", or "names" where --map is a map of markers.
-#define LOAD_OPTIONS(names_option)                                                                                      \
-    {names_option, 0, OPT_TEXT, &load_options.names,                                                                    \
-     "names.json", 0, 0,        "your shape names: {\"theirName\": \"jawOpen\", ...}"},                                 \
-        {"mesh", 0, OPT_TEXT, &load_options.mesh,                                                                       \
-         "NAME", 0, 0,        "which mesh of the file is the face, by name or number (default: the one with most shapes)"},                        \
-        {"up", 0, OPT_CHOICE, &load_options.up, "auto|y|z", 0, 0, "which axis of the file points up"},                              \
-        {"any-size", 0, OPT_FLAG, &load_options.any_size, NULL, 0, 0, "do not check that it is the size of a head"},         \
-        {"head-units", 0, OPT_CHOICE, &load_options.head_units, "auto|norm180|rad|deg", 0, 0, "unit of the head's angles in a Live Link take, if the head turns too much or too little"}, \
-    {                                                                                                                   \
-        "joint", 0, OPT_TEXT, &load_options.joint, "NAME", 0, 0, "which joint of a BVH is the head"                      \
+#define LOAD_OPTIONS(names_option)                                                                                     \
+    {names_option, 0, OPT_TEXT, &load_options.names,                                                                   \
+     "names.json", 0, 0,        "your shape names: {\"theirName\": \"jawOpen\", ...}"},                                \
+        {"mesh",   0,                                                                                                  \
+         OPT_TEXT, &load_options.mesh,                                                                                 \
+         "NAME",   0,                                                                                                  \
+         0,        "which mesh of the file is the face, by name or number (default: the one with most shapes)"},       \
+        {"up", 0, OPT_CHOICE, &load_options.up, "auto|y|z", 0, 0, "which axis of the file points up"},                 \
+        {"any-size", 0, OPT_FLAG, &load_options.any_size, NULL, 0, 0, "do not check that it is the size of a head"},   \
+        {"head-units",                                                                                                 \
+         0,                                                                                                            \
+         OPT_CHOICE,                                                                                                   \
+         &load_options.head_units,                                                                                     \
+         "auto|norm180|rad|deg",                                                                                       \
+         0,                                                                                                            \
+         0,                                                                                                            \
+         "unit of the head's angles in a Live Link take, if the head turns too much or too little"},                   \
+    {                                                                                                                  \
+        "joint", 0, OPT_TEXT, &load_options.joint, "NAME", 0, 0, "which joint of a BVH is the head"                    \
     }
 // For frames that are written.
 #define OUT_OPTIONS                                                                                                    \
-    {"world", 0, OPT_FLAG, &out_options.world, NULL, 0, 0, ".pc2 and .mdd: apply the head's motion to the points"},  \
+    {"world", 0, OPT_FLAG, &out_options.world, NULL, 0, 0, ".pc2 and .mdd: apply the head's motion to the points"},    \
         {"bake-error", 0,    OPT_NUM, &out_options.bake_error,                                                         \
-         "MM",         1e-6, 1000,    ".glb: largest error of the motion that is written (0.05)"},                             \
+         "MM",         1e-6, 1000,    ".glb: largest error of the motion that is written (0.05)"},                     \
     {                                                                                                                  \
         "max-targets", 0, OPT_INT, &out_options.max_targets, "N", 1, 2000,                                             \
-            ".glb: add at most this many morph targets (512)"                                                    \
+            ".glb: add at most this many morph targets (512)"                                                          \
     }
 // For frames that are simulated.
 #define CHECK_OPTION                                                                                                   \

@@ -1,5 +1,5 @@
 // A page with markers on it: the shipped head talking, 80 markers a little off its skin, some samples missing.
-// usage: dots_page PAGE.html MARKERS.csv FRAMES.pc2 [STILL.png]
+// usage: markers_page PAGE.html MARKERS.csv FRAMES.pc2 [STILL.png]
 #include "base/base.h"
 #include "fascia/head.h"
 #include "fascia/page.h"
