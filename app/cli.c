@@ -143,7 +143,7 @@ FaCode cli_frames(int count, int *first, int *last, FaError *err) {
 
 static const Option *find_option(const Option *table, const char *name, size_t n) {
     for (const Option *o = table; o && o->name; o++)
-        if (strlen(o->name) == n && !strncmp(o->name, name, n)) return o;
+        if (o->kind != OPT_GROUP && strlen(o->name) == n && !strncmp(o->name, name, n)) return o;
     return NULL;
 }
 
@@ -294,7 +294,7 @@ static int unknown_option(const Command *cmd, const char *arg) {
     const Option *tables[] = {cmd->options, common_options};
     for (int t = 0; t < 2; t++)
         for (const Option *o = tables[t]; o && o->name; o++) {
-            int d = distance(word, o->name);
+            int d = o->kind == OPT_GROUP ? least : distance(word, o->name);
             if (d < least) least = d, snprintf(best, sizeof best, "%s", o->name);
         }
     for (const FaParamInfo *p = NULL; (p = next_param(cmd, p));) {
@@ -358,6 +358,7 @@ static int parse_option(const Command *cmd, const char *arg, const char *next, i
 static int check_verb(const Command *cmd, const char *path) {
     int clashes = 0;
     for (const Option *o = cmd->options; o && o->name; o++) {
+        if (o->kind == OPT_GROUP) continue;
         if (find_option(common_options, o->name, strlen(o->name)))
             clashes++, cli_usage("%s: --%s is an option of every verb too", path, o->name);
         if (find_param(cmd, o->name, strlen(o->name)))
@@ -386,13 +387,15 @@ int cli_check(const Command *const *commands) {
 
 // --- help ---------------------------------------------------------------------------------------------------------
 
-static void print_options(const Option *table) {
-    for (const Option *o = table; o && o->name; o++) {
+// Rows up to a heading or the end; the row there.
+static const Option *print_options(const Option *o) {
+    for (; o && o->name && o->kind != OPT_GROUP; o++) {
         char left[64];
         snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "", o->letter ? o->letter : ' ',
                  o->letter ? ", " : "   ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
         print_row(left, o->help, "");
     }
+    return o;
 }
 
 static void print_list(const Command *const *commands, FILE *out) {
@@ -408,13 +411,18 @@ static void print_help(const Command *cmd) {
         if (cmd->notes) printf("\n%s", cmd->notes);
         return;
     }
-    if (cmd->options && cmd->options->name) {
+    const Option *rest = cmd->options;
+    if (rest && rest->name && rest->kind != OPT_GROUP) {
         printf("\nOptions:\n");
-        print_options(cmd->options);
+        rest = print_options(rest);
     }
     if (next_param(cmd, NULL)) {
-        printf("\nThe method '%s':\n", cmd->method);
+        printf("\nHow it moves (method '%s'):\n", cmd->method);
         print_params(cmd);
+    }
+    while (rest && rest->name) {
+        printf("\n%s:\n", rest->help);
+        rest = print_options(rest + 1);
     }
     printf("\nOptions of every verb:\n");
     print_options(common_options);

@@ -33,7 +33,7 @@ const Command cmd_bench = {
     .line = "measure speed and accuracy, beside other ways to do the same",
     .usage = "bench [NAME] [RIG] [options]",
     .examples = "  fascia bench blend                            a made-up rig of production size\n"
-                "  fascia bench blend head.glb --clip take.csv   your rig and clip\n"
+                "  fascia bench blend head.glb --clip clip.csv   your rig and clip\n"
                 "  fascia bench svd --threads 1                  one kernel, on one thread\n",
     .notes = "Prints one JSON object: rows with milliseconds and accuracy, ratios where larger is better for fascia.\n",
     .options = options,

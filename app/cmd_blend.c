@@ -64,17 +64,17 @@ const Command cmd_blend = {
     .name = "blend",
     .line = "soft motion without simulation: every shape is a weight on a spring",
     .usage = "blend RIG [CLIP] -o OUT [options]",
-    .examples = "  fascia blend head.glb take.csv -o out.glb --preset jelly           a take with flesh\n"
-                "  fascia blend head.glb take.csv -o compare.html --frequency 4 --ratio 0.3\n"
-                "  fascia blend head.glb --weights mouthSmileLeft=1,jawOpen=0.4@0.5 --time 0.8 -o still.png\n"
-                "  fascia blend head.glb --targets jawOpen,cheekPuff,mouthPucker --explore 3 -o sheet.png\n"
-                "  fascia blend head.glb --targets jawOpen,cheekPuff,mouthPucker --explore 3 --pick 3,17 -o more.glb\n"
-                "  fascia blend head.glb take.csv --estimate captured.pc2 --json\n",
+    .examples =
+        "  fascia blend head.glb clip.csv -o out.glb --preset jelly                     a clip that wobbles\n"
+        "  fascia blend head.glb clip.csv -o compare.html --frequency 4 --ratio 0.3     before and after\n"
+        "  fascia blend head.glb --weights mouthSmileLeft=1,jawOpen=0.4@0.5 --time 0.8 -o still.png\n"
+        "  fascia blend head.glb --targets jawOpen,cheekPuff,mouthPucker --explore 3 -o sheet.png\n"
+        "  fascia blend head.glb --targets jawOpen,cheekPuff,mouthPucker --explore 3 --pick 3,17 -o more.glb\n"
+        "  fascia blend head.glb clip.csv --estimate captured.pc2 --json                the spring of a capture\n",
     .notes =
-        "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; stills also .obj and clips .csv .json; pictures .png "
-        ".mp4 .gif.\n"
-        "Without CLIP the rig's own animation is played. Stills start from mass 1.5, damping 8 and stiffness 10.\n"
-        "docs/guide/blend.md says what to turn and has the maps' format.\n",
+        "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif; stills also .obj, clips also\n"
+        ".csv .json. Without CLIP the rig's own animation is played. Stills start from mass 1.5, damping 8 and\n"
+        "stiffness 10. Guide: docs/guide/blend.md\n",
     .options = options,
     .method = "analytic",
     .min_args = 1,

@@ -17,7 +17,7 @@ static double least_stiffness;
 static const Option options[] = {
     {"layers", 0, OPT_INT, &layers, "N", 1, 16, "layers of flesh; 2 or 3 for close-ups (1; with --volumes 2)"},
     {"thickness", 0, OPT_NUM, &thickness, "MM", 0.1, 40,
-     "thickness of the flesh, everywhere (default: up to the bones; without bones 5 mm forehead to 15 mm cheeks)"},
+     "thickness of the flesh, everywhere (default: up to the bones; without bones: forehead 5, cheeks 15)"},
     {"lip-thickness", 0, OPT_NUM, &lip_thickness, "MM", 0.1, 40,
      "thickness of the flesh in the folds of the lips (1.5)"},
     {"bone", 0, OPT_TEXT, &bones, "FILE[,FILE...]", 0, 0,

@@ -465,7 +465,8 @@ const Command cmd_demo = {
     .line = "what each method is for, before and after, one page at the end",
     .usage = "demo [-o DIR] [options]",
     .examples = "  fascia demo                  into demo/; then open demo/demo.html\n"
-                "  fascia demo --level 0 -o d   a coarser head, sooner; another folder\n",
+                "  fascia demo --level 0 -o d   a coarser head, sooner; another folder\n"
+                "  fascia demo --level 2        a finer head, slower\n",
     .options = options,
     .min_args = 0,
     .max_args = 0,

@@ -1,6 +1,7 @@
 // fascia enrich: secondary motion of flesh on an artist's animation, by simulation of the volume below the skin.
 #include "job.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,9 @@ static const char *head_path, *keep_path;
 static const char *colliders, *collider_motions, *collider_frames;
 static bool loop;
 static double preroll, out_fps, head_smooth = -1;
-static const double BVH_SMOOTH = 10; // Hz
+static const double BVH_SMOOTH = 10;     // Hz
+static const double SEAM_STEPS = 2;      // a seam is seen where it is this many times the steps beside it
+static const double SEAM_LEAST = 0.1e-3; // m
 
 enum { COLLIDERS = 16 };
 
@@ -16,18 +19,19 @@ static const Option options[] = {
     {"head-motion", 0, OPT_TEXT, &head_path, "FILE", 0, 0, "take the head's motion from this BVH or clip"},
     {"head-smooth", 0, OPT_NUM, &head_smooth, "HZ", 0, 1000,
      "remove jitter faster than this from --head-motion (10 for a BVH; 0: leave it as it is)"},
-    {"collider", 0, OPT_TEXT, &colliders, "FILE[,FILE...]", 0, 0,
-     "meshes that push the skin (a hand, glasses), in the place and unit of the rig: .obj, .glb"},
-    {"collider-motion", 0, OPT_TEXT, &collider_motions, "FILE[,FILE...]", 0, 0,
-     "how they move, in the same order: CSV, JSON, BVH[:JOINT] or .glb (without: the .glb's own animation)"},
-    {"collider-frame", 0, OPT_TEXT, &collider_frames, "head|world[,...]", 0, 0,
-     "head: it moves with the head (glasses). world: it does not (a hand). Default: world with a motion, else head"},
     {"out-fps", 0, OPT_NUM, &out_fps, "N", 1, 1000, "frames per second of the result (the clip's)"},
     {"preroll", 0, OPT_NUM, &preroll, "S", 0, 60, "seconds to hold the first frame before the clip begins (0)"},
     {"loop", 0, OPT_FLAG, &loop, NULL, 0, 0,
      "the clip is a cycle: it is simulated twice and the second pass is written, so that the end flows into the start"},
     {"keep", 0, OPT_TEXT, &keep_path, "FILE", 0, 0,
      "keep the run file: after an edit only changed frames are simulated again"},
+    OPTION_GROUP("Colliders"),
+    {"collider", 0, OPT_TEXT, &colliders, "FILE[,FILE...]", 0, 0,
+     "meshes that push the skin (a hand, glasses), in the place and unit of the rig: .obj, .glb"},
+    {"collider-motion", 0, OPT_TEXT, &collider_motions, "FILE[,FILE...]", 0, 0,
+     "how they move, in the same order: CSV, JSON, BVH[:JOINT] or .glb (without: the .glb's own animation)"},
+    {"collider-frame", 0, OPT_TEXT, &collider_frames, "head|world[,...]", 0, 0,
+     "head: it moves with the head (glasses). world: it does not (a hand). Default: world with a motion, else head"},
     OUT_OPTIONS,
     CHECK_OPTION,
     LOAD_OPTIONS("map"),
@@ -271,6 +275,50 @@ static FaCode add_head(Enrich *j, const FaClipOptions *copt, FaError *err) {
     return rc;
 }
 
+// m; frames of nvert vertices
+static double largest_step(const float *a, const float *b, int nvert) {
+    double most = 0;
+    for (int v = 0; v < nvert; v++) {
+        double d[3];
+        for (int k = 0; k < 3; k++) d[k] = (double)a[3 * v + k] - (double)b[3 * v + k];
+        most = fmax(most, d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+    }
+    return sqrt(most);
+}
+
+// --loop: flesh is thrown at the seam where the clip's last frame is not followed by its first.
+static FaCode check_seam(const Enrich *j, FaSequence *seq, FaError *err) {
+    int n = fa_sequence_nframe(seq), nvert = fa_sequence_nvert(seq);
+    const int frame[4] = {0, 1, n - 2, n - 1};
+    float *x[4] = {0};
+    FaCode rc = FA_OK;
+    for (int i = 0; i < 4 && rc >= 0; i++) {
+        x[i] = malloc(3 * (size_t)nvert * sizeof *x[i]);
+        rc = x[i] ? fa_sequence_read(seq, frame[i], x[i], err) : cli_no_memory(err);
+    }
+    if (rc >= 0) {
+        double gap = largest_step(x[3], x[0], nvert),
+               step = fmax(largest_step(x[0], x[1], nvert), largest_step(x[2], x[3], nvert));
+        if (gap > SEAM_STEPS * step + SEAM_LEAST)
+            cli_say("note: --loop: the first and the last frame are %.1f mm apart, a step beside them is %.1f mm: the "
+                    "flesh jumps there (cut %s to whole cycles: fascia convert IN OUT --frames A-B)",
+                    1e3 * gap, 1e3 * step, j->job.clip_path ? j->job.clip_path : j->job.rig_path);
+    }
+    for (int i = 0; i < 4; i++) free(x[i]);
+    return rc;
+}
+
+static FaCode look_at_seam(const Enrich *j, FaError *err) {
+    FaSequence *seq = NULL, *moved = NULL;
+    if (!loop || j->clip->nframe < 2) return FA_OK;
+    FaCode rc = fa_sequence_of_clip(j->job.rig, j->clip, &seq, err);
+    if (rc >= 0 && j->clip->head) rc = fa_sequence_world(seq, j->job.rig, j->clip, &moved, err);
+    if (rc >= 0) rc = check_seam(j, moved ? moved : seq, err);
+    fa_sequence_close(moved);
+    fa_sequence_close(seq);
+    return rc;
+}
+
 // --preroll and --loop: what is simulated is longer than the result, and so are the colliders' motions.
 static FaCode extend(Enrich *j, FaError *err) {
     const FaClip *clip = j->clip;
@@ -299,6 +347,7 @@ static FaCode load(Job *job, FaError *err) {
     int count = 1 + (int)(j->clip->time[j->clip->nframe - 1] * out_fps + 1e-6);
     TRY(cli_frames(count, &job->first, &job->last, err));
     TRY(load_colliders(j, &copt, err));
+    TRY(look_at_seam(j, err));
     TRY(extend(j, err));
     return get_face(job, err);
 }

@@ -43,6 +43,7 @@ typedef struct Picture {
     const char *in;
     FaSequence *seq, *against;
     FaRenderJob how;
+    FaRendered made;
     float *weights; // (nshape)
 } Picture;
 
@@ -138,17 +139,26 @@ static FaCode make(Job *j, FaError *err) {
     how->clip = j->clip;
     how->alone = alone;
     how->generator = "fascia " FA_VERSION_TEXT " render";
+    how->rendered = &p->made;
     how->progress = cli_progress;
     return FA_OK;
 }
 
 static FaCode write(Job *j, FaError *err) {
-    const Picture *p = (const Picture *)j;
+    Picture *p = (Picture *)j;
     if (!path_has_ext(j->output, "html")) return fa_render_file(p->seq, &p->how, j->output, err);
     if (!j->rig) return cli_wrong(err, "a page of a cache needs --rig for the faces");
     FaPageTrack track = {.name = path_base(p->in), .seq = p->seq, .clip = j->clip};
     FaPageOptions opt = {.title = track.name, .progress = cli_progress};
+    p->made.pictures = fa_sequence_nframe(p->seq);
     return fa_page_save(j->output, j->rig, &track, 1, &opt, err);
+}
+
+static void json(Job *j, FaJsonWriter *w) {
+    const Picture *p = (const Picture *)j;
+    fa_json_int(w, "frames", p->made.pictures);
+    fa_json_int(w, "width", p->made.width);
+    fa_json_int(w, "height", p->made.height);
 }
 
 static void picture_free(Job *j) {
@@ -167,6 +177,7 @@ static int run(int argc, const char **argv) {
                          .clip_path = clip_path,
                          .make = make,
                          .write = write,
+                         .json = json,
                          .free = picture_free}};
     return job_walk(&p.job);
 }

@@ -1,6 +1,7 @@
 // The walk that every verb makes: rig, clip, frames, figures, file, report.
 #include "job.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -49,6 +50,16 @@ bool path_has_ext(const char *path, const char *ext) {
 const char *path_base(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
+}
+
+FaCode check_readable(const char *path, FaError *err) {
+    if (strchr(path, '#') || access(path, R_OK) == 0) return FA_OK; // name_####.obj: many files
+    *err = (FaError){.code = FA_E_FILE};
+    snprintf(err->what, sizeof err->what, "cannot open: %s", strerror(errno));
+    snprintf(err->path, sizeof err->path, "%s", path);
+    snprintf(err->remedy, sizeof err->remedy, "check %s",
+             errno == ENOENT ? "the name and the folder" : "the permissions");
+    return FA_E_FILE;
 }
 
 bool output_wanted(void) { return common.output && !common.dry_run; }
@@ -301,11 +312,11 @@ static void say_report(Job *j) {
     if (j->bake.targets) cli_say("baked %d morph targets, largest error %.4f mm", j->bake.targets, j->bake.max_mm);
 }
 
-static void json_notes(const Job *j, FaJsonWriter *w) {
+void json_warnings(FaJsonWriter *w, const FaNotes *const *notes, int nnotes) {
     fa_json_begin(w, "warnings", '[');
-    for (int k = 0; k < j->nnotes; k++)
-        for (int i = 0; i < j->notes[k]->count; i++) {
-            const FaNote *note = &j->notes[k]->note[i];
+    for (int k = 0; k < nnotes; k++)
+        for (int i = 0; i < notes[k]->count; i++) {
+            const FaNote *note = &notes[k]->note[i];
             fa_json_begin(w, NULL, '{');
             fa_json_text(w, "code", note->code);
             fa_json_text(w, "text", note->text);
@@ -344,7 +355,7 @@ static FaCode print_report(Job *j, FaError *err) {
     else
         fa_json_number(w, "seconds", j->seconds);
     if (j->json) j->json(j, w);
-    if (!j->own_notes) json_notes(j, w);
+    if (!j->own_notes) json_warnings(w, j->notes, j->nnotes);
     if (j->params) fa_json_raw(w, "parameters", j->params);
     fa_json_text(w, "output", common.dry_run ? NULL : j->output);
     json_bake(&j->bake, w);

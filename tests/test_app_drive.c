@@ -35,7 +35,8 @@ static void face_then_clip(void **state) {
     SAID("\"quality\"");
     SAID("\"inverted\":0");
     assert_int_equal(RUN("info", face), 0);
-    SAID("none inverted");
+    SAID("none inside out");
+    assert_int_equal(output[strlen(output) - 1], '\n');
     assert_int_equal(RUN("info", face, "--json"), 0);
     SAID("\"regions\"");
     assert_int_equal(RUN("drive", rig, "--face", face, "-o", kept, "--check", "--json"), 0);
@@ -333,6 +334,20 @@ static void landmarks(void **state) {
     fa_face_model_free(model);
 }
 
+// Markers of linear blending: the jaw moves on straight lines, so auto leaves the rigid jaw out, and says what it used.
+static void auto_says_what_it_used(void **state) {
+    (void)state;
+    const char *csv = test_path("linear.csv"), *out = test_path("linear.pc2");
+    assert_int_equal(RUN("markers", rig, "-o", csv, "-q"), 0);
+    assert_int_equal(RUN("drive", rig, csv, "--flesh", "off", "-o", out, "--json"), 0);
+    SAID("the rigid jaw made it worse and is off");
+    SAID("\"jaw\":false");
+    assert_int_equal(RUN("drive", rig, csv, "--flesh", "off", "-o", out), 0);
+    assert_null(strstr(output, ", rigid jaw"));
+    assert_int_equal(RUN("drive", rig, csv, "--flesh", "off", "-o", out, "--method", "bf"), 0);
+    SAID(", rigid jaw");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(face_then_clip),
                                        cmocka_unit_test(refusals),
@@ -340,6 +355,7 @@ int main(void) {
                                        cmocka_unit_test(into_a_glb_with_a_page),
                                        cmocka_unit_test(maps_and_other_faces),
                                        cmocka_unit_test(bad_markers),
-                                       cmocka_unit_test(landmarks)};
+                                       cmocka_unit_test(landmarks),
+                                       cmocka_unit_test(auto_says_what_it_used)};
     return cmocka_run_group_tests(tests, make_head, NULL);
 }

@@ -75,6 +75,7 @@ typedef struct FaDrive FaDrive;
 typedef struct FaDriveReport {
     FaDriveKind asked, kind; // kind: never AUTO
     const char *why;         // one sentence: what decided it
+    bool jaw, residual;      // was the jaw's frame used, was the residual pass: AUTO may leave the first out
     int nframe, nmarker;
     int missing;                  // samples of mapped markers that the take does not have
     int lost;                     // frames without a usable marker

@@ -103,6 +103,12 @@ typedef enum FaPicture {
     FA_PICTURE_VIEWS,     // a sheet: front, three quarters, profile, back
 } FaPicture;
 
+/// What fa_render_file wrote.
+typedef struct FaRendered {
+    int pictures;      // frames of a film, tiles of a sheet, 1
+    int width, height; // of the file, pixels
+} FaRendered;
+
 typedef struct FaRenderJob {
     FaRenderOptions look; // its axes are set from the rig
     FaPicture picture;
@@ -123,6 +129,7 @@ typedef struct FaRenderJob {
     const FaMarkerMap *marker_map; // the surface points they belong to: a line to each; nullable
     bool alone;                    // only the face's own mesh, not the others of its file
     const char *generator;         // recorded in the picture: program, parameters; nullable
+    FaRendered *rendered;          // filled; nullable
     FaProgressFn *progress;        // nullable
     void *progress_user;
 } FaRenderJob;

@@ -249,6 +249,8 @@ FaDriveReport fa_drive_report(const FaDrive *d) {
     FaDriveReport r = d->report;
     size_t n = (size_t)r.nframe;
     r.why = d->why;
+    r.jaw = !d->o.no_jaw && !d->o.literal;
+    r.residual = !d->o.no_residual && !d->o.literal;
     r.smooth = d->smooth;
     r.frame_before_mm = d->per_frame;
     r.frame_after_mm = d->per_frame + n;

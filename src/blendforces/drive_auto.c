@@ -140,14 +140,14 @@ FaCode fai_drive_decide(FaDrive *d, FaError *err) {
     r->held_out_forces_mm = 1e3 * forces;
     if (isnan(shapes) || isnan(forces)) {
         r->kind = FA_DRIVE_BF;
-        snprintf(d->why, sizeof d->why, "forces: too few markers to leave some out and compare");
+        snprintf(d->why, sizeof d->why, "forces: there are too few markers to leave some out and compare");
         return FA_OK;
     }
     r->kind = forces < MARGIN * shapes ? FA_DRIVE_BF : FA_DRIVE_SBS;
     r->held_out_mm = r->kind == FA_DRIVE_BF ? r->held_out_forces_mm : r->held_out_shapes_mm;
-    snprintf(d->why, sizeof d->why,
-             "%s: markers left out in turn are missed by %.2f mm with shapes and by %.2f mm with forces%s",
-             r->kind == FA_DRIVE_BF ? "forces" : "shapes", 1e3 * shapes, 1e3 * forces,
-             d->o.no_jaw && !given ? ", less without the jaw's frame" : "");
+    snprintf(d->why, sizeof d->why, "%s: they predict markers that were left out to %.2f mm, %s to %.2f mm%s",
+             r->kind == FA_DRIVE_BF ? "forces" : "shapes", r->held_out_mm, r->kind == FA_DRIVE_BF ? "shapes" : "forces",
+             r->kind == FA_DRIVE_BF ? r->held_out_shapes_mm : r->held_out_forces_mm,
+             d->o.no_jaw && !given ? "; the rigid jaw made it worse and is off" : "");
     return FA_OK;
 }

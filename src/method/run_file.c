@@ -32,7 +32,7 @@ struct FaRunFile {
     void *state;
 };
 
-// --- what a take was made from ------------------------------------------------------------------------------------
+// --- what a run was made from -------------------------------------------------------------------------------------
 
 static uint64_t hash_rig(const FaRig *rig) {
     uint64_t h = fai_hash64(rig->mesh.x, 3 * (size_t)rig->mesh.nvert * sizeof(float), 1);

@@ -135,7 +135,7 @@ FaCode fai_run_store_open(const char *path, const FaRunStoreShape *shape, bool a
     header_of(shape, want);
     bool whole = fread(header, 1, HEADER, f) == HEADER && !memcmp(header, MAGIC, 8);
     if (!whole || memcmp(header, want, HEADER) != 0) {
-        *why = whole ? "it was made with another rig, method, version or parameters" : "it is damaged or no take";
+        *why = whole ? "it was made with another rig, method, version or parameters" : "it is damaged or no run file";
         fclose(f);
         return FA_OK;
     }

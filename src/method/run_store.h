@@ -1,4 +1,4 @@
-// The file of a take: a header and one record per frame, appended in order; what a kill leaves half written is cut off.
+// The run file: a header and one record per frame, appended in order; what a kill leaves half written is cut off.
 //
 //     header   "FATAKE01", key, sizes, checksum
 //     record   frame, flags, input, surface, state if flagged, checksum

@@ -194,12 +194,24 @@ static FaCode save(const Work *w, const FaImage *image, FaError *err) {
     return fa_image_save(image, w->path, w->comment.data, err);
 }
 
+static void report(const Work *w, int pictures, int width, int height) {
+    if (w->job->rendered) *w->job->rendered = (FaRendered){pictures, width, height};
+}
+
+// The sides of an .mp4 are made even.
+static void report_film(const Work *w, int count) {
+    const FaRenderOptions *o = &w->renderer->options;
+    int odd = fai_path_has_ext(w->path, "mp4");
+    report(w, count, o->width + (odd & o->width), o->height + (odd & o->height));
+}
+
 static FaCode draw_still(Work *w, FaError *err) {
     FaImage image;
     FA_TRY(look(w, err));
     FA_TRY(show_frame(w, w->job->frame, err));
     FA_TRY(fa_renderer_draw(w->renderer, &image, err));
     FaCode rc = save(w, &image, err);
+    report(w, 1, image.width, image.height);
     fa_image_free(&image);
     return rc;
 }
@@ -233,6 +245,7 @@ static FaCode draw_movie(Work *w, FaError *err) {
     FaMovie *movie;
     const FaRenderOptions *o = &w->renderer->options;
     FA_TRY(fai_movie_open(w->path, o->width, o->height, film_rate(w), w->comment.data, &movie, err));
+    report_film(w, count);
     FaCode rc = FA_OK;
     for (int i = 0; i < count && rc >= 0; i++) {
         int frame = film_frame(w, i);
@@ -272,6 +285,7 @@ static FaCode draw_turntable(Work *w, FaError *err) {
     FA_TRY_GOTO(done, rc, fai_renderer_look_all(w->renderer, view, count, camera, err));
     const FaRenderOptions *o = &w->renderer->options;
     FA_TRY_GOTO(done, rc, fai_movie_open(w->path, o->width, o->height, fps, w->comment.data, &movie, err));
+    report_film(w, count);
     w->renderer->looked = true;
     for (int i = 0; i < count && rc >= 0; i++) {
         FaImage image = {0};
@@ -382,6 +396,7 @@ static FaCode draw_sheet(Work *w, FaError *err) {
         if (rc >= 0) rc = draw_tile(w, i, camera, &sheet, err);
     }
     if (rc >= 0) rc = save(w, &sheet.image, err);
+    if (rc >= 0) report(w, count, sheet.image.width, sheet.image.height);
     fai_sheet_free(&sheet);
     return rc;
 }

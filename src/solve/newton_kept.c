@@ -140,8 +140,8 @@ FaCode fai_newton_kept_solve(FaNewton *n, const FaNewtonInput *in, const double 
     bool ready = make_ready(n);
     kept->refreshes = r.refreshes;
     if (!ready)
-        return FA_FAIL(err, FA_E_NUMERIC, NULL, "check that every part of the body is held",
-                       "the body's stiffness is not definite");
+        return FA_FAIL(err, FA_E_NUMERIC, NULL, "paint attachments, or build the face again: fascia build RIG -o FACE",
+                       "some flesh is held by nothing: its stiffness is not definite");
     FaCode worst = FA_OK;
     for (int i = 0; i < nrhs && worst >= 0; i++) {
         size_t at = 3 * (size_t)n->nnode * (size_t)i;

@@ -423,7 +423,7 @@ static void report(const Job *job, double unit, FaCameraFit *f) {
                    "%d frames show no face that can be fitted: the frames around them are joined smoothly", lost);
     fai_note_count(&f->notes, poor, "fit-poor", FA_PLACE("frame %d", first_poor), "look at the overlay of that frame",
                    "%d frames miss their landmarks by over %g %% of the face", poor, POOR * 100);
-    fai_note_count(&f->notes, outliers, "landmarks-outlying", "", "",
+    fai_note_count(&f->notes, outliers, "landmarks-outlying", "", "nothing to do; if the result is bad, check --image",
                    "in %d frames over 15 %% of the landmarks are missing or too far off to count", outliers);
 }
 
