@@ -314,7 +314,7 @@ static void bad_takes_are_refused(void **state) {
     FaDriveOptions p = o;
     p.progress = stop_soon;
     p.progress_user = &calls;
-    assert_true(fa_drive_open(s.rig, s.face, t.take, s.map, &p, &d, &err) < 0);
+    assert_int_equal(fa_drive_open(s.rig, s.face, t.take, s.map, &p, &d, &err), FA_E_CANCELLED);
     assert_null(d);
     assert_in_range(calls, 1, 5);
     // none of the names

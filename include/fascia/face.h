@@ -95,7 +95,8 @@ typedef struct FaVolumesReport {
 /// (docs/face.md). Minutes for dense faces; parallel over shapes, same bits for any number of threads and after a
 /// resume. options, report: nullable. Triangles that some shape folds so that no flesh fits below them are left out of
 /// the face then, as fa_face_build does for the neutral: nodes and tets may be fewer than before, and what was opened
-/// on the face has to be opened again. FA_E_LIMIT, "cancelled": progress returned false.
+/// on the face has to be opened again. FA_E_CANCELLED: progress returned false; what
+/// is done is in `partial`, where it was given.
 FA_API FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *options, FaVolumesReport *report,
                               FaError *err);
 FA_API bool fa_face_has_volumes(const FaFace *face);

@@ -80,8 +80,8 @@ static FaCode solve_all(FaDrive *d, FaError *err) {
     for (int f = 0; f < d->take->nframe; f++) {
         FaCode rc = solve_frame(d, f, err);
         if (rc < 0) return rc;
-        if (d->o.progress && !d->o.progress(d->o.progress_user, "solve", (f + 1.0) / d->take->nframe))
-            return FA_FAIL(err, FA_E_LIMIT, FA_PLACE("frame %d", f), NULL, "cancelled");
+        FA_TRY(fai_progress(d->o.progress, d->o.progress_user, "solve", (f + 1.0) / d->take->nframe, "nothing is kept",
+                            err));
     }
     FA_TRY(fai_drive_choose_filter(d, err));
     sum_up(d);
