@@ -14,16 +14,19 @@ static const double EASE = 0.35;     // s: a face without markers relaxes in thi
 static const double OUTLIER = 0.008; // m: nearer markers are never doubted
 static const double OUTLIER_MEDIANS = 6;
 enum { ARC_ROUNDS = 3 };
-enum { DOUBTS = 2 }; // solves more at most where some marker is doubted
+enum { DOUBTS = 2 };                // solves more at most where some marker is doubted
+enum { SETTLE = 600 };              // steps to rest at most
+static const double SETTLED = 1e-8; // m in a step: at rest
 
-void fa_control_reset(FaControl *c) {
+void fai_control_reset(FaControl *c) {
     c->started = c->filtering = false;
     c->time = c->step = 0;
     fai_shape_solver_reset(c->shapes);
     if (c->forces) fai_forces_reset(c->forces);
     memset(c->last, 0, (size_t)c->rig->nshape * sizeof *c->last);
     memset(c->u, 0, (size_t)c->rig->nshape * sizeof *c->u);
-    memset(c->last_coef, 0, 3 * (size_t)c->npoint * sizeof *c->last_coef);
+    double *coef[] = {c->last_coef, c->level, c->trend};
+    for (int i = 0; i < FA_COUNT(coef); i++) memset(coef[i], 0, 3 * (size_t)c->npoint * sizeof *coef[i]);
     for (int i = 0; i < c->npoint; i++) {
         c->belief[i] = 1;
         double with[3];
@@ -170,7 +173,7 @@ void fai_control_set_jaw(FaControl *c, const double more[3]) {
 }
 
 double fai_control_miss(FaControl *c, const FaMarkers *m, FaControlFrame *frame, double *miss) {
-    fa_control_reset(c);
+    fai_control_reset(c);
     if (!read_markers(c, m)) {
         memset(miss, 0, 3 * (size_t)c->npoint * sizeof *miss);
         return 0;
@@ -355,6 +358,19 @@ static void turn_offsets(FaControl *c, const FaControlFrame *f) {
 
 // --- a frame ------------------------------------------------------------------------------------------------------
 
+// The skin of weights and commands that are known; the residual of the last frame eases off.
+static void play(FaControl *c, double dt, double stretch, FaControlFrame *out) {
+    double left = exp(-dt / EASE);
+    int n = c->rig->nshape;
+    memcpy(out->carried, out->weights, (size_t)n * sizeof *out->carried);
+    if (c->forces) {
+        for (int p = 0; p < c->relinearise; p++)
+            memcpy(c->pass + (size_t)p * (size_t)n, c->u, (size_t)n * sizeof *c->u);
+        run_forces(c, c->pass, stretch, out);
+    }
+    for (int i = 0; i < 3 * c->npoint; i++) out->coef[i] = left * c->last_coef[i];
+}
+
 // No marker: what there was relaxes.
 static void hold(FaControl *c, double dt, double stretch, FaControlFrame *out) {
     double left = exp(-dt / EASE);
@@ -364,13 +380,7 @@ static void hold(FaControl *c, double dt, double stretch, FaControlFrame *out) {
         c->u[j] *= left;
     }
     for (int q = 0; c->jaw && q < c->jaw->nshape; q++) c->u[c->jaw->shape[q]] = (double)out->weights[c->jaw->shape[q]];
-    memcpy(out->carried, out->weights, (size_t)n * sizeof *out->carried);
-    if (c->forces) {
-        for (int p = 0; p < c->relinearise; p++)
-            memcpy(c->pass + (size_t)p * (size_t)n, c->u, (size_t)n * sizeof *c->u);
-        run_forces(c, c->pass, stretch, out);
-    }
-    for (int i = 0; i < 3 * c->npoint; i++) out->coef[i] = left * c->last_coef[i];
+    play(c, dt, stretch, out);
     out->fit.held = 1;
 }
 
@@ -391,10 +401,19 @@ void fai_control_replay(FaControl *c, const double *commands, double time, FaCon
     run_forces(c, commands, stretch, frame);
 }
 
+static FaCode check_time(const FaControl *c, double time, FaError *err) {
+    if (isfinite(time) && (!c->started || time > c->time)) return FA_OK;
+    return FA_FAIL(err, FA_E_ARG, FA_PLACE("%.6g s", time), "give frames in the order of their times",
+                   "time does not increase");
+}
+
+static void remember(FaControl *c, const FaControlFrame *f) {
+    memcpy(c->last, f->weights, (size_t)c->rig->nshape * sizeof *c->last);
+    memcpy(c->last_coef, f->coef, 3 * (size_t)c->npoint * sizeof *c->last_coef);
+}
+
 FaCode fai_control_solve(FaControl *c, const FaMarkers *markers, double time, FaControlFrame *out, FaError *err) {
-    if (!isfinite(time) || (c->started && !(time > c->time)))
-        return FA_FAIL(err, FA_E_ARG, FA_PLACE("%.6g s", time), "give frames in the order of their times",
-                       "time does not increase");
+    FA_TRY(check_time(c, time, err));
     double start = fai_seconds(), stretch, dt = advance(c, time, &stretch);
     out->fit = (FaControlFit){0};
     int used = read_markers(c, markers);
@@ -415,8 +434,7 @@ FaCode fai_control_solve(FaControl *c, const FaMarkers *markers, double time, Fa
     } else {
         hold(c, dt, stretch, out);
     }
-    memcpy(c->last, out->weights, (size_t)c->rig->nshape * sizeof *c->last);
-    memcpy(c->last_coef, out->coef, 3 * (size_t)c->npoint * sizeof *c->last_coef);
+    remember(c, out);
     out->fit.seconds = fai_seconds() - start;
     return used ? FA_OK : FA_CLAMPED;
 }
@@ -507,8 +525,8 @@ static void filter(FaControl *c, const double *coef) {
     c->filtering = true;
 }
 
-FaCode fa_control_step(FaControl *c, const FaMarkers *markers, double time, float *surface, float *weights,
-                       FaControlFit *fit, FaError *err) {
+FaCode fai_control_step(FaControl *c, const FaMarkers *markers, double time, float *surface, float *weights,
+                        FaControlFit *fit, FaError *err) {
     double start = fai_seconds();
     FaCode rc = fai_control_solve(c, markers, time, &c->own, err);
     if (rc < 0) return rc;
@@ -518,4 +536,61 @@ FaCode fa_control_step(FaControl *c, const FaMarkers *markers, double time, floa
     c->own.fit.seconds = fai_seconds() - start;
     if (fit) *fit = c->own.fit;
     return rc;
+}
+
+// --- from weights -------------------------------------------------------------------------------------------------
+
+static void command(FaControl *c, const float *weights) {
+    memcpy(c->own.weights, weights, (size_t)c->rig->nshape * sizeof *weights);
+    for (int j = 0; j < c->rig->nshape; j++) c->u[j] = (double)weights[j];
+}
+
+static void finish(FaControl *c, float *surface) {
+    remember(c, &c->own);
+    filter(c, c->own.coef);
+    fai_control_surface(c, &c->own, c->level, surface);
+}
+
+FaCode fai_control_follow(FaControl *c, const float *weights, double time, float *surface, FaError *err) {
+    FA_TRY(check_time(c, time, err));
+    double stretch, dt = advance(c, time, &stretch);
+    c->own.fit = (FaControlFit){0};
+    command(c, weights);
+    play(c, dt, stretch, &c->own);
+    finish(c, surface);
+    return FA_OK;
+}
+
+void fai_control_settle(FaControl *c, const float *weights, double time, float *surface) {
+    double stretch, dt;
+    fai_control_reset(c);
+    dt = advance(c, time, &stretch);
+    c->own.fit = (FaControlFit){0};
+    command(c, weights);
+    for (int i = 0; i < SETTLE; i++) {
+        play(c, dt, stretch, &c->own);
+        if (!c->forces || fai_forces_way(c->forces) < SETTLED) break;
+    }
+    if (c->forces) fai_forces_stop(c->forces);
+    finish(c, surface);
+}
+
+const float *fai_control_weights(const FaControl *c) { return c->last; }
+
+// What is not here follows from the frame's input: metrics and their factors are those of the markers' weights, kept
+// only so that they need not be made again.
+void fai_control_stream(FaControl *c, FaStream *s) {
+    size_t n = (size_t)c->rig->nshape, p = 3 * (size_t)c->npoint;
+    fai_stream(s, &c->started, sizeof c->started);
+    fai_stream(s, &c->filtering, sizeof c->filtering);
+    fai_stream(s, &c->time, sizeof c->time);
+    fai_stream(s, &c->step, sizeof c->step);
+    fai_stream(s, c->last, n * sizeof *c->last);
+    fai_stream(s, c->u, n * sizeof *c->u); // where the next solve starts
+    fai_stream(s, c->last_coef, p * sizeof *c->last_coef);
+    fai_stream(s, c->level, p * sizeof *c->level);
+    fai_stream(s, c->trend, p * sizeof *c->trend);
+    fai_stream(s, c->offset, p * sizeof *c->offset);
+    fai_shape_solver_stream(c->shapes, s);
+    if (c->forces) fai_forces_stream(c->forces, s);
 }

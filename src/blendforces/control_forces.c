@@ -252,6 +252,19 @@ void fai_forces_end(FaForces *f) {
     memcpy(f->d, f->now, 4 * (size_t)f->n * sizeof *f->d);
 }
 
+double fai_forces_way(const FaForces *f) {
+    double most = 0;
+    for (size_t i = 0; i < 4 * (size_t)f->n; i++) most = fmax(most, fabs((double)f->d[i] - (double)f->before[i]));
+    return most;
+}
+
+void fai_forces_stop(FaForces *f) { memcpy(f->before, f->d, 4 * (size_t)f->n * sizeof *f->d); }
+
+void fai_forces_stream(FaForces *f, FaStream *s) {
+    fai_stream(s, f->d, 4 * (size_t)f->n * sizeof *f->d);
+    fai_stream(s, f->before, 4 * (size_t)f->n * sizeof *f->before);
+}
+
 const double *fai_forces_columns(const FaForces *f) { return f->columns; }
 const float *fai_forces_now(const FaForces *f) { return f->now; }
 const float *fai_forces_phi(const FaForces *f, int shape) { return f->phi + f->stride * (size_t)shape; }
