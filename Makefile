@@ -2,7 +2,7 @@
 JOBS ?= $(shell nproc)
 CTEST = ctest --output-on-failure -j $(JOBS)
 
-.PHONY: all demo test soak bench fuzz clean
+.PHONY: all demo test format lint soak bench fuzz clean
 
 all:
 	@tools/setup build
@@ -22,6 +22,14 @@ test:
 	cd build-asan && LSAN_OPTIONS=suppressions=../tools/lsan.supp:print_suppressions=0 $(CTEST) -L unit
 	cd build-clang && $(CTEST) -L hash
 	cd build && $(CTEST)
+
+format:
+	@tools/check_format --fix
+
+lint:
+	@tools/setup test
+	@cmake --preset release -DFASCIA_TESTS=ON >/dev/null
+	@tools/lint build
 
 soak:
 	@tools/setup soak

@@ -40,7 +40,7 @@ static bool parse_numbers(const char *option, const char *text, double *to, int 
 }
 
 static bool parse_picks(Choice *c) {
-    double v[MOST];
+    double v[MOST] = {0};
     if (!parse_numbers("pick", blend.pick, v, &c->npick)) return false;
     for (int i = 0; i < c->npick; i++) {
         c->pick[i] = (uint64_t)v[i];

@@ -256,7 +256,7 @@ static void print_params(const FaParamInfo *p) {
         snprintf(left, sizeof left, "    --%s %s", name, arg);
         if (p->type == FA_PARAM_FLAG)
             snprintf(was, sizeof was, " (%s)", p->value != 0 ? "on" : "off");
-        else if (p->type == FA_PARAM_CHOICE)
+        else if (p->choices)
             snprintf(was, sizeof was, " (%.*s)", (int)strcspn(p->choices, "|"), p->choices);
         else if (p->type != FA_PARAM_TEXT && p->value == p->value)
             snprintf(was, sizeof was, " (%g)", p->value);

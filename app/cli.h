@@ -1,5 +1,5 @@
 // The command line's own small framework: one table of options per verb, shared options everywhere, help that opens
-// with examples, exit codes that scripts can rely on (docs/cli.md).
+// with examples, exit codes that scripts can rely on (docs/guide/cli.md).
 #ifndef FASCIA_CLI_H
 #define FASCIA_CLI_H
 

@@ -69,7 +69,8 @@ const Command cmd_blend = {
     .notes =
         "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; stills also .obj and clips .csv .json; pictures .png "
         ".mp4 .gif.\n"
-        "Without CLIP the rig's own animation is played. docs/analytic.md has the equations and the maps' format.\n",
+        "Without CLIP the rig's own animation is played. docs/guide/blend.md says what to turn and has the maps' "
+        "format.\n",
     .options = options,
     .min_args = 1,
     .max_args = 2,

@@ -112,10 +112,12 @@ const Command cmd_drive = {
         "  fascia drive head.glb webcam.json -o out.glb              landmarks of MediaPipe or OpenFace\n"
         "  fascia build head.glb -o head.face                        once; look at its report, paint, keep it\n"
         "  fascia drive head.face take.csv -o out.pc2 --shear 2000 --sticky off\n",
-    .notes = "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif.\n"
-             "Without CLIP the rig's own animation is played. docs/projective.md has the equations of the flesh and "
-             "what to turn,\n"
-             "docs/drive.md those of the dots. fascia markers --picture shows where the dots of a take sit.\n",
+    .notes =
+        "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif.\n"
+        "Without CLIP the rig's own animation is played. docs/guide/drive.md says what to turn, "
+        "docs/guide/markers.md and\n"
+        "docs/guide/camera.md for markers and landmarks. fascia markers --picture shows where the markers of a take "
+        "sit.\n",
     .options = options,
     .method = "projective",
     .min_args = 1,

@@ -497,7 +497,7 @@ const Command cmd_enrich = {
     .notes = "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif.\n"
              "Without CLIP the rig's own animation is played. The flesh of the rig's shapes is made once and kept "
              "beside the output\n"
-             "(RIG.enrich.face); fascia build --volumes makes it by itself. docs/enrich.md has the equations and what "
+             "(RIG.enrich.face); fascia build --volumes makes it by itself. docs/guide/enrich.md says what "
              "to turn.\n",
     .options = options,
     .method = "enrich",

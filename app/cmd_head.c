@@ -90,7 +90,7 @@ static int run(int argc, const char **argv) {
     if (fa_head_new(&params, &head, &err) < 0 || (clip_name && fa_head_clip(clip_name, &clip, &err) < 0) ||
         (!common.dry_run &&
          fa_head_save(head, clip, bones, "fascia " FA_VERSION_TEXT " head", common.output, &err) < 0) ||
-        (!common.dry_run && truth_path && save_truth(head, clip, &err) < 0))
+        (!common.dry_run && truth_path && clip && save_truth(head, clip, &err) < 0))
         code = cli_fail(&err);
     else if (common.json) {
         printf("{\"output\":");

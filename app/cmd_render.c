@@ -161,7 +161,7 @@ static int run(int argc, const char **argv) {
     FaRigOptions ropt = load_rig_options();
     FaClipOptions copt = load_clip_options();
     bool cache = fa_file_kind(argv[0]) == FA_KIND_CACHE;
-    const char *from = cache ? rig_path : argv[0];
+    const char *from = cache ? rig_path : argv[0], *slash = strrchr(argv[0], '/');
     int code = EXIT_OK;
     if ((from && fa_rig_load(from, &ropt, &rig, &err) < 0) ||
         (clip_path && fa_clip_load(clip_path, &copt, &clip, &err) < 0) ||
@@ -169,11 +169,7 @@ static int run(int argc, const char **argv) {
         (cache ? fa_sequence_open(argv[0], &ropt, &seq, &err) : fa_sequence_of_clip(rig, clip, &seq, &err)) < 0)
         code = cli_fail(&err);
     else if (is_page(common.output))
-        code = write_page(seq, rig,
-                          clip  ? clip
-                          : rig ? rig->clip
-                                : NULL,
-                          strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0]);
+        code = write_page(seq, rig, clip ? clip : rig ? rig->clip : NULL, slash ? slash + 1 : argv[0]);
     else
         code = render(seq, rig, clip ? clip : rig ? rig->clip : NULL, against);
     fa_sequence_close(seq);

@@ -5,7 +5,7 @@
 
 #include "fascia/rig.h"
 
-/// Run a benchmark by name; *json is one object as documented in docs/cli.md. rig and clip are nullable.
+/// Run a benchmark by name; *json is one object as documented in docs/guide/cli.md. rig and clip are nullable.
 FaCode fa_bench(const char *name, const FaRig *rig, const FaClip *clip, char **json, FaError *err);
 const char *const *fa_bench_names(void); // NULL-terminated
 

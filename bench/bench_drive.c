@@ -43,7 +43,8 @@ static const Way ways[] = {
 enum { WAYS = FA_COUNT(ways) };
 
 static const uint64_t OTHER = 3; // seed of the identity whose shapes are moved over
-static const struct Pair { // identities that no figure was tuned on (docs/drive.md says what was learnt from which)
+static const struct Pair { // identities that no figure was tuned on (docs/figures/blendforces.md says what was learnt
+                           // from which)
     uint64_t from, to;
 } fresh[] = {{21, 34}, {55, 8}, {13, 40}, {77, 5}, {91, 62}};
 static const double NOISE = 0.3e-3; // m per coordinate, of the noisy rows

@@ -258,7 +258,9 @@ static void figures(Bench *b, FaJsonWriter *w) {
 // What eq. 6.14 makes of changes of several sizes against tau0 = 0.01 and tau1 = 0.1.
 static void shares(Bench *b, FaJsonWriter *w) {
     fai_jw_open(w, "shares", '[');
-    for (double size = 1e-4; size < 0.2; size *= 10) {
+    static const double sizes[] = {1e-4, 1e-3, 1e-2, 1e-1};
+    for (int k = 0; k < FA_COUNT(sizes); k++) {
+        const double size = sizes[k];
         fai_svd_memo_restart(b->memo);
         fai_svd_memo_update(b->memo, 0, SAMPLES, b->a, STRIDE, 0, 0, &b->out);
         for (int i = 0; i < SAMPLES; i++) {

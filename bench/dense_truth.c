@@ -84,7 +84,7 @@ FaCode fai_truth_of_head(const FaHeadParams *params, const char *clip_name, FaSt
 // None of these is a default of the method, nor a constant of the control.
 static FaCode truth_params(FaParams **params, FaError *err) {
     static const char *const set[][2] = {{"shear", "1800"},   {"bulk", "45000"},    {"goal", "11"},
-                                         {"bone", "25"},      {"damping", "12"},    {"follow", "off"},
+                                         {"bone", "25"},      {"drag", "12"},       {"follow", "off"},
                                          {"gravity", "1"},    {"contact", "mouth"}, {"iterations", "20"},
                                          {"friction", "0.5"}, {"sticky", "on"}};
     FA_TRY(fa_params_new("projective", params, err));
@@ -403,17 +403,4 @@ FaDenseFigures fai_dense_figures(const FaDense *d) {
     f.marked = d->marks ? d->marked / (double)d->marks : NAN;
     f.jitter = d->seconds ? 1e3 * sqrt(d->second / (double)d->seconds) : NAN;
     return f;
-}
-
-double fai_dense_of_frame(const FaDense *d, int frame, const float *x, float *heat) {
-    const float *want = frame_of(d->truth, frame);
-    double sum = 0;
-    for (int v = 0; v < d->truth->nvert; v++) {
-        double s = 0;
-        for (size_t k = 3 * (size_t)v; k < 3 * (size_t)v + 3; k++)
-            s += ((double)x[k] - (double)want[k]) * ((double)x[k] - (double)want[k]);
-        if (heat) heat[v] = (float)(1e3 * sqrt(s));
-        if (d->part[v] && d->part[v] != 255) sum += 1e3 * sqrt(s);
-    }
-    return sum / FA_MAX(d->nvert[FA_DENSE_ALL], 1);
 }

@@ -82,7 +82,5 @@ void fai_dense_free(FaDense *dense); // NULL is fine
 void fai_dense_reset(FaDense *dense);
 void fai_dense_frame(FaDense *dense, int frame, const float *x); // frames in order from 0
 FaDenseFigures fai_dense_figures(const FaDense *dense);
-// Mean over the judged vertices of one frame, mm; heat (nullable): per vertex, mm                  (nvert)
-double fai_dense_of_frame(const FaDense *dense, int frame, const float *x, float *heat);
 
 #endif

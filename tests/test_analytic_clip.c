@@ -1,5 +1,6 @@
 // Analytic dynamics of clips: exact, stable, independent of the frame rate, without allocation, the same for any thread
 // count.
+// labels: unit hash
 #include "test_rig_head.h"
 
 #include "analytic/analytic.h"

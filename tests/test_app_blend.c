@@ -1,4 +1,5 @@
 // fascia blend as a user meets it: a take with flesh, stills, sheets of combinations, estimation; and its refusals.
+// labels: heavy
 #include "test_app_tools.h"
 
 #include "fascia/analytic.h"

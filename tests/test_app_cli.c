@@ -1,4 +1,5 @@
 // The program as a user meets it: exit codes, help, errors that name file and remedy, outputs that are whole.
+// labels: heavy
 #include "test_app_tools.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
 // fascia build and fascia drive as a user meets them: a face once, a clip with flesh, parameters as options, refusals.
+// labels: heavy
 #include "test_app_tools.h"
 
 #include "base/json.h"

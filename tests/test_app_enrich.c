@@ -1,4 +1,5 @@
 // fascia enrich as a user meets it: one command, killed and run again, edited and run again, loops, refusals.
+// labels: heavy
 #include "test_app_tools.h"
 #include "test_gltf_fixture.h"
 

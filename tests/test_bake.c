@@ -1,4 +1,5 @@
 // Baking: as few targets as keep every vertex of every frame within a distance, the same for any number of threads.
+// labels: heavy
 #include "test.h"
 
 #include "bake/bake.h"

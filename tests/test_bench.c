@@ -1,4 +1,5 @@
 // The benchmark's output: fields, sanity, and that it leaves the number of threads alone.
+// labels: heavy
 #include "test_rig_head.h"
 
 #include "base/json.h"
@@ -46,7 +47,7 @@ static void fields_of_bench_blend(void **state) {
     fa_rig_free(rig);
 }
 
-// What docs/cli.md promises of every benchmark's rows, and the ratios that others read. Minutes: FASCIA_FULL=1.
+// What docs/guide/cli.md promises of every benchmark's rows, and the ratios that others read. Minutes: FASCIA_FULL=1.
 static void fields_of_the_others(void **state) {
     (void)state;
     static const struct {

@@ -1,5 +1,6 @@
 // The control: linear algebra against direct solves, optimality, exact recovery, markers that come, go and lie,
 // relaxation.
+// labels: unit hash
 #include "test_blendforces_tools.h"
 
 #include "blendforces/control_fit.h"

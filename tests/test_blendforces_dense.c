@@ -1,5 +1,6 @@
 // Faces driven by markers, on the vertices that carry none: each way against SBS on truths that it did not make; how a
 // released smile comes back; and the measure itself.
+// labels: heavy
 #include "bench/dense_truth.h"
 #include "bench/relaxation.h"
 

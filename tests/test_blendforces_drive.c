@@ -1,5 +1,6 @@
 // A take driven: dense error against the truth beside every baseline, the head found, markers lost, doubted, absent;
 // going back.
+// labels: heavy
 #include "test_blendforces_tools.h"
 
 #include "math/mat3.h"

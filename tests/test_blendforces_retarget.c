@@ -1,5 +1,6 @@
 // Retargeting: the motion of one face in the proportions of another, judged against what the other face does at the
 // same weights.
+// labels: heavy
 #include "test.h"
 
 #include "blendforces/retarget.h"

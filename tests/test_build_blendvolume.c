@@ -1,5 +1,6 @@
 // Blendvolumes: skin to the bit, nothing inverted, the same for any number of threads, for a run that was cancelled and
 // for one that was killed; and unfolding by itself.
+// labels: heavy
 #include "test_face_made.h"
 
 #include "base/file.h"

@@ -1,4 +1,5 @@
 // Stiffness that makes full shapes equilibria: slopes, descent, bounds, weights that are known, real faces, the file.
+// labels: heavy
 #include "build/equilibrium.h"
 #include "build/equilibrium_fit.h"
 

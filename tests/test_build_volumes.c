@@ -1,4 +1,5 @@
 // The volumes of whole heads, and dense rigs on fewer vertices: all 52 shapes of ours, and what a real file gives.
+// labels: heavy
 #include "test_face_tools.h"
 
 #include "build/blendvolume.h"

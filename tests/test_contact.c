@@ -1,4 +1,5 @@
 // Contact: nothing crosses whatever the motion, rows say what the equations say, colliders, friction, limits, speed.
+// labels: unit hash
 #include "test_contact_shapes.h"
 
 #include "contact/contact_work.h"

@@ -1,5 +1,6 @@
 // Volumetric energies: derivatives against differences, rigid motion, rest shapes, definiteness, kernels against the
 // reference.
+// labels: unit hash
 #include "base/base.h"
 #include "energy/solid.h"
 #include "energy/solid_blocks.h"
@@ -222,7 +223,7 @@ static void test_body_derivatives(void **state) {
             FaBlocks *blocks;
             unsigned char *fixed = calloc((size_t)b.nnode, 1);
             fixed[3] = fixed[10] = 1;
-            CHECK_OK(fai_blocks_new(b.solid, fixed, &blocks, &err), &err);
+            CHECK_OK(fai_blocks_new(b.solid, fixed, 0, NULL, &blocks, &err), &err);
             assert_int_equal(blocks->nfree, b.nnode - 2);
             fai_solid_hessian(b.rest, b.x, damping, FA_HESSIAN_TRUE, blocks);
             for (int i = 0; i < blocks->nfree; i++)
@@ -279,7 +280,7 @@ static void test_body_definite(void **state) {
         assert_true(fai_solid_inverted(b.rest, b.x) > 5);
         FaError err = {0};
         FaBlocks *blocks;
-        CHECK_OK(fai_blocks_new(b.solid, NULL, &blocks, &err), &err);
+        CHECK_OK(fai_blocks_new(b.solid, NULL, 0, NULL, &blocks, &err), &err);
         size_t n = 3 * (size_t)b.nnode;
         double *dense = calloc(n * n, sizeof(double));
         for (FaSolidHessian kind = FA_HESSIAN_PROJECTED; kind <= FA_HESSIAN_SAFE; kind++) {
@@ -479,6 +480,80 @@ static void test_tension(void **state) {
     }
 }
 
+// Second derivatives times a step, in double: against differences of the gradient (far from rest, damped and not), and
+// symmetric to rounding.
+static void test_product(void **state) {
+    (void)state;
+    for (int law = 0; law < 2; law++)
+        for (int damped = 0; damped < 2; damped++) {
+            Body b = body_new(4, 3, 3, law, 0.2);
+            shake(&b, 0.004);
+            size_t n = 3 * (size_t)b.nnode;
+            double *p = calloc(n, sizeof(double)), *q = calloc(n, sizeof(double)), *hp = calloc(n, sizeof(double)),
+                   *hq = calloc(n, sizeof(double)), *up = calloc(n, sizeof(double)), *down = calloc(n, sizeof(double)),
+                   *x = calloc(n, sizeof(double));
+            FaSolidDamping d = {0.5, b.x0}, *with = damped ? &d : NULL;
+            for (size_t i = 0; i < n; i++) p[i] = 2 * fai_random_unit(3, i) - 1, q[i] = 2 * fai_random_unit(4, i) - 1;
+            fai_solid_product(b.rest, b.x, with, p, hp);
+            fai_solid_product(b.rest, b.x, with, q, hq);
+            double h = 1e-6, size = 0, worst = 0, pq = 0, qp = 0, all = 0;
+            for (size_t i = 0; i < n; i++) x[i] = b.x[i] + h * p[i];
+            fai_solid_energy(b.rest, x, with, up);
+            for (size_t i = 0; i < n; i++) x[i] = b.x[i] - h * p[i];
+            fai_solid_energy(b.rest, x, with, down);
+            for (size_t i = 0; i < n; i++) {
+                size = fmax(size, fabs(hp[i]));
+                worst = fmax(worst, fabs((up[i] - down[i]) / (2 * h) - hp[i]));
+                pq += p[i] * hq[i], qp += q[i] * hp[i], all += fabs(p[i] * hq[i]);
+            }
+            assert_true(size > 1);
+            CHECK_NEAR(worst / size, 0, 1e-6);
+            CHECK_NEAR((pq - qp) / all, 0, 1e-14);
+            free(p), free(q), free(hp), free(hq), free(up), free(down), free(x);
+            body_free(&b);
+        }
+}
+
+// Pairs that were asked for have blocks, once and empty after the solid's; all others as without them.
+static void test_pairs(void **state) {
+    (void)state;
+    Body b = body_new(4, 3, 3, FA_SOLID_STVK, 0.2);
+    shake(&b, 0.002);
+    FaError err = {0};
+    FaBlocks *plain, *more;
+    unsigned char *fixed = calloc((size_t)b.nnode, 1);
+    fixed[1] = 1;
+    int last = b.nnode - 1, tet = b.tet[0] == 1 ? b.tet[1] : b.tet[0], near = b.tet[2] == 1 ? b.tet[3] : b.tet[2];
+    int pair[] = {last, 0, 0, last, 2, last, 3, 3, 1, last, tet, near};
+    CHECK_OK(fai_blocks_new(b.solid, fixed, 0, NULL, &plain, &err), &err);
+    CHECK_OK(fai_blocks_new(b.solid, fixed, 6, pair, &more, &err), &err);
+    assert_int_equal(more->start[more->nfree], plain->start[plain->nfree] + 4);
+    fai_solid_hessian(b.rest, b.x, NULL, FA_HESSIAN_TRUE, plain);
+    for (int pass = 0; pass < 2; pass++) {
+        fai_solid_hessian(b.rest, b.x, NULL, FA_HESSIAN_TRUE, more);
+        for (int i = 0; i < b.nnode; i++)
+            for (int j = 0; j < b.nnode; j++) {
+                int at = fai_blocks_at(more, i, j), was = fai_blocks_at(plain, i, j);
+                bool asked = at >= 0 && was < 0;
+                assert_true(asked == ((i == last && (j == 0 || j == 2)) || (j == last && (i == 0 || i == 2))));
+                static const float none[9] = {0};
+                if (at >= 0)
+                    assert_memory_equal(more->val + 9 * (size_t)at, asked ? none : plain->val + 9 * (size_t)was,
+                                        sizeof none);
+            }
+        // what was added is gone after the next assembly
+        fai_blocks_add(more, last, 0, (double[]){1, 2, 3, 4, 5, 6, 7, 8, 9});
+        fai_blocks_add(more, 1, last, (double[]){1, 2, 3, 4, 5, 6, 7, 8, 9}); // fixed: nothing
+        const float *one = more->val + 9 * (size_t)fai_blocks_at(more, last, 0),
+                    *other = more->val + 9 * (size_t)fai_blocks_at(more, 0, last);
+        for (int k = 0; k < 9; k++)
+            assert_true(one[3 * (k % 3) + k / 3] == (float)(k + 1) && other[k] == (float)(k + 1));
+    }
+    fai_blocks_free(plain), fai_blocks_free(more);
+    free(fixed);
+    body_free(&b);
+}
+
 // Plain kernels and AVX2's give the same bits.
 static void test_twins(void **state) {
     (void)state;
@@ -490,8 +565,8 @@ static void test_twins(void **state) {
         FaSolidDamping d = {0.5, from};
         FaError err = {0};
         FaBlocks *one, *two;
-        CHECK_OK(fai_blocks_new(b.solid, NULL, &one, &err), &err);
-        CHECK_OK(fai_blocks_new(b.solid, NULL, &two, &err), &err);
+        CHECK_OK(fai_blocks_new(b.solid, NULL, 0, NULL, &one, &err), &err);
+        CHECK_OK(fai_blocks_new(b.solid, NULL, 0, NULL, &two, &err), &err);
         bool avx2 = b.solid->avx2;
         double e1 = fai_solid_energy(b.rest, b.x, &d, b.g);
         fai_solid_hessian(b.rest, b.x, &d, FA_HESSIAN_TRUE, one);
@@ -499,7 +574,12 @@ static void test_twins(void **state) {
         CHECK_OK(fai_solid_rest_set(b.rest, b.x0, b.mu, b.lambda, NULL, &err), &err);
         double e2 = fai_solid_energy(b.rest, b.x, &d, g2);
         fai_solid_hessian(b.rest, b.x, &d, FA_HESSIAN_TRUE, two);
+        double *y1 = calloc(3 * (size_t)b.nnode, sizeof(double)), *y2 = calloc(3 * (size_t)b.nnode, sizeof(double));
+        fai_solid_product(b.rest, b.x, &d, g2, y1);
         b.solid->avx2 = avx2;
+        fai_solid_product(b.rest, b.x, &d, g2, y2);
+        assert_memory_equal(y1, y2, 3 * (size_t)b.nnode * sizeof(double));
+        free(y1), free(y2);
         assert_memory_equal(&e1, &e2, sizeof e1);
         assert_memory_equal(b.g, g2, 3 * (size_t)b.nnode * sizeof(double));
         assert_memory_equal(one->val, two->val, 9 * (size_t)one->start[one->nfree] * sizeof(float));
@@ -519,6 +599,8 @@ int main(void) {
         cmocka_unit_test(test_rest_exact),
         cmocka_unit_test(test_bad_input),
         cmocka_unit_test(test_tension),
+        cmocka_unit_test(test_product),
+        cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_twins),
     };
     return cmocka_run_group_tests_name("energy_solid", tests, NULL, NULL);

@@ -1,5 +1,6 @@
 // Tet energies: the double one against differences and its own definition, the kernels against the double one, the
 // twins and the thread counts against each other to the bit.
+// labels: unit hash
 #include "test.h"
 
 #include "energy/tet.h"

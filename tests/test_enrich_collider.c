@@ -1,5 +1,6 @@
 // Colliders of the user's: a ball pushed into the cheek dents it, nothing passes through, the cheek comes back; frames,
 // takes, threads.
+// labels: heavy
 #include "test_face_tools.h"
 #include "test_gltf_fixture.h"
 

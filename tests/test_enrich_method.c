@@ -1,6 +1,7 @@
 // Enrich on a whole head: the artist's animation untouched where nothing moves the head, flesh that lags and settles
 // where something does, stiffened by expressions, independent of steps and frame rates; lips that do not cross; states
 // that go on to the same bits.
+// labels: heavy
 #include "test.h"
 
 #include "enrich/enrich.h"

@@ -211,7 +211,7 @@ static void thin_wall(void **state) {
         CHECK_NEAR(fabs((double)d[2] - (double)x[2]), 0.45 * gap, 2e-5);
     }
     assert_true(wide > 300);
-    assert_non_null(fai_note_find(&f->notes, "thickness-wall"));
+    assert_non_null(fai_note_find(fa_face_notes(f), "thickness-wall"));
     fa_face_free(f);
     fa_rig_free(rig);
     made_free(&m);

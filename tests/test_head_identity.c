@@ -1,4 +1,5 @@
 // Identities: the table, random people, extremes of every parameter; nothing crosses, bones stay under the skin.
+// labels: heavy
 #include "test_head_tools.h"
 
 static void test_table(void **state) {

@@ -1,4 +1,5 @@
 // The 52 shapes and the nonlinear truth behind them.
+// labels: heavy
 #include "test_head_tools.h"
 
 static int arkit(const char *name) {

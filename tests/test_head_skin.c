@@ -1,4 +1,5 @@
 // The skin of the mean head: topology, symmetry, levels, landmarks, lids on the eye, lips that meet.
+// labels: unit hash
 #include "test_head_tools.h"
 
 // clang-format off

@@ -1,5 +1,5 @@
 // Every kind of bad input that real files hold, with what is decided for it: refused with a place and a remedy,
-// accepted with a note, or accepted in silence. docs/bad-input.md is the same table in words. Hostile glTF is in
+// accepted with a note, or accepted in silence. docs/guide/bad-input.md is the same table in words. Hostile glTF is in
 // test_io_gltf.c.
 #include "test.h"
 

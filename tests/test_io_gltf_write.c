@@ -1,4 +1,5 @@
 // glTF written back: untouched bytes stay, converted containers hold the same data, baked motion is where it should be.
+// labels: heavy
 #include "test_gltf_fixture.h"
 
 #include "base/file.h"

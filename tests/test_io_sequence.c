@@ -1,4 +1,5 @@
 // Sequences, sinks, and which reader or writer a path means.
+// labels: unit hash
 #include "test.h"
 
 #include "base/base.h"

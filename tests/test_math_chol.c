@@ -1,5 +1,6 @@
 // Sparse Cholesky against residuals, dense algebra, CHOLMOD, and itself: other orders, threads, kernels, and by the
 // zone.
+// labels: unit hash
 #include "test.h"
 
 #include "base/base.h"

@@ -1,5 +1,6 @@
 // 3x3 decompositions in lanes: exact for any matrix, the same bits as the scalar twin whatever the neighbours; and the
 // memoised scheme of thesis 001 section 6.3 beside the exact one.
+// labels: unit hash
 #include "test.h"
 
 #include "math/mat3.h"

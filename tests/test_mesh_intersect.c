@@ -1,4 +1,5 @@
 // Crossing triangles: the pair test against rational arithmetic, the mesh search against all pairs.
+// labels: unit hash
 #include "test_mesh_shapes.h"
 
 #include "mesh/box_tree.h"

@@ -1,5 +1,6 @@
 // The interface that all methods share: stepping without allocation, states that can be stored, frames in any order,
 // and every failure handed back.
+// labels: unit hash
 #include "test_rig_head.h"
 
 #include "fascia/analytic.h"

@@ -1,5 +1,6 @@
 // Takes on disk: interrupted and continued to the same bytes, edited and made again only where it matters, damaged and
 // refused.
+// labels: heavy
 #include "test.h"
 
 #include "base/base.h"
@@ -35,12 +36,12 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static FaMethod *open_method(const Scene *s, const char *name, double damping) {
+static FaMethod *open_method(const Scene *s, const char *name, double drag) {
     FaError err = {0};
     FaMethod *m;
     FaParams *params;
     CHECK_OK(fa_params_new(name, &params, &err), &err);
-    if (damping > 0) CHECK_OK(fa_params_set_number(params, "damping", damping, &err), &err);
+    if (drag > 0) CHECK_OK(fa_params_set_number(params, "drag", drag, &err), &err);
     if (!strcmp(name, "projective")) CHECK_OK(fa_params_set(params, "contact", "off", &err), &err);
     CHECK_OK(fa_method_open(name, &(FaMethodSetup){.rig = s->rig, .params = params}, &m, &err), &err);
     fa_params_free(params);
@@ -119,7 +120,7 @@ static void test_edit(void **state) {
     FaRunFileOptions o = {.every = 5, .rejoin = 2e-7};
     FaParams *params;
     CHECK_OK(fa_params_new("projective", &params, &err), &err);
-    CHECK_OK(fa_params_set_number(params, "damping", 60, &err), &err);
+    CHECK_OK(fa_params_set_number(params, "drag", 60, &err), &err);
     o.params = params;
     CHECK_OK(fa_run_file_make(m, s->clip, path, &o, &take, &report, &err), &err);
     assert_int_equal(report.made, 90);

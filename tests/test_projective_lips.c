@@ -1,5 +1,6 @@
 // Lips under stress: presses, speech, a range of motion, a jaw slammed shut, at two frame rates. Linear blending
 // crosses them in many frames; flesh never ends a frame crossed.
+// labels: heavy
 #include "projective/projective_method.h"
 
 #include "base/base.h"

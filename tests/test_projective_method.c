@@ -1,5 +1,6 @@
 // The projective method on the small head: what rests stays, what is held is met, what moves lags and settles, the same
 // bits always.
+// labels: unit hash
 #include "projective/projective_method.h"
 
 #include "base/base.h"

@@ -1,5 +1,6 @@
 // A surface as the goal of flesh: the same as the rig's own where it is the rig's own, followed where it is another,
 // same bits when frames are read again.
+// labels: heavy
 #include "test.h"
 
 #include "fascia/head.h"

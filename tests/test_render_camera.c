@@ -23,7 +23,7 @@ static void views_hold_the_subject(void **state) {
             for (int s = 0; s < 3; s++) {
                 FaError err = {0};
                 FaCamera c;
-                FaRenderView v = fa_render_options().view;
+                FaRenderView v = fa_render_options_default().view;
                 assert_true(fa_render_view(names[i], &v));
                 if (lens) v.fov = 0;
                 CHECK_OK(fai_camera_fit(&c, &v, cloud, N, NULL, sizes[s][0], sizes[s][1], &err), &err);
@@ -65,7 +65,7 @@ static void left_and_up_are_where_they_should_be(void **state) {
     (void)state;
     FaError err = {0};
     FaCamera c;
-    FaRenderView v = fa_render_options().view;
+    FaRenderView v = fa_render_options_default().view;
     float x, y, scale;
     CHECK_OK(fai_camera_fit(&c, &v, cloud, N, NULL, 100, 100, &err), &err);
     // from the front the subject's left is on the right of the picture
@@ -91,7 +91,7 @@ static void zoom_and_focus(void **state) {
     (void)state;
     FaError err = {0};
     FaCamera one, four;
-    FaRenderView v = fa_render_options().view;
+    FaRenderView v = fa_render_options_default().view;
     v.aim = true;
     v.focus[0] = 0.1, v.focus[1] = -0.05, v.focus[2] = 0.12;
     CHECK_OK(fai_camera_fit(&one, &v, cloud, N, NULL, 100, 100, &err), &err);

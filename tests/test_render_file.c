@@ -1,4 +1,5 @@
 // Pictures of animations: stills, sheets, films, and what is said when something is missing.
+// labels: heavy
 #include "test.h"
 #include "test_rig_head.h"
 

@@ -29,7 +29,7 @@ static FaImage draw(const FaRenderPart *parts, int n, const FaRenderOptions *o) 
 }
 
 static FaRenderOptions small(int size) {
-    FaRenderOptions o = fa_render_options();
+    FaRenderOptions o = fa_render_options_default();
     o.width = o.height = size;
     return o;
 }
@@ -282,7 +282,7 @@ static void bad_input_is_refused(void **state) {
     } bad[] = {{-1, 10, 8, 0}, {100000, 10, 8, 0}, {10, 10, 1000, 0}, {10, 10, 8, -1}, {10, 10, 8, NAN}};
     for (int i = 0; i < FA_COUNT(bad); i++) {
         FaError err = {0};
-        FaRenderOptions o = fa_render_options();
+        FaRenderOptions o = fa_render_options_default();
         o.width = bad[i].width, o.height = bad[i].height, o.samples = bad[i].samples, o.heat_max_mm = bad[i].heat;
         assert_int_equal(fa_renderer_new(&part, 1, &o, &r, &err), FA_E_ARG);
         assert_null(r);

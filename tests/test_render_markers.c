@@ -26,7 +26,7 @@ static void hidden_and_seen(void **state) {
     FaArena *arena = fai_arena_new(0);
     FaMesh ball = make_ball(arena, 0.1, origin, 40, 60);
     FaRenderPart part = {.mesh = &ball};
-    FaRenderOptions o = fa_render_options();
+    FaRenderOptions o = fa_render_options_default();
     o.width = o.height = 200;
     FaRenderer *r;
     FaImage im;

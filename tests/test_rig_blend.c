@@ -1,4 +1,5 @@
 // Linear blending: the prepared blender gives the reference's bits, whatever the mesh, the weights and the threads.
+// labels: unit hash
 #include "test_rig_head.h"
 
 #include "base/file.h"

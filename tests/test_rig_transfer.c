@@ -1,5 +1,6 @@
 // Shapes moved to another face: nothing changes on the same face, everything turns and scales with it, and other
 // identities get nearly the shapes that the head itself would give them.
+// labels: heavy
 #include "test_head_tools.h"
 
 #include "math/mat3.h"

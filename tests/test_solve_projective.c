@@ -1,5 +1,6 @@
 // The three solvers: they agree with the truth and with each other, their energy never rises, they recover from ruined
 // meshes, what rests stays at rest to the bit, and nothing depends on threads or kernels.
+// labels: unit hash
 #include "test_solve_slab.h"
 
 #include "base/task.h"

@@ -5,7 +5,7 @@
 // Choosing: fa_candidates_new streams all (or random) combinations of some targets; fa_candidates_save writes those you
 //           picked as new shapes of the rig.
 // Fitting:  fa_analytic_estimate finds the oscillator from a captured performance.
-// Equations and symbols: docs/analytic.md.
+// Equations and symbols: docs/method/analytic.md.
 #ifndef FASCIA_ANALYTIC_H
 #define FASCIA_ANALYTIC_H
 
@@ -76,7 +76,7 @@ typedef struct FaMaps {
     float *gain;          // how much of the head's acceleration a vertex feels, 0..1  (nvert)
 } FaMaps;
 
-/// Read maps (JSON, docs/analytic.md) for a rig; what they leave open is `base`. Free with fa_analytic_maps_free.
+/// Read maps (JSON, docs/guide/blend.md) for a rig; what they leave open is `base`. Free with fa_analytic_maps_free.
 FA_API FaCode fa_analytic_maps_load(const char *path, const FaRig *rig, const FaOscillator *base, FaMaps *maps,
                                     FaError *err);
 FA_API FaCode fa_analytic_maps_save(const FaMaps *maps, const FaRig *rig, const char *path, FaError *err);
@@ -110,6 +110,7 @@ typedef struct FaCandidateOptions {
     int ntime;
     uint64_t limit; // refuse more than this; 0: 1,000,000
 } FaCandidateOptions;
+FA_API FaCandidateOptions fa_candidate_options_default(void); // draws and limit; targets are the caller's
 
 typedef struct FaCandidates FaCandidates;
 /// Blended shapes, made one at a time: memory does not grow with their number. The rig must outlive them.
@@ -133,6 +134,7 @@ typedef struct FaEstimateOptions {
     FaProgressFn *progress; // nullable
     void *progress_user;
 } FaEstimateOptions;
+FA_API FaEstimateOptions fa_estimate_options_default(void); // mass 1 kg
 
 typedef struct FaEstimate {
     FaOscillator oscillator;             // of the whole face

@@ -57,6 +57,7 @@ typedef struct FaFaceModelOptions {
     FaLandmarkLayout layout; // of that file
     const char *landmarks2;  // a second one, of the other layout; nullable
 } FaFaceModelOptions;
+FA_API FaFaceModelOptions fa_face_model_options_default(void); // all 0; a rig has to be named
 /// The user's own. Identities whose vertices do not match are an error.
 FA_API FaCode fa_face_model_load(const FaFaceModelOptions *options, FaFaceModel **model, FaError *err);
 

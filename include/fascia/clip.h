@@ -38,6 +38,7 @@ typedef struct FaClipOptions {
     double unit;            // BVH: metres per unit of length; 0: found from the skeleton's size
     double fps;             // override the file's rate; 0: keep
 } FaClipOptions;
+FA_API FaClipOptions fa_clip_options_default(void); // all 0
 
 /// Load Live Link CSV, our clip CSV or JSON, BVH (head motion only), or the animation inside a rig file.
 /// options NULL: defaults. *clip is NULL on failure. Free with fa_clip_free.

@@ -37,6 +37,7 @@ typedef struct FaDriveOptions {
     FaProgressFn *progress; // nullable
     void *progress_user;
 } FaDriveOptions;
+FA_API FaDriveOptions fa_drive_options_default(void); // relinearise; the rest 0: by the take
 
 // --- a take -------------------------------------------------------------------------------------------------------
 

@@ -30,6 +30,8 @@ typedef struct FaFaceOptions {
     int simulate_vertices; // at most so many vertices of the skin, chosen among the rig's; the others follow. 0: all of
                            // them
 } FaFaceOptions;
+FA_API FaFaceOptions
+fa_face_options_default(void); // layers, lip_thickness, density, margin; thickness 0: by the bones or the map
 
 /// options NULL: defaults. *face is NULL on failure. Free with fa_face_free.
 FA_API FaCode fa_face_build(const FaRig *rig, const FaFaceOptions *options, FaFace **face, FaError *err);
@@ -41,8 +43,9 @@ FA_API FaCode fa_face_fits(const FaFace *face, const FaRig *rig, FaError *err);
 /// The file of the rig it was built from: as it was opened, or, of a loaded face, beside that face's own file where it
 /// was saved beside it, else the whole path. "" if unknown. It may have moved since. Belongs to the face.
 FA_API const char *fa_face_rig_path(const FaFace *face);
-/// Stiffness of the flesh and what each shape adds to it, kept in the face. paint: a JSON file (docs/face.md); NULL: by
-/// how much each shape compresses the skin. Replaces what was there. The rig is the one the face was built from.
+/// Stiffness of the flesh and what each shape adds to it, kept in the face. paint: a JSON file (docs/guide/face.md);
+/// NULL: by how much each shape compresses the skin. Replaces what was there. The rig is the one the face was built
+/// from.
 FA_API FaCode fa_face_materials(FaFace *face, const FaRig *rig, const char *paint, FaError *err);
 FA_API const FaNotes *fa_face_notes(const FaFace *face);
 
@@ -70,6 +73,7 @@ typedef struct FaVolumeOptions {
     FaVolumeShapeFn *each; // nullable; called for every shape that moves the skin, in their order, once all are made
     void *each_user;
 } FaVolumeOptions;
+FA_API FaVolumeOptions fa_volume_options_default(void); // all 0
 
 typedef struct FaVolumesReport {
     int nshape;
@@ -92,11 +96,11 @@ typedef struct FaVolumesReport {
 } FaVolumesReport;
 
 /// The flesh of every shape, kept in the face: skin nodes as the shape has them, inner ones by static solves
-/// (docs/face.md). Minutes for dense faces; parallel over shapes, same bits for any number of threads and after a
-/// resume. options, report: nullable. Triangles that some shape folds so that no flesh fits below them are left out of
-/// the face then, as fa_face_build does for the neutral: nodes and tets may be fewer than before, and what was opened
-/// on the face has to be opened again. FA_E_CANCELLED: progress returned false; what
-/// is done is in `partial`, where it was given.
+/// (docs/method/face.md). Minutes for dense faces; parallel over shapes, same bits for any number of threads and after
+/// a resume. options, report: nullable. Triangles that some shape folds so that no flesh fits below them are left out
+/// of the face then, as fa_face_build does for the neutral: nodes and tets may be fewer than before, and what was
+/// opened on the face has to be opened again. FA_E_CANCELLED: progress returned false; what is done is in
+/// `partial`, where it was given.
 FA_API FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *options, FaVolumesReport *report,
                               FaError *err);
 FA_API bool fa_face_has_volumes(const FaFace *face);
@@ -121,6 +125,8 @@ typedef struct FaEquilibriumOptions {
     FaProgressFn *progress; // nullable
     void *progress_user;
 } FaEquilibriumOptions;
+FA_API FaEquilibriumOptions
+fa_equilibrium_options_default(void); // not those of `literal`: set prior and iterations to 0 for them
 
 /// One shape at full weight under its own unit force: how far from rest with the usual stiffness, with anchors, edges
 /// and bending each uniformly as stiff as those found are on average (arithmetic mean; the geometric one is held, so
@@ -148,8 +154,8 @@ typedef struct FaEquilibriumReport {
 } FaEquilibriumReport;
 
 /// Find a stiffness of the skin's springs under which the full shapes are equilibria of their unit blendforces (thesis
-/// 001 section 4.3.2, docs/face.md), and keep it in the face. rig: the one it was built from. options NULL: defaults.
-/// report is nullable; free what it holds with fa_equilibrium_report_free.
+/// 001 section 4.3.2, docs/method/face.md), and keep it in the face. rig: the one it was built from. options NULL:
+/// defaults. report is nullable; free what it holds with fa_equilibrium_report_free.
 FA_API FaCode fa_face_equilibrium(FaFace *face, const FaRig *rig, const FaEquilibriumOptions *options,
                                   FaEquilibriumReport *report, FaError *err);
 FA_API void fa_equilibrium_report_free(FaEquilibriumReport *report); // empty is fine

@@ -46,6 +46,7 @@ typedef struct FaMarkerOptions {
     double fps;    // override the file's rate (needed where it is no rate); 0: keep
     bool any_size; // accept what is not the size of a face (metres where nothing is declared)
 } FaMarkerOptions;
+FA_API FaMarkerOptions fa_marker_options_default(void); // all 0
 
 /// Load .csv (`time,NAME.x,NAME.y,NAME.z,...`), .trc or .c3d; known by content where the name does not tell.
 /// options NULL: defaults. *take is NULL on failure. Free with fa_markers_free.
@@ -106,7 +107,7 @@ typedef struct FaMapOptions {
 /// kinds are not mapped. options NULL: frame -1 and defaults. Fails if nothing can be mapped. *map is NULL on failure.
 FA_API FaCode fa_marker_map_make(const FaMarkerTake *take, const FaRig *rig, const FaMapOptions *options,
                                  FaMarkerMap **map, FaError *err);
-FA_API FaMapOptions fa_map_options_default(void);
+FA_API FaMapOptions fa_map_options_default(void); // frame -1, reach
 /// The same from what a tracker sends, once: its names are bound to the rig by a frame that shows the neutral face. For
 /// FaMethodSetup.markers.
 FA_API FaCode fa_marker_map_bind(const FaMarkers *neutral, const FaRig *rig, const FaMapOptions *options,
@@ -163,6 +164,7 @@ typedef struct FaLandmarkOptions {
     double fps;           // 0: as the file says
     bool metric;          // of a file that has both (OpenFace), take the metric points
 } FaLandmarkOptions;
+FA_API FaLandmarkOptions fa_landmark_options_default(void); // all 0
 
 /// Load JSON or CSV, known by content. JSON: {"layout", "width", "height", "fps", "frames": [{"time", "points": [[x, y,
 /// z], ...]}, ...]}, or the arrays that MediaPipe's users dump ([[{x, y, z}, ...], ...], {"faceLandmarks": ...}).

@@ -45,6 +45,7 @@ typedef struct FaPageOptions {
     FaProgressFn *progress;     // nullable
     void *progress_user;
 } FaPageOptions;
+FA_API FaPageOptions fa_page_options_default(void); // bake_error_mm
 
 /// Write the page. The frames are stored as the rig's shapes plus as few extra targets as keep every vertex within the
 /// error asked for. Atomic.

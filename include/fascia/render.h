@@ -58,7 +58,7 @@ typedef struct FaRenderOptions {
     const char *caption;    // in the lower left corner; nullable; borrowed
 } FaRenderOptions;
 
-FA_API FaRenderOptions fa_render_options(void);
+FA_API FaRenderOptions fa_render_options_default(void);
 /// front, three_quarter, profile, back, top (and left, right, below). False if there is no such preset.
 FA_API bool fa_render_view(const char *name, FaRenderView *view);
 

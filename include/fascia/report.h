@@ -65,6 +65,7 @@ typedef struct FaCompareOptions {
     FaProgressFn *progress;
     void *progress_user;
 } FaCompareOptions;
+FA_API FaCompareOptions fa_compare_options_default(void); // all 0
 
 /// Distance of b from a, frame by frame. Vertex counts must agree; frames are matched by time at a's frames when the
 /// rates differ, by number when they agree; the shorter one decides the length.

@@ -27,7 +27,7 @@ typedef struct FaRetargetOptions {
     double smooth;           // of the warp, >= 0 (FaRbfOptions.lambda); 0: 5; < 0: exact
     double reach;            // m: how far a found point may be from the target's surface; 0: 30 mm
 } FaRetargetOptions;
-FA_API FaRetargetOptions fa_retarget_options_default(void); // frame -1, the rest 0
+FA_API FaRetargetOptions fa_retarget_options_default(void); // frame -1, smooth, reach
 
 typedef struct FaRetargetReport {
     const char *how;    // "by the map", "by vertex names", "through the source rig", "by the nearest points"

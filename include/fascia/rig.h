@@ -55,6 +55,7 @@ typedef struct FaRigOptions {
     const char *map;  // names.json: {"theirName": "jawOpen", ...}; NULL: none
     bool any_size;    // accept what is not the size of a head (metres assumed when the unit cannot be found)
 } FaRigOptions;
+FA_API FaRigOptions fa_rig_options_default(void); // all 0
 
 /// Load .glb/.gltf/.vrm, a folder of OBJ files (neutral + shapes) or one .obj, .fbx and others (through assimp).
 /// options NULL: defaults. *rig is NULL on failure. Free with fa_rig_free.

@@ -1,4 +1,4 @@
-// fascia/take.h: a simulated take on disk: made once, continued after an interruption, and after an edit made again
+// fascia/run_file.h: a simulated take on disk: made once, continued after an interruption, and after an edit made again
 // only from the first frame that changed until the motion has rejoined what is stored.
 //
 // Typical order: fa_method_open, fa_run_file_make, fa_sequence_save(fa_run_file_sequence(take), ...), fa_run_file_free.
@@ -24,6 +24,7 @@ typedef struct FaRunFileOptions {
     FaProgressFn *progress; // nullable; where it returns false the work stops: what was made is kept for the next time
     void *progress_user;
 } FaRunFileOptions;
+FA_API FaRunFileOptions fa_run_file_options_default(void); // every and rejoin
 
 typedef struct FaRunFileReport {
     int frames;

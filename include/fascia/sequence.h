@@ -64,6 +64,7 @@ typedef struct FaSinkOptions {
     FaProgressFn *progress; // nullable
     void *progress_user;
 } FaSinkOptions;
+FA_API FaSinkOptions fa_sink_options_default(void); // bake_error_mm and max_targets; a sink needs fps too
 
 typedef struct FaSink FaSink;
 /// The format follows the extension: .glb .gltf .pc2 .mdd .usda, or a folder / name_####.obj for an OBJ sequence.

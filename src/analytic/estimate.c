@@ -455,7 +455,7 @@ static FaCode run(Fit *f, FaSequence *captured, const FaEstimateOptions *o, FaEs
     double p[2] = {0}, h[3] = {0}, dev[2], count = 3.0 * f->nmoved * f->nframe;
     double error = fit_face(f, p, h), linear = error_of(f, f->w);
     deviations(h, error, count, dev);
-    double mass = o->mass > 0 ? o->mass : 1;
+    double mass = o->mass > 0 ? o->mass : fa_estimate_options_default().mass;
     *out = (FaEstimate){.oscillator = fa_oscillator_of(mass, exp(p[0]), exp(p[1])),
                         .frequency = exp(p[0]),
                         .ratio = exp(p[1]),
@@ -475,6 +475,8 @@ static FaCode run(Fit *f, FaSequence *captured, const FaEstimateOptions *o, FaEs
     for (int v = 0; v < nvert; v++) out->vertex[v] = out->oscillator;
     return fit_vertices(f, captured, p, o, out, err);
 }
+
+FaEstimateOptions fa_estimate_options_default(void) { return (FaEstimateOptions){.mass = 1}; }
 
 FaCode fa_analytic_estimate(const FaRig *rig, const FaClip *clip, FaSequence *captured,
                             const FaEstimateOptions *options, FaEstimate *out, FaError *err) {

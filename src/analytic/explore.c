@@ -108,6 +108,8 @@ struct FaCandidates {
 
 enum { MOST_TARGETS = 256 };
 
+FaCandidateOptions fa_candidate_options_default(void) { return (FaCandidateOptions){.draws = 50, .limit = 1000000}; }
+
 static FaCode check_options(const FaRig *rig, const FaCandidateOptions *o, FaError *err) {
     if (o->ntarget < 1 || o->ntarget > MOST_TARGETS)
         return FA_FAIL(err, FA_E_ARG, NULL, "name between 1 and 256 shapes", "%d targets cannot be combined",
@@ -129,7 +131,8 @@ static FaCode check_options(const FaRig *rig, const FaCandidateOptions *o, FaErr
 }
 
 static FaCode count_them(FaCandidates *c, const FaCandidateOptions *o, FaError *err) {
-    uint64_t limit = o->limit ? o->limit : 1000000, draws = o->draws ? o->draws : 50;
+    const FaCandidateOptions usual = fa_candidate_options_default();
+    uint64_t limit = o->limit ? o->limit : usual.limit, draws = o->draws ? o->draws : usual.draws;
     c->space = o->levels ? fa_explore_count(o->ntarget, o->levels) : fa_permutation_count(o->ntarget);
     uint64_t combinations = o->levels ? c->space : FA_MIN(draws, c->space);
     if (combinations == 0 || combinations > limit / (uint64_t)c->ntime ||

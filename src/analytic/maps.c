@@ -1,4 +1,4 @@
-// Maps: mass, damping, stiffness and gain that differ over the face, from JSON (docs/analytic.md) and back.
+// Maps: mass, damping, stiffness and gain that differ over the face, from JSON (docs/guide/blend.md) and back.
 //
 // A region blends between what the map says and what was there before it by its weight at a vertex, in logarithms:
 // halfway between 2 and 8 Hz is 4 Hz.

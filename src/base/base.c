@@ -61,9 +61,8 @@ FaCode fai_progress(FaProgressFn *fn, void *user, const char *stage, double done
     return FA_FAIL(err, FA_E_CANCELLED, FA_PLACE("%s, %.0f %%", stage, 100 * done), NULL, "cancelled: %s", kept);
 }
 
-FaCode fai_fail_in(FaError *err, FaCode code, const char *path) {
-    if (code < 0 && err && !err->path[0]) copy_text(err->path, sizeof err->path, path);
-    return code;
+void fai_error_name(FaError *err, const char *path) {
+    if (err && !err->path[0]) copy_text(err->path, sizeof err->path, path);
 }
 
 FaPlace fai_place(const char *fmt, ...) {

@@ -29,8 +29,13 @@ _Noreturn void fai_assert_failed(const char *cond, const char *file, int line);
 
 // return FA_FAIL(err, FA_E_FORMAT, "line 12", "save it as UTF-8", "unexpected byte 0x%02x", c);
 // place and remedy are strings or NULL. Returns the code; keeps the first failure.
+#ifdef __clang_analyzer__ // sees one file at a time: here it learns what fai_fail returns, so that FA_TRY ends the path
+#define FA_FAIL(err, code, place, remedy, ...)                                                                         \
+    (fai_fail((err), (code), __func__, __LINE__, (place), (remedy), __VA_ARGS__), (code))
+#else
 #define FA_FAIL(err, code, place, remedy, ...)                                                                         \
     fai_fail((err), (code), __func__, __LINE__, (place), (remedy), __VA_ARGS__)
+#endif
 FaCode fai_fail(FaError *err, FaCode code, const char *func, int line, const char *place, const char *remedy,
                 const char *fmt, ...) FA_PRINTF(7, 8);
 #define FA_FAIL_MEMORY(err)                                                                                            \
@@ -38,8 +43,12 @@ FaCode fai_fail(FaError *err, FaCode code, const char *func, int line, const cha
 // Tell how far a long job is (fn is nullable): FA_E_CANCELLED where the caller says stop. kept: what is left of the
 // work then, as half a sentence.
 FaCode fai_progress(FaProgressFn *fn, void *user, const char *stage, double done, const char *kept, FaError *err);
+void fai_error_name(FaError *err, const char *path);
 // Name the file of a failure noticed further down, unless it is named already. Returns code.
-FaCode fai_fail_in(FaError *err, FaCode code, const char *path);
+static inline FaCode fai_fail_in(FaError *err, FaCode code, const char *path) {
+    if (code < 0) fai_error_name(err, path);
+    return code;
+}
 
 // A formatted place for FA_FAIL, valid until the end of the full expression that makes it.
 typedef struct FaPlace {

@@ -322,8 +322,6 @@ void fai_json_free(FaJsonDoc *doc) {
 
 // --- look-ups -----------------------------------------------------------------------------------------------------
 
-bool fai_json_is(const FaJson *v, FaJsonType type) { return v && v->type == type; }
-
 FaJson *fai_json_get(const FaJson *object, const char *key) {
     if (!fai_json_is(object, FA_JSON_OBJECT)) return NULL;
     for (FaJson *c = object->first; c; c = c->next)

@@ -57,8 +57,8 @@ void fai_json_free(FaJsonDoc *doc);
 FaJson *fai_json_get(const FaJson *object, const char *key); // first with this key; NULL if absent
 FaJson *fai_json_at(const FaJson *array, int i);             // NULL out of range
 int fai_json_count(const FaJson *value);                     // 0 for anything but arrays and objects
-bool fai_json_is(const FaJson *value, FaJsonType type);      // false for NULL
-FaPlace fai_json_path(const FaJson *value);                  // "/meshes/0/primitives/1"
+static inline bool fai_json_is(const FaJson *v, FaJsonType type) { return v && v->type == type; }
+FaPlace fai_json_path(const FaJson *value); // "/meshes/0/primitives/1"
 
 // Typed reads that fail with the JSON path. `absent` forms accept a missing key.
 FaCode fai_json_int(const FaJson *object, const char *key, int64_t min, int64_t max, int64_t *value, FaError *err);

@@ -42,14 +42,8 @@ void fai_control_trust(FaControl *c, const float *trust) {
 int fai_control_npoint(const FaControl *c) { return c->npoint; }
 const int *fai_control_points(const FaControl *c) { return c->place; }
 const float *fai_control_belief(const FaControl *c) { return c->belief; }
-FaForces *fai_control_forces(FaControl *c) { return c->forces; }
 int fai_control_passes(const FaControl *c) { return c->forces ? c->relinearise : 0; }
 const double *fai_control_commands(const FaControl *c) { return c->pass; }
-
-void fai_control_markers_at(const FaControl *c, const float *surface, double *at) {
-    for (int i = 0; i < c->npoint; i++)
-        fa_marker_point_at(&c->map->point[c->place[i]], surface, true, at + 3 * (size_t)i);
-}
 
 // --- markers ------------------------------------------------------------------------------------------------------
 
@@ -138,8 +132,6 @@ static void to_rest(FaControl *c, const float *weights) {
         if (!(c->weight[i] > 0)) fai_v3_set(t, 0, 0, 0);
     }
 }
-
-double fai_control_noise(const FaControl *c) { return c->noise; }
 
 void fai_control_set_noise(FaControl *c, double noise) {
     c->noise = noise;

@@ -79,15 +79,12 @@ const int *fai_control_points(const FaControl *control); // their places in the 
 // How little each marker was believed in the last frame: 1 fully .. 0, by its distance from where the others put it
 // (npoint).
 const float *fai_control_belief(const FaControl *control);
-// Where each marker's point (offset included) is for a surface (npoint x 3).
-void fai_control_markers_at(const FaControl *control, const float *surface, double *at);
 // Arcs (control_arc.h): the share of each shape's that is used, 0 to begin with (nshape). And what a solved frame says
 // about them: normal equations of the residual against the arcs at the frame's weights, added to g (nshape x nshape)
 // and right (nshape).
 bool fai_control_has_arcs(const FaControl *control);
 void fai_control_set_arcs(FaControl *control, const double *gain);
 void fai_control_arc_evidence(FaControl *control, const FaControlFrame *frame, double *g, double *right);
-double fai_control_noise(const FaControl *control);
 void fai_control_set_noise(FaControl *control, double noise); // as in the tuning, > 0
 // What a weight off 0 costs, m2: the variance of what the shapes leave over that of a weight (until set: by the size of
 // the columns).
@@ -98,7 +95,6 @@ void fai_control_set_jaw(FaControl *control, const double more[3]);
 // Markers less their points at the shapes' own solve, times the root of their weights, m (npoint x 3). Returns the
 // weight of the shape that opens the jaw.
 double fai_control_miss(FaControl *control, const FaMarkers *markers, FaControlFrame *frame, double *miss);
-FaForces *fai_control_forces(FaControl *control); // NULL: none
 // The residual pass with all markers there and their noise as the control's (0) or the one given; NULL: there is none.
 // The next frame makes its own again.
 const FaSpread *fai_control_even_metric(FaControl *control, double noise);

@@ -9,7 +9,7 @@ static const double RIDGE_SHAPES =
     1e-3;                       // of shapes that are found with the residual: only what markers cannot tell apart
 static const double KEEP = 0.5; // of the velocity (blendforces-notes)
 static const double ELASTIC =
-    5e-4; // m, le and lb: more costs right shapes their worth, wrong ones gain nothing (docs/drive.md)
+    5e-4; // m, le and lb: more costs right shapes their worth, wrong ones gain nothing (docs/figures/blendforces.md)
 static const double STILL = 0.3; // of the mean motion: skin that no shape moves may be off by that
 
 // --- points -------------------------------------------------------------------------------------------------------
@@ -231,6 +231,8 @@ static FaCode set_up(FaControl *c, const FaDriveOptions *o, const FaControlTunin
     return make_room(c, err);
 }
 
+FaDriveOptions fa_drive_options_default(void) { return (FaDriveOptions){.relinearise = 2}; }
+
 FaCode fai_control_new(const FaRig *rig, const FaFace *face, const FaMarkerMap *map, const FaDriveOptions *options,
                        const FaControlTuning *tuning, FaControl **control, FaError *err) {
     *control = NULL;
@@ -246,7 +248,7 @@ FaCode fai_control_new(const FaRig *rig, const FaFace *face, const FaMarkerMap *
     c->literal = o.literal && c->kind == FA_DRIVE_BF;
     c->residual = !o.no_residual && !c->literal;
     c->joint = c->residual && !tune.separate && (c->kind == FA_DRIVE_BF || o.refine);
-    c->relinearise = !c->literal ? 1 : o.relinearise > 0 ? o.relinearise : 2;
+    c->relinearise = !c->literal ? 1 : o.relinearise > 0 ? o.relinearise : fa_drive_options_default().relinearise;
     c->fps = o.fps > 0 ? o.fps : 60;
     c->smooth = o.smooth == 0 ? 1.5 : o.smooth;
     c->noise = tune.noise < 0 ? 0 : tune.noise > 0 ? tune.noise : NOISE;

@@ -267,8 +267,6 @@ void fai_forces_stream(FaForces *f, FaStream *s) {
 
 const double *fai_forces_columns(const FaForces *f) { return f->columns; }
 const float *fai_forces_now(const FaForces *f) { return f->now; }
-const float *fai_forces_phi(const FaForces *f, int shape) { return f->phi + f->stride * (size_t)shape; }
-const float *fai_forces_free_motion(const FaForces *f) { return f->q; }
 
 void fai_forces_points(const FaForces *f, double *q) {
     memset(q, 0, 3 * (size_t)f->npoint * sizeof *q);

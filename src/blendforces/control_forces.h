@@ -41,7 +41,5 @@ void fai_forces_stream(FaForces *forces, FaStream *stream); // what is kept betw
 const double *fai_forces_columns(const FaForces *forces);  // S Phi: by shape, then point          (nshape x npoint x 3)
 void fai_forces_points(const FaForces *forces, double *q); // S q                                  (npoint x 3)
 const float *fai_forces_now(const FaForces *forces);       // d, 16-byte aligned                   (nskin x 4)
-const float *fai_forces_phi(const FaForces *forces, int shape); // Phi_j                           (nskin x 3)
-const float *fai_forces_free_motion(const FaForces *forces);    // q                               (nskin x 4)
 
 #endif

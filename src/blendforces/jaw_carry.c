@@ -41,11 +41,6 @@ static void part_of(const FaJawCarry *c, const Motion *m, double b, double frame
     }
 }
 
-void fai_jaw_frame(const FaJawCarry *c, const float *weights, double b, double frame[12]) {
-    Motion m = motion_at(c, weights);
-    part_of(c, &m, b, frame);
-}
-
 void fai_jaw_table(const FaJawCarry *c, const float *weights, FaJawTable *table) {
     table->still = weights[c->shape[0]] == 0;
     if (table->still) return;

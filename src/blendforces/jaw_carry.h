@@ -52,7 +52,6 @@ typedef struct FaJawTable {
     float frame[FA_JAW_STEPS + 2][12]; // row-major 3 x 4, at b = i / FA_JAW_STEPS; one more to interpolate with
 } FaJawTable;
 void fai_jaw_table(const FaJawCarry *carry, const float *weights, FaJawTable *table);
-void fai_jaw_frame(const FaJawCarry *carry, const float *weights, double b, double frame[12]); // of one b, exactly
 void fai_jaw_point_frames(FaJawCarry *carry, const float *weights,
                           double *frame); // of the markers' points (npoint x 12)
 void fai_jaw_close(const FaJawCarry *carry, const float *weights, float *surface);    // adds mouthClose (nvert x 3)

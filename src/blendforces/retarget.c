@@ -15,7 +15,7 @@
 
 #include <math.h>
 
-static const double SMOOTH = 5;        // measured: docs/drive.md, "Retargeting"
+static const double SMOOTH = 5;        // measured: docs/figures/blendforces.md, "Retargeting"
 static const double REACH = 0.03;      // m
 static const double NAMES_FIT = 0.012; // m rms after a similarity: names v123 that fit worse are another mesh's
 static const int ROUNDS = 4;           // of nearest points and similarity
@@ -37,7 +37,9 @@ typedef struct Job {
     FaRetargetReport rep;
 } Job;
 
-FaRetargetOptions fa_retarget_options_default(void) { return (FaRetargetOptions){.frame = -1}; }
+FaRetargetOptions fa_retarget_options_default(void) {
+    return (FaRetargetOptions){.frame = -1, .smooth = SMOOTH, .reach = REACH};
+}
 
 static int find(const FaMarkerMap *map, const char *name) {
     for (int i = 0; i < map->count; i++)

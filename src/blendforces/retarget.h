@@ -8,7 +8,7 @@
 
 // Kernel of the warp: the thesis's. Exact, it is not smooth at the points: a marker that leaves its neutral place goes
 // astray in one direction whichever way it goes; smoothing takes that away, and then r does as well as r^3 or better
-// (docs/drive.md).
+// (docs/figures/blendforces.md).
 static const FaRbfKernel FAI_RETARGET_KERNEL = FA_RBF_LINEAR;
 
 // The same with a kernel of choice.

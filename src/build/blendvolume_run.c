@@ -406,6 +406,8 @@ bool fa_face_volumes_fit(const FaFace *face, const FaRig *rig) {
     return face->volumes.nshape == rig->nshape && m->version == FA_VOLUMES_VERSION && m->key == key_of(face, rig);
 }
 
+FaVolumeOptions fa_volume_options_default(void) { return (FaVolumeOptions){0}; }
+
 FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *options, FaVolumesReport *report,
                        FaError *err) {
     Run r = {.face = face, .rig = rig, .first = -1};

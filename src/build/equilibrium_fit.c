@@ -126,6 +126,10 @@ static FaCode fill(FaStiffFit *f, const double *force, FaError *err) {
     return make_workers(f, err);
 }
 
+FaEquilibriumOptions fa_equilibrium_options_default(void) {
+    return (FaEquilibriumOptions){.floor = FLOOR, .anchor_floor = ANCHOR_FLOOR, .prior = PRIOR, .iterations = 20};
+}
+
 FaCode fai_stiff_fit_new(const FaElastic *e, int nshape, const float *b, const double *force,
                          const FaEquilibriumOptions *options, double tolerance, FaStiffFit **fit, FaError *err) {
     *fit = NULL;
@@ -137,10 +141,11 @@ FaCode fai_stiff_fit_new(const FaElastic *e, int nshape, const float *b, const d
     f->nshape = nshape;
     f->nterm = e->nanchor + e->nedge + e->nbend;
     if (options) f->options = *options;
-    if (!(f->options.floor > 0)) f->options.floor = FLOOR;
-    if (!(f->options.anchor_floor > 0)) f->options.anchor_floor = ANCHOR_FLOOR;
-    if (!(f->options.prior > 0)) f->options.prior = PRIOR;
-    if (f->options.iterations <= 0) f->options.iterations = 20;
+    const FaEquilibriumOptions usual = fa_equilibrium_options_default();
+    if (!(f->options.floor > 0)) f->options.floor = usual.floor;
+    if (!(f->options.anchor_floor > 0)) f->options.anchor_floor = usual.anchor_floor;
+    if (!(f->options.prior > 0)) f->options.prior = usual.prior;
+    if (f->options.iterations <= 0) f->options.iterations = usual.iterations;
     f->tolerance = tolerance > 0 ? tolerance : TOLERANCE;
     f->arena = fai_arena_new(0);
     FaCode rc = f->arena ? fill(f, force, err) : FA_FAIL_MEMORY(err);

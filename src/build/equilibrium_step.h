@@ -23,11 +23,11 @@ void fai_rest_step_free(FaRestStep *step); // NULL is fine
 // Relative weights, positive (nanchor + nedge + nbend), kept as a reference; a: A(w) for them, by fai_rest_step_matrix.
 FaCode fai_rest_step_matrix(const FaElastic *e, const double *w, FaCsr *a, FaError *err);
 FaCode fai_rest_step_weights(FaRestStep *step, const double *w, const FaCsr *a, FaError *err);
-// Arrays of nodes are quadruples, the fourth 0, 32-byte aligned (nnode x 4). load: N. s: guess in, result out, to
-// `tolerance` of g (in the norm of A^-1). Products with H: the return value. No allocation.
-int fai_rest_step_solve(FaRestStep *step, const double *load, const double *u, double tolerance, double *s);
-// After solve at the same u: y = H^-1 d, guess in, result out; adds -y . (g_k - H_k s) to slope (nterm).
-int fai_rest_step_adjoint(FaRestStep *step, const double *u, const double *s, const double *d, double tolerance,
+// Arrays of nodes are quadruples, the fourth 0, 32-byte aligned (nnode x 4). load: N. out: the step, guess in, result
+// out, to `tolerance` of g (in the norm of A^-1). Products with H: the return value. No allocation.
+int fai_rest_step_solve(FaRestStep *s, const double *load, const double *u, double tolerance, double *out);
+// After solve at the same u: y = H^-1 d, guess in, result out; adds -y . (g_k - H_k step) to slope (nterm).
+int fai_rest_step_adjoint(FaRestStep *s, const double *u, const double *step, const double *d, double tolerance,
                           double *y, double *slope);
 
 #endif

@@ -307,7 +307,7 @@ bool fai_ccd_pair(FaPairKind kind, const double p0[4][3], const double p1[4][3],
     }
     Path path;
     set_path(kind, p0, p1, &path);
-    double rounding = ROUNDING * size + UNDERFLOW, t = 0, reach = 1, shown[3], p[4][3];
+    double rounding = ROUNDING * size + UNDERFLOW, t = 0, reach = 1, shown[3] = {0}, p[4][3];
     bool any_shown = false;
     min_gap = min_gap > 0 ? min_gap : 0;
     path.limit = min_gap * (1 + 1e-14) + rounding;

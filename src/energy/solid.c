@@ -90,8 +90,6 @@ void fai_solid_free(FaSolid *s) {
 
 int fai_solid_nodes(const FaSolid *s) { return s->nnode; }
 int fai_solid_tets(const FaSolid *s) { return s->ntet; }
-const int *fai_solid_tet(const FaSolid *s) { return s->tet; }
-FaSolidLaw fai_solid_law(const FaSolid *s) { return s->law; }
 
 const FaSolidKernels *fai_solid_kernels(const FaSolid *s) {
 #if defined(__x86_64__)
@@ -286,6 +284,39 @@ double fai_solid_energy(FaSolidRest *r, const double *x, const FaSolidDamping *d
     double sum = 0;
     for (int c = 0; c < r->solid->ntile; c++) sum += r->part[c];
     return sum;
+}
+
+static void step_nodes(void *ctx, int begin, int end, int chunk) {
+    (void)chunk;
+    const Prepare *p = ctx;
+    for (size_t v = (size_t)begin; v < (size_t)end; v++)
+        for (size_t k = 0; k < 3; k++) p->r->step[4 * v + k] = p->x[3 * v + k];
+}
+
+static void product_chunk(void *ctx, int begin, int end, int chunk) {
+    const ForceJob *job = ctx;
+    FaSolidRest *r = job->r;
+    const FaSolid *s = r->solid;
+    const FaSolidKernels *kernel = fai_solid_kernels(s);
+    FaSolidForce f;
+    double *forces = r->sum + 4 * (size_t)s->tile[chunk];
+    memset(forces, 0, 4 * (size_t)(s->tile[chunk + 1] - s->tile[chunk]) * sizeof *forces);
+    for (int q = begin; q < end; q++) {
+        const FaSolidPatch *p = &s->patch[q];
+        kernel->product(s->law, p, &r->patch[q], r->u, r->step, &f);
+        // damping is quadratic in the step from `from`: its force of another step is its product with that
+        if (job->share > 0) kernel->damp(p, &r->patch[q], job->share, r->from, r->step, &f);
+        kernel->scatter(p, &f, forces);
+    }
+}
+
+void fai_solid_product(FaSolidRest *r, const double *x, const FaSolidDamping *damping, const double *p, double *y) {
+    fai_solid_prepare(r, x, damping, false);
+    Prepare step = {.r = r, .x = p};
+    fai_parallel(r->solid->nnode, NODES, step_nodes, &step);
+    ForceJob job = {r, damping ? damping->share : 0, true, y};
+    fai_parallel(r->solid->npatch, FA_SOLID_CHUNK, product_chunk, &job);
+    fai_parallel(r->solid->nnode, NODES, gather_chunk, &job);
 }
 
 static void inverted_chunk(void *ctx, int begin, int end, int chunk) {

@@ -39,8 +39,6 @@ FaCode fai_solid_new(int nnode, int ntet, const int *tet, const double *x0, FaSo
 void fai_solid_free(FaSolid *solid); // NULL is fine
 int fai_solid_nodes(const FaSolid *solid);
 int fai_solid_tets(const FaSolid *solid);
-const int *fai_solid_tet(const FaSolid *solid); // (ntet x 4)
-FaSolidLaw fai_solid_law(const FaSolid *solid);
 
 FaCode fai_solid_rest_new(const FaSolid *solid, FaSolidRest **rest, FaError *err); // solid must outlive it; unset
 void fai_solid_rest_free(FaSolidRest *rest);
@@ -72,6 +70,10 @@ int fai_solid_inverted(FaSolidRest *rest, const double *x); // elements with J <
 // positive semidefinite before PROJECTED or SAFE changed them; -1 (not counted) for TRUE.
 int fai_solid_hessian(FaSolidRest *rest, const double *x, const FaSolidDamping *damping, FaSolidHessian kind,
                       FaBlocks *blocks);
+
+// Second derivatives at x, as they are, times a step p (m, nnode x 3), stored in y (N, nnode x 3): in double, for what
+// floats do not settle. x and p are of all nodes, fixed or not.
+void fai_solid_product(FaSolidRest *rest, const double *x, const FaSolidDamping *damping, const double *p, double *y);
 
 // --- one element in double, plain: the reference of the tests
 // -------------------------------------------------------------------- F = 1 + G, row-major. Energy density; P = dW/dF;

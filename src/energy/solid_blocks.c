@@ -17,8 +17,13 @@ static const int pair_corner[FA_SOLID_PAIRS][2] = {{0, 0}, {1, 1}, {2, 2}, {3, 3
 typedef struct Partial {
     int row, col; // row <= col
     bool turned;  // it has block (col, row)
-    int slot;
+    int slot;     // -1: none, the block of a pair that was asked for
 } Partial;
+
+typedef struct Pairs {
+    int n;
+    const int *pair; // nodes (n x 2)
+} Pairs;
 
 typedef struct Scratch {
     FaKeys keys; // of a tile: partial -> its number within the tile
@@ -91,6 +96,7 @@ static void sort_partials(const FaBlocks *b, Scratch *w) {
 
 // Both triangles. Rows in order: what is left of the diagonal of later rows arrives sorted.
 static void fill_pattern(FaBlocks *b, Scratch *w) {
+    int at = 0;
     for (int r = 0; r < b->nfree; r++) {
         w->next[r] = b->start[r];
         b->start[r + 1] = b->start[r] + w->lower[r] + w->upper[r + 1] - w->upper[r];
@@ -99,11 +105,11 @@ static void fill_pattern(FaBlocks *b, Scratch *w) {
         int k = w->first[r], end = w->first[r + 1];
         for (int n = w->upper[r]; n < w->upper[r + 1]; n++) {
             int c = n == w->upper[r] ? r : w->partial[w->order[k]].col;
-            b->from_start[n] = k;
+            b->from_start[n] = at;
             for (; k < end && w->partial[w->order[k]].col == c && !w->partial[w->order[k]].turned; k++)
-                b->from[k] = w->partial[w->order[k]].slot;
-            b->from_turn[n] = k;
-            for (; k < end && w->partial[w->order[k]].col == c; k++) b->from[k] = w->partial[w->order[k]].slot;
+                if (w->partial[w->order[k]].slot >= 0) b->from[at++] = w->partial[w->order[k]].slot;
+            b->from_turn[n] = at;
+            for (; k < end && w->partial[w->order[k]].col == c; k++) b->from[at++] = w->partial[w->order[k]].slot;
             b->unique[n] = b->mirror[n] = w->next[r];
             b->col[w->next[r]++] = c;
             if (c == r)
@@ -112,15 +118,27 @@ static void fill_pattern(FaBlocks *b, Scratch *w) {
                 b->mirror[n] = w->next[c], b->col[w->next[c]++] = r;
         }
     }
-    b->from_start[b->nunique] = w->npartial;
+    b->from_start[b->nunique] = at;
 }
 
-static FaCode find_partials(FaBlocks *b, const FaSolid *s, Scratch *w, FaError *err) {
-    size_t rows = (size_t)b->nfree + 1, pairs = (size_t)s->npatch * FA_SOLID_PATCH * FA_SOLID_PAIRS;
+// Pairs that were asked for, those of fixed nodes left out. On the diagonal there is a block anyway.
+static void ask_pairs(const FaBlocks *b, const Pairs *ask, Scratch *w) {
+    for (int i = 0; i < ask->n; i++) {
+        const int *v = ask->pair + 2 * (size_t)i;
+        FA_ASSERT(v[0] >= 0 && v[0] < b->nnode && v[1] >= 0 && v[1] < b->nnode);
+        int r = b->row[v[0]], c = b->row[v[1]];
+        if (r < 0 || c < 0 || r == c) continue;
+        w->partial[w->npartial++] = (Partial){.row = FA_MIN(r, c), .col = FA_MAX(r, c), .slot = -1};
+    }
+}
+
+static FaCode find_partials(FaBlocks *b, const FaSolid *s, const Pairs *ask, Scratch *w, FaError *err) {
+    size_t rows = (size_t)b->nfree + 1, pairs = (size_t)s->npatch * FA_SOLID_PATCH * FA_SOLID_PAIRS,
+           all = pairs + (size_t)ask->n;
     b->tile = FA_PUSH(b->arena, (size_t)s->ntile + 1, int);
     b->slot = FA_PUSH(b->arena, pairs, int);
-    w->partial = FA_NEW(pairs, Partial);
-    w->order = FA_NEW(pairs, int);
+    w->partial = FA_NEW(all, Partial);
+    w->order = FA_NEW(all, int);
     w->first = FA_NEW(rows, int);
     w->upper = FA_NEW(rows, int);
     w->lower = FA_NEW(rows, int);
@@ -130,19 +148,21 @@ static FaCode find_partials(FaBlocks *b, const FaSolid *s, Scratch *w, FaError *
         return FA_FAIL_MEMORY(err);
     for (int t = 0; t < s->ntile; t++) fill_tile(b, s, t, w);
     b->tile[s->ntile] = w->npartial + s->ntile;
+    ask_pairs(b, ask, w);
     sort_partials(b, w);
     b->nunique = w->upper[b->nfree];
     return FA_OK;
 }
 
-static FaCode build(FaBlocks *b, const FaSolid *s, const unsigned char *fixed, Scratch *w, FaError *err) {
+static FaCode build(FaBlocks *b, const FaSolid *s, const unsigned char *fixed, const Pairs *ask, Scratch *w,
+                    FaError *err) {
     b->arena = fai_arena_new(0);
     if (!b->arena) return FA_FAIL_MEMORY(err);
     b->nnode = s->nnode;
     b->row = FA_PUSH(b->arena, s->nnode, int);
     if (!b->row) return FA_FAIL_MEMORY(err);
     for (int v = 0; v < s->nnode; v++) b->row[v] = fixed && fixed[v] ? -1 : b->nfree++;
-    FA_TRY(find_partials(b, s, w, err));
+    FA_TRY(find_partials(b, s, ask, w, err));
     size_t rows = (size_t)b->nfree, blocks = 2 * (size_t)b->nunique - rows;
     b->node = FA_PUSH(b->arena, rows, int);
     b->start = FA_PUSH(b->arena, rows + 1, int);
@@ -164,12 +184,13 @@ static FaCode build(FaBlocks *b, const FaSolid *s, const unsigned char *fixed, S
     return FA_OK;
 }
 
-FaCode fai_blocks_new(const FaSolid *solid, const unsigned char *fixed, FaBlocks **blocks, FaError *err) {
+FaCode fai_blocks_new(const FaSolid *solid, const unsigned char *fixed, int npair, const int *pair, FaBlocks **blocks,
+                      FaError *err) {
     *blocks = NULL;
     FaBlocks *b = FA_NEW(1, FaBlocks);
     if (!b) return FA_FAIL_MEMORY(err);
     Scratch w = {0};
-    FaCode rc = build(b, solid, fixed, &w, err);
+    FaCode rc = build(b, solid, fixed, &(Pairs){npair, pair}, &w, err);
     fai_keys_free(&w.keys);
     fa_free(w.partial);
     fa_free(w.order);
@@ -196,6 +217,35 @@ void fai_blocks_add_diagonal(FaBlocks *b, int row, const double m[9]) {
     float *to = b->val + 9 * (size_t)b->diagonal[row];
     for (int c = 0; c < 3; c++)
         for (int r = 0; r < 3; r++) to[3 * c + r] += (float)m[3 * FA_MIN(r, c) + FA_MAX(r, c)];
+}
+
+static int block_of(const FaBlocks *b, int row, int col) {
+    int low = b->start[row], high = b->start[row + 1];
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (b->col[middle] < col)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < b->start[row + 1] && b->col[low] == col ? low : -1;
+}
+
+int fai_blocks_at(const FaBlocks *b, int i, int j) {
+    return b->row[i] < 0 || b->row[j] < 0 ? -1 : block_of(b, b->row[i], b->row[j]);
+}
+
+void fai_blocks_add(FaBlocks *b, int i, int j, const double m[9]) {
+    if (b->row[i] < 0 || b->row[j] < 0) return;
+    if (i == j) {
+        fai_blocks_add_diagonal(b, b->row[i], m);
+        return;
+    }
+    int at = fai_blocks_at(b, i, j), over = fai_blocks_at(b, j, i);
+    FA_ASSERT(at >= 0 && over >= 0);
+    float *to = b->val + 9 * (size_t)at, *turned = b->val + 9 * (size_t)over;
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) to[3 * c + r] += (float)m[3 * r + c], turned[3 * r + c] += (float)m[3 * r + c];
 }
 
 typedef struct MulJob {

@@ -1,5 +1,5 @@
 // A symmetric matrix of 3x3 float blocks over the free nodes of a solid: pattern fixed, values replaced by
-// fai_solid_hessian.
+// fai_solid_hessian; other energies (term.h) add theirs, and may ask for blocks of nodes that share no element.
 //
 // Both triangles are stored, so that a product reads rows in order and each is summed by one thread. A block is
 // column-major, nine floats: three overlapping loads of four make its columns.
@@ -32,11 +32,18 @@ struct FaBlocks {
     FaArena *arena;
 };
 
-// fixed: nonzero for nodes that are not unknown (nnode), NULL: none.
-FaCode fai_blocks_new(const FaSolid *solid, const unsigned char *fixed, FaBlocks **blocks, FaError *err);
+// fixed: nonzero for nodes that are not unknown (nnode), NULL: none. pair: nodes that get a block besides those of
+// elements; any order, repeats and fixed nodes are fine (npair x 2).
+FaCode fai_blocks_new(const FaSolid *solid, const unsigned char *fixed, int npair, const int *pair, FaBlocks **blocks,
+                      FaError *err);
 void fai_blocks_free(FaBlocks *blocks);
 
 void fai_blocks_add_diagonal(FaBlocks *b, int row, const double m[9]); // + m (symmetric) to block (row, row)
+// Number of the block of nodes i and j, for val + 9 number; -1: one of them is fixed, or the pattern has none.
+int fai_blocks_at(const FaBlocks *b, int i, int j);
+// + m (row-major) to the block of nodes i and j, and its transpose to that of j and i; i == j: m is symmetric, added
+// once. Fixed nodes are left out. The pattern has the pair. Threads: different pairs only.
+void fai_blocks_add(FaBlocks *b, int i, int j, const double m[9]);
 // y = A x; quadruples, the spare ignored and set to 0 (nfree x 4). Parallel; same bits with and without AVX2.
 void fai_blocks_mul(const FaBlocks *b, const float *x, float *y);
 void fai_blocks_csr(const FaBlocks *b, FaCsr *out); // values into a matrix made by fai_blocks_pattern

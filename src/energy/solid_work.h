@@ -78,6 +78,9 @@ typedef struct FaSolidKernels {
     // adds the damping's
     void (*damp)(const FaSolidPatch *p, const FaSolidRestPatch *r, double share, const double *from, const double *step,
                  FaSolidForce *out);
+    // second derivatives times a step, in double: per element the change of corners' forces; energies set to 0
+    void (*product)(FaSolidLaw law, const FaSolidPatch *p, const FaSolidRestPatch *r, const double *u,
+                    const double *step, FaSolidForce *out);
     void (*second)(FaSolidLaw law, const FaSolidPatch *p, const FaSolidRestPatch *r, const float *u,
                    FaSolidSecond *out);
     void (*damp_second)(const FaSolidPatch *p, const FaSolidRestPatch *r, float share, const float *from,

@@ -44,6 +44,7 @@ static void root_between(const double s[3], double d, double low, double high, d
 
 void fai_volume_closest(const double s[3], double d, double x[3]) {
     double bend = fmax(s[2] / 2, 0), y[3], slope, best = INFINITY;
+    memcpy(x, s, sizeof y); // what is no number stays so
     // round: x[2] >= s[2] / 2, where the product rises
     if (product_at(s, bend, y, &slope) <= d) {
         double high = fmax(2 * bend, cbrt(d)) + 1e-9;

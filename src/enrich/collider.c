@@ -670,10 +670,14 @@ double fai_colliders_distance(const FaColliders *c, const void *state) {
         memcpy(&was, (const unsigned char *)state + sizeof n + (size_t)i * sizeof was, sizeof was);
         if (!hold_is_sound(c, &was)) return INFINITY;
         int at = c->held[(size_t)was.body * (size_t)c->nsample + (size_t)was.sample];
-        const Hold *is = at >= 0 ? &c->hold[at] : NULL;
-        met += is != NULL;
-        worst = fmax(worst, is ? fabs(depth_of(c, &was) - depth_of(c, is)) : depth_of(c, &was));
-        for (int k = 0; is && k < 3; k++) worst = fmax(worst, fabs(was.at[k] - is->at[k]));
+        if (at < 0) {
+            worst = fmax(worst, depth_of(c, &was));
+            continue;
+        }
+        const Hold *is = &c->hold[at];
+        met++;
+        worst = fmax(worst, fabs(depth_of(c, &was) - depth_of(c, is)));
+        for (int k = 0; k < 3; k++) worst = fmax(worst, fabs(was.at[k] - is->at[k]));
     }
     // and the other way round
     for (int i = 0; i < c->nhold && met < c->nhold; i++) {

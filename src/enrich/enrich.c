@@ -29,7 +29,7 @@
     X(NUMBER, rate, 300, 30, 10000, "Hz", NULL, "steps per second, at least")                                          \
     X(CHOICE, integrator, 0, 0, 1, "", "bdf2|euler", "bdf2 lets flesh ring; euler, the paper's, calms it at once")     \
     X(NUMBER, alpha, 1, 0, 1, "", NULL, "1: the animation itself moves nothing; 0: it throws the flesh about")         \
-    X(NUMBER, damping, 0.2, 0, 5, "", NULL, "share of critical damping at 20 Hz: 0.05 wobbles, 1 creeps back")         \
+    X(NUMBER, ratio, 0.2, 0, 5, "", NULL, "damping ratio at 20 Hz: 0.05 wobbles, 1 creeps back")                       \
     X(NUMBER, drag, 0, 0, 1000, "1/s", NULL, "damping of slow motion as well: its rate")                               \
     X(NUMBER, softness, 1, 0.05, 20, "", NULL, "of the flesh as a whole: 2 moves about twice as far")                  \
     X(CHOICE, material, 0, 0, 2, "", "expression|spatial|uniform",                                                     \
@@ -112,6 +112,7 @@ static FaCode get_face(Enrich *e, const char *path, const FaFace *given, FaError
     else
         FA_TRY(fa_face_build(e->m.rig, &o, &e->owned, err));
     if (!given) e->face = e->owned;
+    FA_ASSERT(e->face);
     FA_TRY(fa_face_fits(e->face, e->m.rig, err));
     if (e->owned && e->owned->materials.nshape == 0) FA_TRY(fa_face_materials(e->owned, e->m.rig, NULL, err));
     if (e->owned && e->owned->volumes.nshape == 0) FA_TRY(fa_face_volumes(e->owned, e->m.rig, NULL, NULL, err));
@@ -226,7 +227,7 @@ static FaCode open_body(Enrich *e, const FaParams *params, FaError *err) {
     FaRebalanceOptions o = {.newton = newton,
                             .scheme = fai_params_at(params, P_integrator) == 0 ? FA_SCHEME_BDF2 : FA_SCHEME_EULER,
                             .alpha = fai_params_at(params, P_alpha),
-                            .beta = fai_damping_beta(fai_params_at(params, P_damping), DAMPING_HZ),
+                            .beta = fai_damping_beta(fai_params_at(params, P_ratio), DAMPING_HZ),
                             .drag = fai_params_at(params, P_drag),
                             .tolerance = fai_params_at(params, P_tolerance)};
     FaSolidLaw law = (FaSolidLaw)fai_params_at(params, P_law);
@@ -547,8 +548,6 @@ double fa_enrich_collider_depth(const FaMethod *m) {
 }
 FaRebalance *fai_enrich_body(FaMethod *m) { return ((Enrich *)m)->body; }
 FaColliders *fai_enrich_colliders(FaMethod *m) { return ((Enrich *)m)->colliders; }
-const FaFace *fai_enrich_face(const FaMethod *m) { return ((const Enrich *)m)->face; }
-const unsigned char *fai_enrich_fixed(const FaMethod *m) { return ((const Enrich *)m)->fixed; }
 
 const FaMethodOps fai_method_enrich = {
     .name = "enrich",

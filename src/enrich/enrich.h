@@ -19,7 +19,5 @@ typedef struct FaEnrichTotals {
 const FaEnrichTotals *fai_enrich_totals(const FaMethod *m);
 FaRebalance *fai_enrich_body(FaMethod *m);
 struct FaColliders *fai_enrich_colliders(FaMethod *m); // NULL: there are none
-const FaFace *fai_enrich_face(const FaMethod *m);
-const unsigned char *fai_enrich_fixed(const FaMethod *m); // bone nodes (nnode)
 
 #endif

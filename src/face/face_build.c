@@ -54,6 +54,10 @@ typedef struct Build {
     FaRepair repair;
 } Build;
 
+FaFaceOptions fa_face_options_default(void) {
+    return (FaFaceOptions){.layers = 1, .lip_thickness = FA_LIP_FOLD, .density = DENSITY, .margin = MARGIN};
+}
+
 static FaCode check_options(const FaFaceOptions *o, FaError *err) {
     if (o->layers < 0 || o->layers > FA_FACE_LAYERS)
         return FA_FAIL(err, FA_E_ARG, "layers", "1 is usual, 2 or 3 for close-ups", "%d layers are not in 1..%d",
@@ -384,9 +388,11 @@ FaCode fa_face_build(const FaRig *rig, const FaFaceOptions *options, FaFace **fa
     Build b = {.rig = rig};
     if (options) b.options = *options;
     FA_TRY(check_options(&b.options, err));
-    if (b.options.layers == 0) b.options.layers = 1;
-    if (b.options.margin == 0) b.options.margin = MARGIN;
-    if (b.options.density == 0) b.options.density = DENSITY;
+    const FaFaceOptions usual = fa_face_options_default();
+    if (b.options.layers == 0) b.options.layers = usual.layers;
+    if (b.options.lip_thickness == 0) b.options.lip_thickness = usual.lip_thickness;
+    if (b.options.margin == 0) b.options.margin = usual.margin;
+    if (b.options.density == 0) b.options.density = usual.density;
     if (!(b.face = FA_NEW(1, FaFace))) return FA_FAIL_MEMORY(err);
     FaCode rc = build(&b, err);
     fai_topology_free(&b.topo);

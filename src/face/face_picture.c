@@ -69,7 +69,7 @@ static FaCode clip(FaArena *arena, int nvert, const float *x, int ntri, const in
         if (skip && skip[t]) continue;
         const int *v = tri + 3 * (size_t)t;
         double h[3];
-        int out = 0, n = 0, ring[4];
+        int out = 0, n = 0, ring[4] = {0};
         for (int k = 0; k < 3; k++) out += (h[k] = plane ? height(plane, x, v[k]) : -1) > 0;
         if (out == 3) continue;
         for (int k = 0; k < 3; k++) {
@@ -192,7 +192,7 @@ static FaCode add_bones(Scene *s, const Plane *plane, FaError *err) {
 
 static FaCode draw(const Scene *s, const FaRenderView *view, int size, bool wire, double heat_max, FaImage *image,
                    FaError *err) {
-    FaRenderOptions o = fa_render_options();
+    FaRenderOptions o = fa_render_options_default();
     FaRenderer *r = NULL;
     o.width = o.height = size;
     o.view = *view;
@@ -217,7 +217,7 @@ static FaCode draw_tile(const Scene *s, const FaRenderView *view, bool wire, dou
 }
 
 static FaRenderView view_of(const char *name, double zoom) {
-    FaRenderView v = fa_render_options().view;
+    FaRenderView v = fa_render_options_default().view;
     fa_render_view(name, &v);
     if (zoom > 0) v.zoom = zoom;
     return v;

@@ -228,7 +228,7 @@ static FaCode paint_field(Reader *r, const Field *kind, float *out, const FaJson
     f.out = out;
     if (!v) return FA_OK;
     if (v->type == FA_JSON_NUMBER) {
-        double all;
+        double all = 0;
         FA_TRY(read_value(r, &f, v, &all));
         FA_TRY(spend(r, v, r->rig->mesh.nvert));
         for (int i = 0; i < r->rig->mesh.nvert; i++) put(r, &f, i, all);

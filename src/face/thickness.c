@@ -19,7 +19,6 @@ static const double BONE_GAP = 0.5e-3;                   // m between the deepes
 static const double BONE_NEAR = 12e-3, BONE_FAR = 20e-3; // m: between these bone gives way to anatomy
 static const double SLOPE = 0.5;                         // how fast the thickness may grow beside a thin place, m per m
 static const double THINNEST = 0.15e-3;                  // m
-static const double LIP_FOLD = 1.5e-3;                   // m
 
 // --- anatomy --------------------------------------------------------------------------------------------------------
 
@@ -189,7 +188,7 @@ done:
 FaCode fai_thickness_find(const FaThicknessInput *in, float *asked, float *thickness, unsigned char *clamp,
                           FaError *err) {
     FaThicknessInput input = *in;
-    if (!(input.lip > 0)) input.lip = LIP_FOLD;
+    if (!(input.lip > 0)) input.lip = FA_LIP_FOLD;
     Work w = {.in = &input, .place = fai_mean_head_find(in->rig), .asked = asked, .clamp = clamp};
     FaCode rc = FA_OK;
     double *own = FA_NEW(in->nskin, double);

@@ -5,6 +5,8 @@
 #include "face/face.h"
 #include "mesh/mesh.h"
 
+#define FA_LIP_FOLD 1.5e-3 // m
+
 typedef struct FaThicknessInput {
     const FaRig *rig;
     const FaTopology *topo; // of the rig
@@ -17,7 +19,7 @@ typedef struct FaThicknessInput {
     const float *painted;       // m per rig vertex, NAN = not painted; or NULL             (nvert)
     int nbone;
     const FaBone *bone;
-    double uniform, lip; // m; 0: by bones and anatomy, 1.5 mm
+    double uniform, lip; // m; 0: by bones and anatomy, FA_LIP_FOLD
 } FaThicknessInput;
 
 // Why a column is shorter than asked.

@@ -53,6 +53,8 @@ FaCode fai_clip_parse(const void *data, size_t size, const FaClipOptions *option
     return take ? fai_livelink_parse(data, size, options, clip, err) : fai_clip_csv_parse(data, size, clip, err);
 }
 
+FaClipOptions fa_clip_options_default(void) { return (FaClipOptions){0}; }
+
 static FaCode check_options(const FaClipOptions *o, FaError *err) {
     if (!o) return FA_OK;
     if (!isfinite(o->fps) || o->fps < 0)

@@ -156,10 +156,8 @@ static FaCode read_row(Reader *r, enum Key key, int i, int n, float *f, double *
         bool number = get_number(r, &v);
         if (!number || !isfinite(f ? (float)v : v))
             return bad_number(r, FA_PLACE("/%s/%d/%d", key_name[key], i, k), number);
-        if (f)
-            f[k] = (float)v;
-        else
-            d[k] = v;
+        if (f) f[k] = (float)v;
+        if (d) d[k] = v;
     }
     if (k != n || fai_json_peek(&r->w) != ']')
         return FA_FAIL(r->w.err, FA_E_FORMAT, FA_PLACE("/%s/%d", key_name[key], i),

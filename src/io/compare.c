@@ -285,6 +285,8 @@ static FaCode compare(Work *w, FaCompare *out, FaError *err) {
     return FA_OK;
 }
 
+FaCompareOptions fa_compare_options_default(void) { return (FaCompareOptions){0}; }
+
 FaCode fa_compare(FaSequence *a, FaSequence *b, const FaCompareOptions *options, FaCompare *out, FaError *err) {
     static const FaCompareOptions plain = {0};
     int na = fa_sequence_nvert(a), nb = fa_sequence_nvert(b);

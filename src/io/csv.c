@@ -47,7 +47,8 @@ static char sniff_separator(const char *s, const char *end) {
 }
 
 FaCode fai_csv_open(FaCsv *csv, const void *data, size_t size, FaError *err) {
-    *csv = (FaCsv){.data = data, .end = size ? (const char *)data + size : data};
+    const char *text = size ? data : ""; // data may be NULL then
+    *csv = (FaCsv){.data = text, .end = text + size};
     const unsigned char *b = data;
     if (size >= 2 && ((b[0] == 0xFF && b[1] == 0xFE) || (b[0] == 0xFE && b[1] == 0xFF)))
         return FA_FAIL(err, FA_E_FORMAT, "line 1", "save it as UTF-8", "the text is UTF-16");
@@ -60,7 +61,7 @@ FaCode fai_csv_open(FaCsv *csv, const void *data, size_t size, FaError *err) {
 void fai_csv_rewind(FaCsv *csv) {
     csv->at = csv->data + (csv->bom ? 3 : 0);
     csv->line = 1;
-    const char *rows = csv->at ? skip_sep_line(csv->at, csv->end, &csv->separator) : NULL;
+    const char *rows = skip_sep_line(csv->at, csv->end, &csv->separator);
     if (rows) {
         csv->at = rows;
         csv->line = 2;

@@ -218,6 +218,8 @@ FaCode fai_landmarks_parse(const void *data, size_t size, const FaLandmarkOption
                 : fai_landmarks_csv_parse(data, size, options, take, err);
 }
 
+FaLandmarkOptions fa_landmark_options_default(void) { return (FaLandmarkOptions){0}; }
+
 FaCode fa_landmarks_load(const char *path, const FaLandmarkOptions *options, FaLandmarkTake **take, FaError *err) {
     FA_ASSERT(path && take);
     *take = NULL;

@@ -120,6 +120,7 @@ static FaCode read_point(Reader *r, const FaJson *v, int f, int i) {
     if (!is_point(v))
         return FA_FAIL(r->w.err, FA_E_FORMAT, place.text, "a point is [x, y, z], {\"x\":, \"y\":, \"z\":} or null",
                        "this is no point");
+    FA_ASSERT(t->dims <= FA_COUNT(key));
     for (int k = 0; k < t->dims; k++) {
         const FaJson *c = object ? fai_json_get(v, key[k]) : fai_json_at(v, k);
         float x = is_number(c) ? (float)c->number : NAN;

@@ -228,7 +228,7 @@ static FaCode number_at(const Take *t, int column, const char *name, double *val
 // When a row was taken. *keep false: at the time of the row before.
 static FaCode read_stamp(Take *t, int frame, int64_t *day, bool *keep, FaError *err) {
     int64_t stamp;
-    const FaCsvCell *cell = &t->csv.cell[0];
+    const FaCsvCell *cell;
     if (t->at_timecode >= 0) {
         if (t->at_timecode >= t->csv.ncell) return fai_csv_ragged(&t->csv, t->ncolumn, err);
         cell = &t->csv.cell[t->at_timecode];
@@ -449,6 +449,7 @@ static double angle_unit(Take *t, float largest) {
 
 static FaCode set_head(Take *t, double unit, FaError *err) {
     FaClip *clip = t->clip;
+    FA_ASSERT(t->angle);
     clip->head = FA_NEW(clip->nframe, FaPose);
     if (!clip->head) return FA_FAIL_MEMORY(err);
     for (int f = 0; f < clip->nframe; f++) {

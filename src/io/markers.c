@@ -127,6 +127,8 @@ FaCode fa_markers_check(const FaMarkerTake *take, FaError *err) {
 
 // --- for the readers ----------------------------------------------------------------------------------------------
 
+FaMarkerOptions fa_marker_options_default(void) { return (FaMarkerOptions){0}; }
+
 static double unit_given(const FaMarkerOptions *o) {
     switch (o ? o->unit : FA_UNIT_AUTO) {
     case FA_UNIT_M: return 1;
@@ -350,7 +352,7 @@ static int longest_gap(const FaMarkerTake *t, int m, int *from, int *missing) {
 
 static void note_missing(FaMarkerTake *t) {
     enum { NAMED = 3 };
-    int worst[NAMED], worst_missing[NAMED] = {0}, never = 0, first_never = 0, touched = 0;
+    int worst[NAMED] = {0}, worst_missing[NAMED] = {0}, never = 0, first_never = 0, touched = 0;
     int gap = 0, gap_from = 0, gap_marker = 0;
     int64_t total = 0;
     for (int m = 0; m < t->nmarker; m++) {

@@ -56,8 +56,6 @@ bool fai_obj_names_folder(const char *path) {
     return n > 0 && (path[n - 1] == '/' || fai_dir_exists(path) || !fai_path_ext(path)[0]);
 }
 
-bool fai_obj_names_frames(const char *path) { return fai_obj_names_folder(path) || fai_path_has_ext(path, "obj"); }
-
 // --- frames -------------------------------------------------------------------------------------------------------
 
 struct FaObjWriter {

@@ -23,6 +23,5 @@ FaCode fai_obj_save_rig(const FaRig *rig, const char *dir, FaError *err);
 
 // Whether a path means OBJ frames or an OBJ folder.
 bool fai_obj_names_folder(const char *path); // ends in a slash, is a folder, or has no extension
-bool fai_obj_names_frames(const char *path); // one of the three forms above
 
 #endif

@@ -81,6 +81,8 @@ static FaCode read_start(const char *path, unsigned char *head, size_t room, siz
     return bad ? FA_FAIL(err, FA_E_FILE, NULL, "check the disk", "cannot read the file") : FA_OK;
 }
 
+FaRigOptions fa_rig_options_default(void) { return (FaRigOptions){0}; }
+
 static FaCode load(const char *path, const FaRigOptions *options, FaRig **rig, FaError *err) {
     if (fai_dir_exists(path)) return fai_obj_rig(path, options, rig, err);
     unsigned char head[4096 + 1];

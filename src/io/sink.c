@@ -39,6 +39,8 @@ static FaCode find_kind(const char *path, SinkKind *kind, FaError *err) {
                    "frames are not written as .%.20s", fai_path_ext(path));
 }
 
+FaSinkOptions fa_sink_options_default(void) { return (FaSinkOptions){.bake_error_mm = 0.05, .max_targets = 512}; }
+
 static FaCode check_options(SinkKind kind, int nvert, const FaSinkOptions *o, FaError *err) {
     static const char *const name[] = {"PC2", "MDD", "USDA", "OBJ", "glTF"};
     if (nvert <= 0) return FA_FAIL(err, FA_E_ARG, NULL, NULL, "frames of %d vertices", nvert);

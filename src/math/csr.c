@@ -161,33 +161,10 @@ static void mul3_rows(void *ctx, int begin, int end, int chunk) {
     }
 }
 
-static void mul3_float_rows(void *ctx, int begin, int end, int chunk) {
-    const MulJob *job = ctx;
-    const FaCsr *a = job->a;
-    (void)chunk;
-    for (int r = begin; r < end; r++) {
-        double s0 = 0, s1 = 0, s2 = 0;
-        for (int i = a->start[r]; i < a->start[r + 1]; i++) {
-            const float *x = (const float *)job->x + 3 * (size_t)a->col[i];
-            s0 += a->val[i] * (double)x[0];
-            s1 += a->val[i] * (double)x[1];
-            s2 += a->val[i] * (double)x[2];
-        }
-        float *y = (float *)job->y + 3 * (size_t)r;
-        y[0] = (float)s0;
-        y[1] = (float)s1;
-        y[2] = (float)s2;
-    }
-}
-
 void fai_csr_mul(const FaCsr *a, const double *x, double *y) {
     fai_parallel(a->nrow, ROWS_PER_CHUNK, mul_rows, &(MulJob){a, x, y});
 }
 
 void fai_csr_mul3(const FaCsr *a, const double *x, double *y) {
     fai_parallel(a->nrow, ROWS_PER_CHUNK, mul3_rows, &(MulJob){a, x, y});
-}
-
-void fai_csr_mul3_float(const FaCsr *a, const float *x, float *y) {
-    fai_parallel(a->nrow, ROWS_PER_CHUNK, mul3_float_rows, &(MulJob){a, x, y});
 }

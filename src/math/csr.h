@@ -29,7 +29,6 @@ double fai_csr_at(const FaCsr *a, int row, int col); // 0 where there is no entr
 
 // y = a x. y must not overlap x. Parallel.
 void fai_csr_mul(const FaCsr *a, const double *x, double *y);
-void fai_csr_mul3(const FaCsr *a, const double *x, double *y);     // x: ncol x 3, y: nrow x 3
-void fai_csr_mul3_float(const FaCsr *a, const float *x, float *y); // the same for positions; summed in double
+void fai_csr_mul3(const FaCsr *a, const double *x, double *y); // x: ncol x 3, y: nrow x 3
 
 #endif

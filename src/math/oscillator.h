@@ -19,7 +19,7 @@ typedef struct FaOscillatorStep {
 FaOscillatorStep fai_oscillator_step(double m, double c, double k, double h);
 
 // Displacement at time t after a unit force is switched on at rest (unit step response; k g(t) is the table of
-// docs/analytic.md). t >= 0.
+// docs/method/analytic.md). t >= 0.
 double fai_oscillator_response(double m, double c, double k, double t);
 
 #endif

@@ -119,19 +119,6 @@ FaAlign fai_align(int n, const double *from, const double *to, const double *wei
     return a;
 }
 
-FaAlign fai_align_inverse(const FaAlign *a) {
-    FaAlign b = *a;
-    b.scale = 1 / a->scale;
-    fai_m3_transpose(a->rotation, b.rotation);
-    double t[3];
-    fai_v3_set(b.translation, 0, 0, 0);
-    fai_align_apply(&b, a->translation, t);
-    fai_v3_scale(-1, t, b.translation);
-    b.rms = a->rms * b.scale;
-    b.worst = a->worst * b.scale;
-    return b;
-}
-
 FaPose fai_align_pose(const FaAlign *a) {
     FaPose p = fai_pose_identity();
     fai_q_from_m3(a->rotation, p.q);

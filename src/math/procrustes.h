@@ -34,8 +34,7 @@ static inline void fai_align_apply(const FaAlign *a, const double x[3], double y
         y[k] = a->rotation[3 * k] * in[0] + a->rotation[3 * k + 1] * in[1] + a->rotation[3 * k + 2] * in[2] +
                a->translation[k];
 }
-FaAlign fai_align_inverse(const FaAlign *a); // rms and worst are kept, in the units of the other side
-FaPose fai_align_pose(const FaAlign *a);     // without its scale
+FaPose fai_align_pose(const FaAlign *a); // without its scale
 
 // The same with outliers: Geman-McClure by reweighting, its width brought down from the largest distance to `width` (m)
 // by halves, so that far outliers (swapped markers, expression) lose their say before near ones decide. own: scratch

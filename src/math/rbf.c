@@ -310,10 +310,6 @@ void fai_rbf_points(const FaRbf *rbf, int n, const float *x, float *y) {
     fai_parallel(n, CHUNK, eval_points, &(Points){.r = rbf, .x = x, .y = y});
 }
 
-void fai_rbf_points_d(const FaRbf *rbf, int n, const double *x, double *y) {
-    fai_parallel(n, CHUNK, eval_points, &(Points){.r = rbf, .xd = x, .yd = y});
-}
-
 void fai_rbf_point(const FaRbf *rbf, const double x[3], double y[3]) {
     eval_points(&(Points){.r = rbf, .xd = x, .yd = y}, 0, 1, 0);
 }

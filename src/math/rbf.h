@@ -42,7 +42,6 @@ void fai_rbf_free(FaRbf *rbf); // NULL is fine
 FaRbfReport fai_rbf_report(const FaRbf *rbf);
 void fai_rbf_point(const FaRbf *rbf, const double x[3], double y[3]);
 // Many points, in parallel; y may be x. Any thread. Points that are not finite give points that are not.
-void fai_rbf_points(const FaRbf *rbf, int n, const float *x, float *y);     // n x 3
-void fai_rbf_points_d(const FaRbf *rbf, int n, const double *x, double *y); // n x 3
+void fai_rbf_points(const FaRbf *rbf, int n, const float *x, float *y); // n x 3
 
 #endif

@@ -97,6 +97,7 @@ typedef struct Ray {
 
 static bool make_ray(const float origin[3], const float dir[3], float near, float far, Ray *r) {
     double size = 0;
+    r->z = 0;
     for (int k = 0; k < 3; k++) {
         r->origin[k] = (double)origin[k];
         r->dir[k] = (double)dir[k];

@@ -45,7 +45,7 @@ static bool on_both_sides(const int side[3]) {
 static bool put_lone_first(Corners t, const int side[3]) {
     int above = (side[0] > 0) + (side[1] > 0) + (side[2] > 0);
     int want = above == 1 ? 1 : -1, lone = 0;
-    while (side[lone] != want) lone++;
+    while (lone < 2 && side[lone] != want) lone++;
     const float *turned[3] = {t[lone], t[(lone + 1) % 3], t[(lone + 2) % 3]};
     memcpy(t, turned, sizeof turned);
     return want < 0;

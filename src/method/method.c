@@ -24,6 +24,8 @@ static const FaMethodOps *find(const char *name) {
     return NULL;
 }
 
+const FaMethodOps *fai_method_ops(const char *name) { return find(name); }
+
 FaCode fai_method_add(const FaMethodOps *ops, FaError *err) {
     if (find(ops->name)) return FA_FAIL(err, FA_E_ARG, NULL, "give it another name", "'%s' is there", ops->name);
     if (nmore == MORE) return FA_FAIL(err, FA_E_LIMIT, NULL, NULL, "%d methods were added already", MORE);
@@ -193,12 +195,11 @@ FaCode fa_method_load(FaMethod *m, const void *state, size_t size, FaError *err)
 }
 
 double fai_method_distance(FaMethod *m, const void *state) {
-    size_t size = fa_method_state_size(m), head = size;
+    size_t size = fa_method_state_size(m);
     if (m->ops->distance) {
         FaStream s = {.mode = FA_STREAM_SIZE};
         m->ops->state(m, &s);
-        head = size - s.size; // what the method's own state comes after
-        return m->ops->distance(m, (const unsigned char *)state + head);
+        return m->ops->distance(m, (const unsigned char *)state + (size - s.size)); // its own state comes last
     }
     unsigned char *now = FA_NEW(size, unsigned char);
     if (!now) return INFINITY;

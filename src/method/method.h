@@ -52,6 +52,7 @@ struct FaMethod {
 extern const FaMethodOps fai_method_linear, fai_method_analytic, fai_method_projective, fai_method_enrich,
     fai_method_blendforces;
 
+const FaMethodOps *fai_method_ops(const char *name); // NULL: there is no such method
 // One more method, for those that are not part of the library. ops must stay; at most 8.
 FaCode fai_method_add(const FaMethodOps *ops, FaError *err);
 

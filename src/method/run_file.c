@@ -200,6 +200,8 @@ static FaCode read_frame(void *user, int frame, float *x, FaError *err) {
     return fai_run_store_read(t->out, frame, NULL, x, NULL, err);
 }
 
+FaRunFileOptions fa_run_file_options_default(void) { return (FaRunFileOptions){.every = 10, .rejoin = 1e-7}; }
+
 static FaCode prepare(FaRunFile *t, const FaClip *clip, const char *path, const FaRunFileOptions *o, FaError *err) {
     const FaRig *rig = fa_method_rig(t->method);
     FaText part = {0};
@@ -208,8 +210,9 @@ static FaCode prepare(FaRunFile *t, const FaClip *clip, const char *path, const 
     FaText copy = {0};
     fai_text_printf(&copy, "%s", path);
     t->path = copy.data;
-    t->every = o->every > 0 ? o->every : 10;
-    t->rejoin = o->rejoin > 0 ? o->rejoin : 1e-7;
+    const FaRunFileOptions usual = fa_run_file_options_default();
+    t->every = o->every > 0 ? o->every : usual.every;
+    t->rejoin = o->rejoin > 0 ? o->rejoin : usual.rejoin;
     t->shape = (FaRunStoreShape){hash_rig(rig), (uint64_t)rig->mesh.nvert, (uint64_t)rig->nshape,
                                  fa_method_state_size(t->method)};
     t->shape.key = fai_hash64(FA_VERSION_TEXT, sizeof FA_VERSION_TEXT, t->shape.key ^ (uint64_t)t->every);

@@ -35,7 +35,7 @@
     X(NUMBER, bulk, 20000, 0, 1e8, "Pa", NULL, "how hard flesh keeps its volume")                                      \
     X(NUMBER, goal, 8, 0.1, 200, "Hz", NULL, "how firmly 6 mm of flesh follow the clip; thicker tissue less")          \
     X(NUMBER, bone, 40, 1, 500, "Hz", NULL, "how firmly deep flesh hangs on skull and jaw")                            \
-    X(NUMBER, damping, 20, 0, 1e4, "1/s", NULL, "how fast a swing dies: its rate, on top of the integrator's own")     \
+    X(NUMBER, drag, 20, 0, 1e4, "1/s", NULL, "how fast a swing dies: its rate, on top of the integrator's own")        \
     X(FLAG, follow, 1, 0, 1, "", NULL, "a held pose is met exactly: the flesh's rest follows the clip")                \
     X(NUMBER, head, 1, 0, 10, "", NULL, "share of the head's motion that the flesh feels")                             \
     X(NUMBER, gravity, 1, 0, 1, "", NULL, "how much of gravity the sculpted shapes hold already")                      \
@@ -198,7 +198,7 @@ static FaCode projective_open(FaMethod *m, const FaMethodSetup *setup, FaError *
     const FaParams *params = setup->params;
     p->scheme = fai_params_at(params, P_integrator) == 0 ? FA_SCHEME_BDF2 : FA_SCHEME_EULER;
     p->iterations = (int)fai_params_at(params, P_iterations);
-    p->damping = fai_params_at(params, P_damping);
+    p->damping = fai_params_at(params, P_drag);
     p->arena = fai_arena_new(0);
     if (!p->arena) return FA_FAIL_MEMORY(err);
     FA_TRY(fai_stepper_init(&p->stepper, m->rig, fai_params_at(params, P_rate), fai_params_at(params, P_head),
@@ -214,8 +214,8 @@ FaCode fa_projective_contact(FaParams *params, FaError *err) {
     static const struct {
         int at;
         double value;
-    } firm[] = {{P_goal, 60}, {P_damping, 60}, {P_iterations, 1}, {P_contact, FA_TOUCH_OPENINGS},
-                {P_head, 0},  {P_sticky, 0},   {P_teeth, 0}};
+    } firm[] = {{P_goal, 60}, {P_drag, 60},  {P_iterations, 1}, {P_contact, FA_TOUCH_OPENINGS},
+                {P_head, 0},  {P_sticky, 0}, {P_teeth, 0}};
     for (int i = 0; i < FA_COUNT(firm); i++) {
         const FaParamInfo *p = &projective_params[firm[i].at];
         if (fai_params_at(params, firm[i].at) == p->value)

@@ -168,6 +168,8 @@ static FaCode put_companions(Page *p, const FaRig *rig, FaError *err) {
     return rc;
 }
 
+FaPageOptions fa_page_options_default(void) { return (FaPageOptions){.bake_error_mm = 0.02}; }
+
 static FaCode put_rigs(Page *p, const FaRig *rig, const FaPageOptions *o, FaError *err) {
     // rows 1 and 2 of axes are the up and front directions in the mesh's frame
     for (int row = 1; row < 3; row++) {
@@ -346,10 +348,11 @@ static FaCode put_track(Page *p, const FaPageTrack *track, Residual *s, const Fa
                        s->rig->mesh.nvert);
     FA_TRY(track_weights(track, s, err));
     FaBakeSource source = {s->rig->mesh.nvert, n, read_residual, s};
-    FaBakeParams params = {.max_error = 1e-3 * (o->bake_error_mm > 0 ? o->bake_error_mm : 0.02),
-                           .max_targets = 1024,
-                           .progress = o->progress,
-                           .progress_user = o->progress_user};
+    FaBakeParams params = {
+        .max_error = 1e-3 * (o->bake_error_mm > 0 ? o->bake_error_mm : fa_page_options_default().bake_error_mm),
+        .max_targets = 1024,
+        .progress = o->progress,
+        .progress_user = o->progress_user};
     FaBake *bake;
     FA_TRY(fai_bake(&source, &params, &bake, err));
     fai_jw_open(&p->w, NULL, '{');

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-FaRenderJob fa_render_job(void) { return (FaRenderJob){.look = fa_render_options(), .last = -1}; }
+FaRenderJob fa_render_job(void) { return (FaRenderJob){.look = fa_render_options_default(), .last = -1}; }
 
 typedef struct Work {
     const FaRenderJob *job;

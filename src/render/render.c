@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-FaRenderOptions fa_render_options(void) { return (FaRenderOptions){.view = {.zoom = 1, .fov = 14}}; }
+FaRenderOptions fa_render_options_default(void) { return (FaRenderOptions){.view = {.zoom = 1, .fov = 14}}; }
 
 void fa_image_free(FaImage *image) {
     if (!image) return;
@@ -40,7 +40,7 @@ static FaCode check_options(const FaRenderOptions *o, FaError *err) {
 FaCode fa_renderer_new(const FaRenderPart *parts, int nparts, const FaRenderOptions *options, FaRenderer **renderer,
                        FaError *err) {
     *renderer = NULL;
-    FaRenderOptions o = options ? *options : fa_render_options();
+    FaRenderOptions o = options ? *options : fa_render_options_default();
     if (!o.width) o.width = o.height ? o.height : 1024;
     if (!o.height) o.height = o.width;
     if (!o.samples) o.samples = 8;

@@ -338,11 +338,6 @@ unsigned char fai_srgb8(float c) {
     return (unsigned char)(s * 255 + 0.5f);
 }
 
-float fai_linear(unsigned char srgb) {
-    float c = (float)srgb / 255;
-    return c <= 0.04045f ? c / 12.92f : powf((c + 0.055f) / 1.055f, 2.4f);
-}
-
 FaCode fai_shade(const FaScene *scene, const FaCamera *camera, const FaShading *shading, unsigned char *rgb,
                  FaError *err) {
     int w = camera->width, h = camera->height;

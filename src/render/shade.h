@@ -17,6 +17,5 @@ FaCode fai_shade(const FaScene *scene, const FaCamera *camera, const FaShading *
 
 // A linear value to sRGB.
 unsigned char fai_srgb8(float linear);
-float fai_linear(unsigned char srgb);
 
 #endif

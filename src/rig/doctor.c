@@ -1,7 +1,7 @@
 // The rig doctor: what is in a rig or a clip, and every defect with its remedy.
 //
-// Codes of notes are stable and meant for programs; docs/cli.md lists them. What cannot be used at all (NaN, indices
-// out of range, backward times) never gets here: the readers refuse it.
+// Codes of notes are stable and meant for programs; docs/guide/messages.md lists them. What cannot be used at all (NaN,
+// indices out of range, backward times) never gets here: the readers refuse it.
 #include "rig/doctor.h"
 
 #include "base/text.h"

@@ -204,11 +204,11 @@ static FaCode measure(const FaFrameInput *in, const double axes[9], const Band *
 
 // --- axes ---------------------------------------------------------------------------------------------------------
 
-// The signed axis nearest to a direction, `not` (-1: none) left out; its cosine.
-static double nearest_axis(const double d[3], int not, int *axis, int *sign) {
-    *axis = not == 0 ? 1 : 0;
+// The signed axis nearest to a direction, `skip` (-1: none) left out; its cosine.
+static double nearest_axis(const double d[3], int skip, int *axis, int *sign) {
+    *axis = skip == 0 ? 1 : 0;
     for (int k = 0; k < 3; k++)
-        if (k != not &&fabs(d[k]) > fabs(d[*axis])) *axis = k;
+        if (k != skip && fabs(d[k]) > fabs(d[*axis])) *axis = k;
     *sign = d[*axis] < 0 ? -1 : 1;
     return fabs(d[*axis]);
 }

@@ -163,7 +163,7 @@ void fai_sweeper_rows(FaSweeper *s, double inertia, int nrow, const FaRow *row) 
     }
     for (int t = s->ntouched; t > 0; t--) s->touch_start[t] = s->touch_start[t - 1];
     s->touch_start[0] = 0;
-    for (int t = 0; t < s->ntouched; t++) touched_block(s, t);
+    for (int t = 0; row && t < s->ntouched; t++) touched_block(s, t);
 }
 
 // --- sweeping and multiplying -------------------------------------------------------------------------------------

@@ -24,8 +24,9 @@ static FaCode push_arrays(FaNewton *n, FaError *err) {
     FaArena *a = n->arena;
     bool ok = (n->x = FA_PUSH(a, nodes, double)) && (n->g = FA_PUSH(a, nodes, double)) &&
               (n->x_next = FA_PUSH(a, nodes, double)) && (n->g_next = FA_PUSH(a, nodes, double)) &&
-              (n->part = FA_PUSH(a, 2 * chunks, double)) && (n->active = FA_PUSH(a, rows, FaRowAct)) &&
-              (n->active_next = FA_PUSH(a, rows, FaRowAct)) && (n->one = FA_PUSH(a, 3 * (size_t)n->nfree, float)) &&
+              (n->rhs = FA_PUSH(a, nodes, double)) && (n->part = FA_PUSH(a, 2 * chunks, double)) &&
+              (n->active = FA_PUSH(a, rows, FaRowAct)) && (n->active_next = FA_PUSH(a, rows, FaRowAct)) &&
+              (n->one = FA_PUSH(a, 3 * (size_t)n->nfree, float)) &&
               (n->jacobi = FA_PUSH(a, 9 * (size_t)n->nfree, float));
     if (ok && n->options.kind == FA_NEWTON_CHOL) ok = (n->four = FA_PUSH(a, 12 * (size_t)n->nfree, double)) != NULL;
     FA_TRY(fai_field_shape(a, n->nfree, &n->shape, err));
@@ -50,11 +51,34 @@ static FaCode copy_mass(FaNewton *n, const double *mass, FaError *err) {
     return FA_OK;
 }
 
+// The pattern: pairs of nodes of elements, and those that terms ask for.
+static FaCode make_blocks(FaNewton *n, const unsigned char *fixed, FaError *err) {
+    size_t total = 0;
+    for (int t = 0; t < n->nterm; t++) {
+        const FaTerm *term = &n->term[t];
+        for (int i = 0; i < 2 * term->npair; i++)
+            if (term->pair[i] < 0 || term->pair[i] >= n->nnode)
+                return FA_FAIL(err, FA_E_ARG, FA_PLACE("term %s, pair %d", term->name, i / 2), "use nodes of the solid",
+                               "node %d of %d", term->pair[i], n->nnode);
+        total += (size_t)term->npair;
+    }
+    if (total > INT32_MAX / 16)
+        return FA_FAIL(err, FA_E_LIMIT, NULL, "couple fewer nodes", "%zu pairs of nodes are too many", total);
+    int *pair = total ? FA_NEW(2 * total, int) : NULL, at = 0;
+    if (total && !pair) return FA_FAIL_MEMORY(err);
+    for (int t = 0; t < n->nterm; t++)
+        for (int i = 0; i < 2 * n->term[t].npair; i++) pair[at++] = n->term[t].pair[i];
+    FaCode rc = fai_blocks_new(n->solid, fixed, (int)total, pair, &n->blocks, err);
+    fa_free(pair);
+    return rc;
+}
+
 static FaCode build(FaNewton *n, const unsigned char *fixed, const double *mass, FaError *err) {
     n->arena = fai_arena_new(0);
     if (!n->arena) return FA_FAIL_MEMORY(err);
     n->nnode = fai_solid_nodes(n->solid);
-    FA_TRY(fai_blocks_new(n->solid, fixed, &n->blocks, err));
+    FA_TRY(fai_newton_terms(n, n->options.nterm, n->options.term, err));
+    FA_TRY(make_blocks(n, fixed, err));
     n->nfree = n->blocks->nfree;
     FA_TRY(copy_mass(n, mass, err));
     FA_TRY(push_arrays(n, err));
@@ -73,8 +97,8 @@ FaCode fai_newton_new(const FaSolid *solid, const unsigned char *fixed, const do
     *newton = NULL;
     FaNewtonOptions o = options ? *options : (FaNewtonOptions){0};
     if (o.history == 0) o.history = 10;
-    if ((unsigned)o.kind >= FA_NEWTON_KINDS || o.max_rows < 0 || o.max_springs < 0 || o.refresh < 0 || o.history < 1 ||
-        o.history > FA_LBFGS_MAX)
+    if ((unsigned)o.kind >= FA_NEWTON_KINDS || o.max_rows < 0 || o.max_springs < 0 || o.nterm < 0 || o.refresh < 0 ||
+        o.history < 1 || o.history > FA_LBFGS_MAX)
         return FA_FAIL(err, FA_E_ARG, NULL, "use the documented ranges", "there is no such solver");
     FaNewton *n = FA_NEW(1, FaNewton);
     if (!n) return FA_FAIL_MEMORY(err);
@@ -97,8 +121,6 @@ void fai_newton_free(FaNewton *n) {
     fa_free(n);
 }
 
-void fai_newton_forget(FaNewton *n) { n->ready = n->stale = false; }
-
 // --- checks -------------------------------------------------------------------------------------------------------
 
 static FaCode check_array(const double *a, int n, const char *what, FaError *err) {
@@ -110,7 +132,7 @@ static FaCode check_array(const double *a, int n, const char *what, FaError *err
     return FA_OK;
 }
 
-static FaCode check_input(const FaNewton *n, const FaNewtonInput *in, const double *x, FaError *err) {
+FaCode fai_newton_check(const FaNewton *n, const FaNewtonInput *in, const double *x, FaError *err) {
     FA_ASSERT(in->rest && !(in->inertia > 0 && !in->y) &&
               !((in->drag > 0 || in->damping.share > 0) && !in->damping.from));
     FA_ASSERT(!(in->nrow > 0 && !in->row_base));
@@ -146,7 +168,7 @@ static FaCode check_input(const FaNewton *n, const FaNewtonInput *in, const doub
     return FA_OK;
 }
 
-static void place_start(FaNewton *n, const FaNewtonInput *in, const double *x, double *to) {
+void fai_newton_place(FaNewton *n, const FaNewtonInput *in, const double *x, double *to) {
     memcpy(to, x, 3 * (size_t)n->nnode * sizeof *to);
     if (!in->fixed_at) return;
     for (int v = 0; v < n->nnode; v++)
@@ -157,9 +179,10 @@ double fai_newton_energy(FaNewton *n, const FaNewtonInput *in, const double *x, 
     FaNewtonReport report = {0};
     n->in = in;
     n->report = &report;
-    place_start(n, in, x, n->x_next);
-    double *g = gradient ? gradient : n->g_next, energy = fai_newton_total(n, n->x_next, g, NULL, NULL);
+    fai_newton_place(n, in, x, n->x_next);
+    double *g = gradient ? gradient : n->g_next, energy = fai_newton_total(n, n->x_next, g, NULL);
     if (norm) *norm = fai_newton_norm(n, g, NULL);
+    n->report = NULL; // it ends with this call
     return energy;
 }
 
@@ -176,7 +199,7 @@ static void try_point(FaNewton *n, Step *s) {
         size_t v = 3 * (size_t)n->blocks->node[i];
         for (size_t k = 0; k < 3; k++) n->x_next[v + k] = n->x[v + k] + s->length * (double)n->d[4 * (size_t)i + k];
     }
-    s->energy = fai_newton_total(n, n->x_next, n->g_next, n->active_next, &s->scale);
+    s->energy = fai_newton_total(n, n->x_next, n->g_next, &s->scale);
     n->report->evaluations++;
     n->report->seconds_gradient += fai_seconds() - before;
 }
@@ -224,18 +247,16 @@ static bool search(FaNewton *n, Step *s) {
 
 static void accept(FaNewton *n, const Step *s) {
     double *x = n->x, *g = n->g;
-    FaRowAct *active = n->active;
     n->x = n->x_next, n->x_next = x;
     n->g = n->g_next, n->g_next = g;
-    n->active = n->active_next, n->active_next = active;
+    fai_newton_accept(n);
     n->energy = s->energy;
     n->scale = s->scale;
 }
 
 // --- steps --------------------------------------------------------------------------------------------------------
 
-// A factor of the Hessian at x, of the mildest kind that is definite.
-static bool make_factor(FaNewton *n) {
+bool fai_newton_definite(FaNewton *n) {
     static const FaSolidHessian order[] = {FA_HESSIAN_TRUE, FA_HESSIAN_PROJECTED, FA_HESSIAN_SAFE};
     for (int k = n->hessian == FA_HESSIAN_TRUE ? 0 : (int)n->hessian; k < FA_COUNT(order); k++) {
         if (order[k] != n->hessian || k == 0) fai_newton_second(n, order[k]);
@@ -251,7 +272,7 @@ static bool make_factor(FaNewton *n) {
     return false;
 }
 
-static bool factor_fits(const FaNewton *n) {
+bool fai_newton_fits(const FaNewton *n) {
     double now = n->in->inertia + n->in->drag + n->proximal, was = n->factor_inertia;
     if (n->options.manual && n->ready && n->report->refreshes == 0) return true;
     return n->ready && !n->stale && fabs(now - was) <= 0.3 * fmax(now, was);
@@ -263,8 +284,8 @@ static bool newton_step(FaNewton *n, double forcing, Step *s) {
     n->hessian = FA_HESSIAN_TRUE;
     n->proximal = 0;
     bool assembled = false;
-    if (kind == FA_NEWTON_CHOL || (kind != FA_NEWTON_JACOBI && !factor_fits(n))) {
-        if (!make_factor(n)) return false;
+    if (kind == FA_NEWTON_CHOL || (kind != FA_NEWTON_JACOBI && !fai_newton_fits(n))) {
+        if (!fai_newton_definite(n)) return false;
         assembled = true;
         n->kept = false;
         if (kind == FA_NEWTON_LBFGS) fai_lbfgs_clear(&n->history);
@@ -295,7 +316,7 @@ static bool newton_step(FaNewton *n, double forcing, Step *s) {
         if (kind == FA_NEWTON_CHOL || kind == FA_NEWTON_LBFGS || n->proximal > 0) {
             fai_newton_second(n, n->hessian);
             assembled = true;
-            if (kind != FA_NEWTON_JACOBI && !make_factor(n)) return false;
+            if (kind != FA_NEWTON_JACOBI && !fai_newton_definite(n)) return false;
         }
     }
     return false;
@@ -351,13 +372,14 @@ FaCode fai_newton_solve(FaNewton *n, const FaNewtonInput *in, double *x, FaNewto
     FaNewtonReport own, *r = report ? report : &own;
     *r = (FaNewtonReport){0};
     double begin = fai_seconds();
-    FA_TRY(check_input(n, in, x, err));
+    FA_TRY(fai_newton_check(n, in, x, err));
     n->in = in;
     n->report = r;
     n->kept = false;
-    place_start(n, in, x, n->x);
+    fai_newton_place(n, in, x, n->x);
     memcpy(n->x_next, n->x, 3 * (size_t)n->nnode * sizeof *n->x);
-    n->energy = fai_newton_total(n, n->x, n->g, n->active, &n->scale);
+    n->energy = fai_newton_total(n, n->x, n->g, &n->scale);
+    fai_newton_accept(n);
     r->evaluations = 1;
     double norm = fai_newton_norm(n, n->g, n->gf);
     if (!isfinite(n->energy) || !isfinite(norm))
@@ -371,8 +393,10 @@ FaCode fai_newton_solve(FaNewton *n, const FaNewtonInput *in, double *x, FaNewto
         r->iterations > 2 * (n->options.refresh ? n->options.refresh : 15))
         n->stale = true;
     if (n->options.manual && r->refreshes > 0) n->ready = false;
-    for (int i = 0; i < in->nrow; i++) r->active += n->active[i].share > 0;
-    if (!n->options.brief) r->inverted = fai_solid_inverted(in->rest, n->x);
+    FaTermCount count = {0};
+    for (int t = 0; t < n->nterm; t++)
+        if (n->term[t].count) n->term[t].count(n->term[t].self, n->x, &count);
+    r->active = count.active, r->inverted = count.inverted;
     memcpy(x, n->x, 3 * (size_t)n->nnode * sizeof *x);
     r->seconds = fai_seconds() - begin;
     return r->status >= FA_NEWTON_LIMIT ? FA_STALLED : FA_OK;
@@ -381,15 +405,18 @@ FaCode fai_newton_solve(FaNewton *n, const FaNewtonInput *in, double *x, FaNewto
 FaCode fai_newton_prepare(FaNewton *n, const FaNewtonInput *in, const double *x, FaError *err) {
     if (n->options.kind == FA_NEWTON_JACOBI || n->options.kind == FA_NEWTON_CHOL) return FA_OK;
     FaNewtonReport r = {0};
-    FA_TRY(check_input(n, in, x, err));
+    FA_TRY(fai_newton_check(n, in, x, err));
     n->in = in;
     n->report = &r;
     n->hessian = FA_HESSIAN_TRUE;
     n->proximal = 0;
-    place_start(n, in, x, n->x);
-    fai_newton_total(n, n->x, n->g, n->active, &n->scale);
+    fai_newton_place(n, in, x, n->x);
+    fai_newton_total(n, n->x, n->g, &n->scale);
+    fai_newton_accept(n);
     n->stale = false;
-    if (make_factor(n)) return FA_OK;
+    bool made = fai_newton_definite(n);
+    n->report = NULL; // it ends with this call
+    if (made) return FA_OK;
     return FA_FAIL(err, FA_E_NUMERIC, NULL, "check that every part of the body is held",
                    "the body's stiffness is not definite");
 }

@@ -1,19 +1,20 @@
 // Minimises over the free nodes (paper 000 eq. 6-8; enrich-notes)
 //
-//     inertia/2 |x - y|_M^2 + solid(x; X, mu, lambda) + damping + rows + springs - force . x
+//     inertia/2 |x - y|_M^2 + solid(x; X, mu, lambda) + damping + rows + springs - force . x + terms of the caller's
+//
+// Each is a term (energy/term.h), and the solver knows no more of them: an energy is added by FaNewtonOptions.term.
 //
 //   FA_NEWTON_PCG      Newton, double gradient, float block Hessian; conjugate gradients (forcing 0.1) on a factor of
-//   an earlier
-//                      Hessian, remade when they need more than `refresh` iterations. A step that leaves less than a
-//                      tenth of the gradient keeps its Hessian for the next. The default
+//                      an earlier Hessian, remade when they need more than `refresh` iterations. A step that leaves
+//                      less than a tenth of the gradient keeps its Hessian for the next. The default
 //   FA_NEWTON_JACOBI   the same on the inverses of the 3x3 diagonal blocks: nothing is factored
 //   FA_NEWTON_LBFGS    L-BFGS on the kept factor: no Hessian, no products
 //   FA_NEWTON_CHOL     Newton with a factor per iteration: true Hessian, projected where that is not positive definite
 //
 // Negative curvature (CG or Cholesky) is met by reassembling a definite Hessian; a static solve that is indefinite for
 // good gets a proximal mass term, which the report tells. Line search; the energy never rises. A solve depends on its
-// input and, for PCG and LBFGS, on the kept factor: fai_newton_forget drops it, so that a resumed run can start as a
-// fresh one. Same bits for any number of threads. No allocation in fai_newton_solve.
+// input and, for PCG and LBFGS, on the kept factor.
+// Same bits for any number of threads. No allocation in fai_newton_solve.
 //
 // Use. One FaNewton per kind of solve (dynamic, static): each keeps the factor of its own matrix. Warm starts: x + h v,
 // better with
@@ -23,7 +24,7 @@
 #define FAI_NEWTON_H
 
 #include "contact/rows.h"
-#include "energy/solid.h"
+#include "energy/term.h"
 #include "math/chol.h"
 
 typedef enum FaNewtonKind {
@@ -41,8 +42,10 @@ typedef struct FaNewtonOptions {
     FaCholOrder order;
     int max_rows;    // contact rows at most per solve
     int max_springs; // springs at most per solve
-    int refresh;     // PCG: CG iterations of one Newton step from which the factor is remade; 0: 15
-    int history;     // LBFGS: pairs; 0: 10, at most 20
+    int nterm;
+    const FaTerm *term; // energies of the caller's; copied, what they point to must outlive the solver   (nterm)
+    int refresh;        // PCG: CG iterations of one Newton step from which the factor is remade; 0: 15
+    int history;        // LBFGS: pairs; 0: 10, at most 20
     bool manual; // PCG, LBFGS: the factor is the caller's business (fai_newton_prepare), so that it is known from what
                  // it was made; a solve that had to make its own drops it at the end
     bool brief;  // report.inverted is not counted
@@ -97,7 +100,7 @@ typedef struct FaNewtonReport {
     int hessians;           // assembled
     int refreshes;          // factors made
     int negative;           // times negative curvature was met
-    int projected;          // elements that a definite Hessian changed, at most in one assembly
+    int projected;          // elements of all terms that a definite Hessian changed, at most in one assembly
     int proximal;           // steps that needed the proximal term
     int inverted;           // elements with J <= 0 at the end
     int active;             // rows that push or pull at the end
@@ -121,9 +124,26 @@ FaCode fai_newton_solve(FaNewton *n, const FaNewtonInput *in, double *x, FaNewto
 // Energy at x, J, fixed nodes where in says; gradient (nullable, N, nnode x 3) with fixed rows set to 0; *norm
 // (nullable): |gradient|.
 double fai_newton_energy(FaNewton *n, const FaNewtonInput *in, const double *x, double *gradient, double *norm);
-void fai_newton_forget(FaNewton *n); // drop the kept factor
 // Make the factor now, of the Hessian at x. FA_E_NUMERIC: not definite even where it is made so.
 FaCode fai_newton_prepare(FaNewton *n, const FaNewtonInput *in, const double *x, FaError *err);
 bool fai_newton_worn(const FaNewton *n); // there is no factor, or the last solves needed many iterations on it
+
+// Sensitivities. At a minimum the gradient g(x, q) stays 0 while parameters q (an activation, a force, a rest length)
+// change:  H dx + (dg/dq) dq = 0,  so  dx/dq = -H^-1 dg/dq;  and of a goal L(x), dL/dq = -(H^-1 dL/dx) . dg/dq.
+typedef struct FaNewtonKept {
+    int products;    // with the true Hessian in double, of all right-hand sides
+    int refreshes;   // factors made
+    double residual; // |rhs - H out| / |rhs|, the worst
+} FaNewtonKept;
+
+// out = H^-1 rhs over free nodes, H the true second derivatives at x of all that fai_newton_solve minimises for the
+// same input (x: its result). Conjugate gradients in double on the factor that solve kept (JACOBI: on diagonal blocks
+// made here). Where there is none it is made here, and the next solve begins with it (manual: it is dropped).
+// rhs (nrhs x nnode x 3) is not read at fixed nodes, where out (same shape, may be the same array) is 0.
+// tolerance: of the residual; 0: 1e-10. report: nullable. No allocation.
+// FA_STALLED: the tolerance was not reached, out is the best there is. FA_E_NUMERIC: H is not positive definite at x,
+// or a number is not finite. FA_E_UNSUPPORTED names a term without `product`.
+FaCode fai_newton_kept_solve(FaNewton *n, const FaNewtonInput *in, const double *x, int nrhs, const double *rhs,
+                             double *out, double tolerance, FaNewtonKept *report, FaError *err);
 
 #endif

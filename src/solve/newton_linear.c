@@ -47,6 +47,8 @@ static void jacobi_invert(void *ctx, int begin, int end, int chunk) {
     }
 }
 
+void fai_newton_jacobi(FaNewton *n) { fai_parallel(n->nfree, ROWS, jacobi_invert, n); }
+
 static void jacobi_apply(void *ctx, int begin, int end, int chunk) {
     (void)chunk;
     const JacobiJob *job = ctx;
@@ -146,14 +148,12 @@ static FaLinear conjugate(FaNewton *n, double forcing) {
 FaLinear fai_newton_direction(FaNewton *n, double forcing) {
     double before = fai_seconds();
     FaLinear result = FA_LINEAR_OK;
-    if (n->options.kind == FA_NEWTON_JACOBI) fai_parallel(n->nfree, ROWS, jacobi_invert, n);
-    bool rows = false;
-    for (int i = 0; i < n->in->nrow; i++) rows |= n->active[i].share > 0 || n->active[i].across > 0;
+    if (n->options.kind == FA_NEWTON_JACOBI) fai_newton_jacobi(n);
     if (n->options.kind == FA_NEWTON_LBFGS) {
         fai_lbfgs_forward(&n->history, n->gf, n->r);
         fai_newton_kept(n, n->r, n->z);
         fai_lbfgs_backward(&n->history, n->z, n->d, NULL);
-    } else if (n->options.kind == FA_NEWTON_CHOL && !rows) {
+    } else if (n->options.kind == FA_NEWTON_CHOL && !fai_newton_outside(n)) {
         fai_newton_kept(n, n->gf, n->z);
         fai_field_sum(&n->shape, -1, n->z, 0, NULL, NULL, n->d);
     } else {

@@ -1,12 +1,14 @@
 // The inside of FaNewton, shared by its files:
 //
 //     newton.c         set-up, checks, the loop over steps, the line search
-//     newton_total.c   energy, gradient and second derivatives of everything at a point
+//     newton_terms.c   the terms that Newton brings itself
+//     newton_total.c   sums over all terms at a point
 //     newton_linear.c  a direction from a gradient: conjugate gradients, factors, L-BFGS
+//     newton_kept.c    right-hand sides other than the gradient
 #ifndef FAI_NEWTON_WORK_H
 #define FAI_NEWTON_WORK_H
 
-#include "energy/solid_blocks.h"
+#include "energy/term.h"
 #include "solve/field.h"
 #include "solve/lbfgs.h"
 #include "solve/newton.h"
@@ -26,10 +28,13 @@ struct FaNewton {
     double *mass;     // kg; NULL: none                                           (nnode)
     double mass_mean; // of free nodes; 1 without masses
     FaBlocks *blocks;
+    int nterm;
+    FaTerm *term; // the solid, the caller's, the other ones of our own
 
     // points
     double *x, *g; // where we are, gradient there                             (nnode x 3)
     double *x_next, *g_next;
+    double *rhs;      // of fai_newton_kept_solve
     double *part;     // sums of chunks of nodes
     FaRowAct *active; // at x                                                     (max_rows)
     FaRowAct *active_next;
@@ -60,16 +65,28 @@ struct FaNewton {
         linear; // |g + H d| of the last direction, N: what a full step would leave of the gradient if all were linear
 };
 
-// Energy, gradient (nullable: energy alone) with fixed rows 0, *scale (nullable). active: nullable.
-double fai_newton_total(FaNewton *n, const double *x, double *g, FaRowAct *active, double *scale);
+FaCode fai_newton_terms(FaNewton *n, int nterm, const FaTerm *term, FaError *err); // n->term, the caller's among them
+// Energy, gradient (nullable: energy alone) with fixed rows 0, *scale (nullable).
+double fai_newton_total(FaNewton *n, const double *x, double *g, double *scale);
+void fai_newton_accept(FaNewton *n); // the last point of fai_newton_total is where we are
 double fai_newton_norm(const FaNewton *n, const double *g,
-                       float *field);                     // |g| of free nodes; field: rounded copy, nullable
-void fai_newton_second(FaNewton *n, FaSolidHessian kind); // blocks at n->x; of rows the diagonal blocks, PCG: nothing
-void fai_newton_mul(const FaNewton *n, const float *x, float *y); // blocks and rows
+                       float *field);                             // |g| of free nodes; field: rounded copy, nullable
+void fai_newton_second(FaNewton *n, FaSolidHessian kind);         // blocks at n->x
+bool fai_newton_outside(const FaNewton *n);                       // is there more than blocks now?
+void fai_newton_mul(const FaNewton *n, const float *x, float *y); // blocks and what is outside of them
+void fai_newton_product(const FaNewton *n, const double *p, double *y); // y = H(n->x) p in double (nnode x 3)
 
 typedef enum FaLinear { FA_LINEAR_OK, FA_LINEAR_NEGATIVE, FA_LINEAR_SLOW } FaLinear;
 FaLinear fai_newton_direction(FaNewton *n, double forcing); // n->d from n->gf with the blocks as they are
 bool fai_newton_factor(FaNewton *n);                        // from the blocks as they are; false: not positive definite
+bool fai_newton_definite(
+    FaNewton *n); // a factor of the Hessian at x, of the mildest kind that is definite; false: none
+bool fai_newton_fits(const FaNewton *n);                     // is there a factor, and is it of about this problem?
+void fai_newton_jacobi(FaNewton *n);                         // JACOBI: inverses of the diagonal blocks as they are
 void fai_newton_kept(FaNewton *n, const float *r, float *z); // z = M^-1 r
+
+// for newton_kept.c
+FaCode fai_newton_check(const FaNewton *n, const FaNewtonInput *in, const double *x, FaError *err);
+void fai_newton_place(FaNewton *n, const FaNewtonInput *in, const double *x, double *to); // fixed nodes where in says
 
 #endif

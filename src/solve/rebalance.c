@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-// WORN: conjugate gradient iterations (L-BFGS: steps) lost that are worth a new factor, by measurement (docs/enrich.md)
+// WORN: conjugate gradient iterations (L-BFGS: steps) lost that are worth a new factor, by measurement
+// (docs/figures/enrich.md)
 enum { FIELDS = 8, WORN_CG = 90, WORN_LBFGS = 8 }; // FIELDS of the state
 static const double FORCING =
     0.01; // starts are good, so steps are nearly linear: more of CG, fewer Hessians and gradients

@@ -589,17 +589,3 @@ double fai_fit_gradient(FaFitWork *k, const FaFitSetup *setup, const FaFitShared
     if (residual) memcpy(residual, k->res, 3 * (size_t)setup->n * sizeof *residual);
     return sum;
 }
-
-void fai_fit_project(const FaFitSetup *setup, const FaFitShared *shared, const FaFitVars *v, double *px) {
-    const FaModelRows *r = setup->rows;
-    for (int i = 0; i < setup->n; i++) {
-        double s[3], c[3];
-        memcpy(s, shared->face + 3 * (size_t)i, sizeof s);
-        for (int e = r->start[i]; e < r->start[i + 1]; e++) fai_v3_mad(s, v->w[r->shape[e]], r->b + 3 * (size_t)e, s);
-        fai_m3_mulv(v->pose.r, s, c);
-        fai_v3_add(c, v->pose.t, c);
-        double f = setup->metric ? FA_FIT_METRIC_PX : shared->focal / fmax(c[2], NEAR);
-        px[2 * i] = f * c[0] + setup->cx;
-        px[2 * i + 1] = f * c[1] + setup->cy;
-    }
-}

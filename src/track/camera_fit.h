@@ -98,8 +98,6 @@ bool fai_fit_shared_info(FaFitWork *work, const FaFitSetup *setup, const FaFitSh
 // gradient by all unknowns (6 + nexp + nid + 1), and the residuals at vars (3n, pixels).
 double fai_fit_gradient(FaFitWork *work, const FaFitSetup *setup, const FaFitShared *shared, const FaFitSeen *seen,
                         const FaFitVars *vars, double *grad, double *residual);
-// Where the landmarks of the model are in the picture (n x 2, pixels); metric: x and y scaled.
-void fai_fit_project(const FaFitSetup *setup, const FaFitShared *shared, const FaFitVars *vars, double *px);
 void fai_fit_turn(FaFitPose *pose,
                   const double w[3]); // rotation by the vector w in camera axes, about the head's origin
 

@@ -39,8 +39,9 @@ static void draw_wires(FaImage *image, const View *v, const FaMesh *mesh, const 
             fai_v3_load(x, mesh->tri[3 * (size_t)t + (size_t)k], y);
             fine = fine && project(v, y, p[k]);
         }
+        if (!fine) continue;
         float area = (p[1][0] - p[0][0]) * (p[2][1] - p[0][1]) - (p[1][1] - p[0][1]) * (p[2][0] - p[0][0]);
-        if (!fine || area > 0) continue; // y down: outsides turn the other way
+        if (area > 0) continue; // y down: outsides turn the other way
         for (int k = 0; k < 3; k++) {
             int a = mesh->tri[3 * (size_t)t + (size_t)k], b = mesh->tri[3 * (size_t)t + (size_t)((k + 1) % 3)];
             if (a > b) continue; // each edge once

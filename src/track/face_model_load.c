@@ -376,6 +376,8 @@ static FaCode build(const FaFaceModelOptions *o, FaRig *rig, FaFaceModel **model
     return FA_OK;
 }
 
+FaFaceModelOptions fa_face_model_options_default(void) { return (FaFaceModelOptions){0}; }
+
 FaCode fa_face_model_load(const FaFaceModelOptions *options, FaFaceModel **model, FaError *err) {
     FA_ASSERT(options && options->rig && model);
     *model = NULL;

@@ -16,7 +16,7 @@ static const double SHEET_APART = 0.008; // m: ... and moves this far from the f
 static const double RIVAL_RATIO = 1.3;   // an alignment this much worse than the best is a rival
 static const double POOR = 0.006;        // m rms: an alignment that should be looked at
 
-FaMapOptions fa_map_options_default(void) { return (FaMapOptions){.frame = -1}; }
+FaMapOptions fa_map_options_default(void) { return (FaMapOptions){.frame = -1, .reach = REACH}; }
 
 // --- JSON ---------------------------------------------------------------------------------------------------------
 

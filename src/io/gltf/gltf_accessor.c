@@ -360,7 +360,7 @@ FaCode fai_gltf_uints(const FaGltf *doc, int accessor, uint32_t *out, FaError *e
     FA_TRY(need_data(doc, accessor, err));
     const FaGltfAccessor *a = &doc->accessor[accessor];
     FA_ASSERT(a->comp != FA_GLTF_F32);
-    int offset[16], width = a->width, element = fai_gltf_element_size(a->comp, a->type);
+    int offset[16] = {0}, width = a->width, element = fai_gltf_element_size(a->comp, a->type);
     component_offsets(a->comp, a->type, offset);
     const unsigned char *p = fai_gltf_bytes(doc, accessor);
     if (!p)

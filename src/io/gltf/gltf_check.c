@@ -287,6 +287,7 @@ static FaCode check_prim(Check *k, const FaGltfPrim *p, FaError *err) {
         if (!strncmp(c->key, "COLOR_", 6)) FA_TRY(check_colour(k, c, i, err));
     }
     if (p->indices < 0) return FA_OK;
+    FA_ASSERT(attributes->first); // the reader refuses primitives without
     int nvert = doc->accessor[(int)attributes->first->number].count;
     const FaJson *at = fai_json_get(p->json, "indices");
     FaGltfComp comp = doc->accessor[p->indices].comp;

@@ -202,6 +202,7 @@ static FaCode add_link(Clip *k, const FaGltfNode *node, const NodeTracks *tracks
         fai_gltf_multiply(last->fixed, node->matrix, last->fixed);
         return FA_OK;
     }
+    FA_ASSERT(k->link);
     Link *l = &k->link[k->nlink];
     if (moves && ++k->nmoving > MAX_LINKS)
         return FA_FAIL(err, FA_E_LIMIT, fai_json_path(node->json).text, "bake the head's motion to one node",

@@ -49,7 +49,8 @@ static FaCode clip_of(const FaRig *rig, const FaGltfMotion *m, int nuser, FaAren
     for (size_t i = 0; i < n; i++) clip->name[i] = rig->shape[i].name;
     for (size_t f = 0; f < (size_t)m->nframe; f++) {
         if (user) memcpy(clip->weight + f * n, m->weight + f * user, user * sizeof *m->weight);
-        if (nbake) memcpy(clip->weight + f * n + user, m->bake->weight + f * nbake, nbake * sizeof *m->weight);
+        if (nbake && m->bake)
+            memcpy(clip->weight + f * n + user, m->bake->weight + f * nbake, nbake * sizeof *m->weight);
     }
     return FA_OK;
 }

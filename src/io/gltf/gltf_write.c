@@ -203,11 +203,12 @@ static FaCode bake_rest(const Motion *motion, const FaRig *rig, FaSequenceReadFn
                         const FaSinkOptions *o, FaBake **bake, FaError *err) {
     Rest rest = {rig, motion, NULL, read, user, FA_NEW(rig->nshape, float), FA_NEW(3 * (size_t)rig->mesh.nvert, float)};
     FaBakeSource source = {rig->mesh.nvert, motion->m.nframe, read_rest, &rest};
-    FaBakeParams params = {.max_error = 1e-3 * (o->bake_error_mm > 0 ? o->bake_error_mm : 0.05),
-                           .max_targets = o->max_targets > 0 ? o->max_targets : 512,
-                           .local = fai_gltf_of_rig(rig) ? rig->local : NULL,
-                           .progress = o->progress,
-                           .progress_user = o->progress_user};
+    FaBakeParams params = {
+        .max_error = 1e-3 * (o->bake_error_mm > 0 ? o->bake_error_mm : fa_sink_options_default().bake_error_mm),
+        .max_targets = o->max_targets > 0 ? o->max_targets : fa_sink_options_default().max_targets,
+        .local = fai_gltf_of_rig(rig) ? rig->local : NULL,
+        .progress = o->progress,
+        .progress_user = o->progress_user};
     FaCode rc = rest.shape && rest.x ? fa_blender_new(rig, &rest.blender, err) : FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = fai_bake(&source, &params, bake, err);
     fa_blender_free(rest.blender);
@@ -233,7 +234,7 @@ static FaCode bake_and_save(const char *path, int nframe, FaSequenceReadFn *read
     FaCode rc = bake_rest(k, rig, read, user, o, bake, err);
     FA_TRY(rc);
     k->m.bake = *bake;
-    k->m.allowed_mm = o->bake_error_mm > 0 ? o->bake_error_mm : 0.05;
+    k->m.allowed_mm = o->bake_error_mm > 0 ? o->bake_error_mm : fa_sink_options_default().bake_error_mm;
     k->m.generator = o->generator;
     FaCode wrote = doc ? fai_gltf_save_motion(doc, rig, &k->m, path, added, err)
                        : fai_gltf_new_save(rig, NULL, &k->m, o->generator, path, added, err);
