@@ -66,7 +66,7 @@ static FaCode set_up(Bench *b, FaError *err) {
     FA_TRY(fai_dense_new(t, b->map, &b->dense, err));
     FA_TRY(fa_params_new("blendforces", &params, err));
     FaCode rc = fa_params_set(params, "head_frame", "on", err);
-    if (rc >= 0) rc = fa_params_set_number(params, "frame_rate", t->fps, err);
+    if (rc >= 0) rc = fa_params_set_number(params, "rate", t->fps, err);
     FaMethodSetup setup = {.rig = t->rig, .face = t->face, .params = params, .markers = b->map};
     if (rc >= 0) rc = fa_method_open("blendforces", &setup, &b->control, err);
     fa_params_free(params);

@@ -8,11 +8,13 @@
 // held and eases off. Without markers the weights are the commands; without either it is held as well. So a tracker
 // that loses the face does not jump to weights that nobody meant, and one source may take over from the other.
 //
-// The control has its own step: one solve per input, at whatever times they come.
+// Markers are solved once per input, at whatever times they come. Weights are led from input to input in steps of
+// 1/rate.
 #include "base/base.h"
 #include "blendforces/control.h"
 #include "blendforces/head_refine.h"
 #include "math/mat3.h"
+#include "method/stepper.h"
 #include "track/head_stabiliser.h"
 
 #include <math.h>
@@ -30,7 +32,8 @@
     X(FLAG, refine, 0, 0, 1, "", NULL, "sbs, rsbs: weights and residual found together, which must be on")             \
     X(NUMBER, smooth, 1.5, 0, 100, "frames", NULL, "filter of the residual in time; 0: none")                          \
     X(INT, relinearise, 2, 1, 100, "", NULL, "literal: times per frame")                                               \
-    X(NUMBER, frame_rate, 60, 1, 1000, "Hz", NULL, "how often inputs come, nearly: the forces' step")                  \
+    X(NUMBER, rate, 60, 10, 5000, "Hz", NULL,                                                                          \
+      "steps per second, at least; of markers one per frame, nearly this often")                                       \
     X(FLAG, head_frame, 0, 0, 1, "", NULL, "markers are in the rig's own frame: no head motion to take out")
 
 enum {
@@ -63,13 +66,12 @@ typedef struct Blendforces {
     // of a frame
     float *x, *world;  // markers in the map's order, m: rig's frame, as they came         (count x 3)
     unsigned char *ok; // (count)
-    float *weights;    // of an input, made finite                                          (nshape)
 
     // the state, beside the control's and the stabiliser's
     FaPose head;  // world from the rig's frame, of the last input
     bool by_head; // it was found in the markers
     bool by_markers;
-    float *last; // weights of the last input that had any                            (nshape)
+    FaStepper stepper; // of weights
 } Blendforces;
 
 // --- opening ------------------------------------------------------------------------------------------------------
@@ -81,7 +83,7 @@ static FaDriveOptions options_of(const FaParams *p) {
                         .smooth = fai_params_at(p, P_smooth) > 0 ? fai_params_at(p, P_smooth) : -1,
                         .relinearise = (int)fai_params_at(p, P_relinearise),
                         .head_frame = fai_params_at(p, P_head_frame) != 0,
-                        .fps = fai_params_at(p, P_frame_rate)};
+                        .fps = fai_params_at(p, P_rate)};
     if (o.literal) o.kind = FA_DRIVE_BF;
     bool forces = o.kind == FA_DRIVE_AUTO || o.kind == FA_DRIVE_BF;
     int jaw = (int)fai_params_at(p, P_jaw), residual = (int)fai_params_at(p, P_residual); // auto, on, off
@@ -136,9 +138,8 @@ static FaCode blendforces_open(FaMethod *m, const FaMethodSetup *setup, FaError 
     b->x = FA_PUSH(b->arena, 3 * n, float);
     b->world = FA_PUSH(b->arena, 3 * n, float);
     b->ok = FA_PUSH(b->arena, n, unsigned char);
-    b->weights = FA_PUSH(b->arena, m->rig->nshape, float);
-    b->last = FA_PUSH(b->arena, m->rig->nshape, float);
-    return b->x && b->world && b->ok && b->weights && b->last ? FA_OK : FA_FAIL_MEMORY(err);
+    if (!b->x || !b->world || !b->ok) return FA_FAIL_MEMORY(err);
+    return fai_stepper_init(&b->stepper, m->rig, o.fps, 0, 1, b->arena, err);
 }
 
 static void blendforces_close(FaMethod *m) {
@@ -192,7 +193,7 @@ static FaCode take_head_out(Blendforces *b, FaError *err) {
     }
     fai_bring_to_head(&pose, (int)n, b->ok, b->x);
     if (found) {
-        FA_TRY(fai_head_refine(b->refine, FA_HEAD_TURNS, b->x, b->ok, &pose, err));
+        FA_TRY(fai_head_refine(b->refine, FA_HEAD_TURNS_LIVE, b->x, b->ok, &pose, err));
         fai_head_stabiliser_learn(b->stabiliser, b->world, b->ok, &pose);
     }
     b->head = pose;
@@ -211,43 +212,43 @@ static FaCode by_markers(Blendforces *b, const FaInput *in, float *surface, FaSt
     FaCode rc = fai_control_step(b->control, in->markers ? &m : &none, in->time, surface, NULL, &fit, err);
     stats->clamped += fit.held;
     stats->residual = fit.after;
+    // where weights would go on from
+    memcpy(b->stepper.last_weights, fai_control_weights(b->control), (size_t)b->m.rig->nshape * sizeof(float));
     return rc;
-}
-
-// --- weights ------------------------------------------------------------------------------------------------------
-
-// One that is not a number counts as the last that was.
-static void read_weights(Blendforces *b, const FaInput *in, FaStats *stats) {
-    for (int j = 0; j < b->m.rig->nshape; j++) {
-        bool good = isfinite(in->weights[j]);
-        stats->clamped += !good;
-        b->weights[j] = b->last[j] = good ? in->weights[j] : b->last[j];
-    }
-    b->head = in->head;
-    b->by_head = b->by_markers = false;
 }
 
 // --- the method ---------------------------------------------------------------------------------------------------
 
 static bool driven_by_weights(const FaInput *in) { return !in->markers && in->weights; }
 
+static void by_weights(Blendforces *b, const FaInput *in) {
+    b->head = in->head;
+    b->by_head = b->by_markers = false;
+}
+
 static FaCode blendforces_reset(FaMethod *m, const FaInput *in, float *surface, FaError *err) {
     Blendforces *b = (Blendforces *)m;
     FaStats stats = {0};
-    memset(b->last, 0, (size_t)m->rig->nshape * sizeof *b->last);
+    fai_stepper_reset(&b->stepper, m, in);
     if (b->stabiliser) fai_head_stabiliser_reset(b->stabiliser);
     fai_control_reset(b->control);
     if (!driven_by_weights(in)) return by_markers(b, in, surface, &stats, err);
-    read_weights(b, in, &stats);
-    fai_control_settle(b->control, b->weights, in->time, surface);
+    by_weights(b, in);
+    fai_stepper_weights(&b->stepper, in, 1, NULL);
+    fai_control_settle(b->control, b->stepper.weights, in->time, surface);
+    fai_stepper_end(&b->stepper);
     return FA_OK;
 }
 
 static FaCode blendforces_step(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
     Blendforces *b = (Blendforces *)m;
     if (!driven_by_weights(in)) return by_markers(b, in, surface, stats, err);
-    read_weights(b, in, stats);
-    return fai_control_follow(b->control, b->weights, in->time, surface, err);
+    by_weights(b, in);
+    fai_stepper_weights(&b->stepper, in, 1, stats);
+    FA_TRY(
+        fai_control_follow(b->control, m->time, b->stepper.last_weights, in->time, b->stepper.weights, surface, err));
+    fai_stepper_end(&b->stepper);
+    return FA_OK;
 }
 
 static void blendforces_state(FaMethod *m, FaStream *s) {
@@ -257,7 +258,7 @@ static void blendforces_state(FaMethod *m, FaStream *s) {
     fai_stream(s, &b->head, sizeof b->head);
     fai_stream(s, &b->by_head, sizeof b->by_head);
     fai_stream(s, &b->by_markers, sizeof b->by_markers);
-    fai_stream(s, b->last, (size_t)m->rig->nshape * sizeof *b->last);
+    fai_stepper_stream(&b->stepper, s);
     if (!b->stabiliser) return;
     void *kept = fai_head_stabiliser_state(b->stabiliser, &size);
     fai_stream(s, kept, size);

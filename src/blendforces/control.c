@@ -14,9 +14,12 @@ static const double EASE = 0.35;     // s: a face without markers relaxes in thi
 static const double OUTLIER = 0.008; // m: nearer markers are never doubted
 static const double OUTLIER_MEDIANS = 6;
 enum { ARC_ROUNDS = 3 };
-enum { DOUBTS = 2 };                // solves more at most where some marker is doubted
-enum { SETTLE = 600 };              // steps to rest at most
-static const double SETTLED = 1e-8; // m in a step: at rest
+enum { DOUBTS = 2 };                 // solves more at most where some marker is doubted
+enum { SETTLE = 600 };               // steps to rest at most
+static const double USUAL_RATE = 60; // Hz: of the steps that `keep` was chosen for
+static const double SLACK = 0.01;    // of a step: times of even frames differ in their last digits
+static const double LONGEST = 2;     // s that weights are followed over; a face has come to rest long before
+static const double SETTLED = 1e-8;  // m in a step: at rest
 
 void fai_control_reset(FaControl *c) {
     c->started = c->filtering = false;
@@ -269,8 +272,8 @@ static void command_forces(FaControl *c, double stretch, FaControlFrame *out) {
 }
 
 // The same from commands that are known.
-static void run_forces(FaControl *c, const double *commands, double stretch, FaControlFrame *out) {
-    fai_forces_begin(c->forces, c->keep, stretch, c->literal);
+static void run_forces(FaControl *c, const double *commands, double keep, double stretch, FaControlFrame *out) {
+    fai_forces_begin(c->forces, keep, stretch, c->literal);
     for (int pass = 0; pass < c->relinearise; pass++) {
         if (pass) fai_forces_relinearise(c->forces);
         fai_forces_apply(c->forces, commands + (size_t)pass * (size_t)c->rig->nshape);
@@ -350,19 +353,6 @@ static void turn_offsets(FaControl *c, const FaControlFrame *f) {
 
 // --- a frame ------------------------------------------------------------------------------------------------------
 
-// The skin of weights and commands that are known; the residual of the last frame eases off.
-static void play(FaControl *c, double dt, double stretch, FaControlFrame *out) {
-    double left = exp(-dt / EASE);
-    int n = c->rig->nshape;
-    memcpy(out->carried, out->weights, (size_t)n * sizeof *out->carried);
-    if (c->forces) {
-        for (int p = 0; p < c->relinearise; p++)
-            memcpy(c->pass + (size_t)p * (size_t)n, c->u, (size_t)n * sizeof *c->u);
-        run_forces(c, c->pass, stretch, out);
-    }
-    for (int i = 0; i < 3 * c->npoint; i++) out->coef[i] = left * c->last_coef[i];
-}
-
 // No marker: what there was relaxes.
 static void hold(FaControl *c, double dt, double stretch, FaControlFrame *out) {
     double left = exp(-dt / EASE);
@@ -372,7 +362,13 @@ static void hold(FaControl *c, double dt, double stretch, FaControlFrame *out) {
         c->u[j] *= left;
     }
     for (int q = 0; c->jaw && q < c->jaw->nshape; q++) c->u[c->jaw->shape[q]] = (double)out->weights[c->jaw->shape[q]];
-    play(c, dt, stretch, out);
+    memcpy(out->carried, out->weights, (size_t)n * sizeof *out->carried);
+    if (c->forces) {
+        for (int p = 0; p < c->relinearise; p++)
+            memcpy(c->pass + (size_t)p * (size_t)n, c->u, (size_t)n * sizeof *c->u);
+        run_forces(c, c->pass, c->keep, stretch, out);
+    }
+    for (int i = 0; i < 3 * c->npoint; i++) out->coef[i] = left * c->last_coef[i];
     out->fit.held = 1;
 }
 
@@ -390,7 +386,7 @@ static double advance(FaControl *c, double time, double *stretch) {
 void fai_control_replay(FaControl *c, const double *commands, double time, FaControlFrame *frame) {
     double stretch;
     advance(c, time, &stretch);
-    run_forces(c, commands, stretch, frame);
+    run_forces(c, commands, c->keep, stretch, frame);
 }
 
 static FaCode check_time(const FaControl *c, double time, FaError *err) {
@@ -532,39 +528,69 @@ FaCode fai_control_step(FaControl *c, const FaMarkers *markers, double time, flo
 
 // --- from weights -------------------------------------------------------------------------------------------------
 
-static void command(FaControl *c, const float *weights) {
-    memcpy(c->own.weights, weights, (size_t)c->rig->nshape * sizeof *weights);
-    for (int j = 0; j < c->rig->nshape; j++) c->u[j] = (double)weights[j];
+// The forces keep steps of 1/fps of their own, c->time being the last one's end, so that a motion is the same however
+// often inputs come:
+//
+//     input              from                              time
+//     weights            was ------------- linear ---------- to
+//     forces  ... -|- h -|-- h --|-- h --|-- h --|-- h --|...... the last h by the share of it that has passed
+//
+// d is linear in the commands, so that where the weights go on as they go, the end of that last step is known already.
+static void lead(FaControl *c, double from, const float *was, double time, const float *to) {
+    double h = 1 / c->fps, keep = pow(c->keep, USUAL_RATE * h), stretch;
+    size_t n = (size_t)c->rig->nshape;
+    if (time - c->time > LONGEST) c->time = time - LONGEST;
+    while (c->time + (1 - SLACK) * h <= time) {
+        double at = c->time + h, part = fmin(fmax((at - from) / (time - from), 0), 1);
+        for (size_t j = 0; j < n; j++) c->u[j] = (double)was[j] + part * ((double)to[j] - (double)was[j]);
+        for (int p = 0; p < c->relinearise; p++) memcpy(c->pass + (size_t)p * n, c->u, n * sizeof *c->u);
+        advance(c, at, &stretch);
+        run_forces(c, c->pass, keep, stretch, &c->own);
+    }
+    double part = (time - c->time) / h;
+    if (part < SLACK) return fai_forces_at(c->forces, c->own.d);
+    for (size_t j = 0; j < n; j++) c->pass[j] = c->u[j] + ((double)to[j] - c->u[j]) / part;
+    stretch = c->step > 0 ? fmin(h / c->step, 2) : 1;
+    fai_forces_between(c->forces, keep, stretch, c->literal, c->pass, part, c->own.d);
 }
 
-static void finish(FaControl *c, float *surface) {
+// What follows from weights that are known: the jaw, the surface; the residual of the last frame eases off.
+static void show(FaControl *c, const float *weights, double dt, float *surface) {
+    double left = exp(-dt / EASE);
+    memcpy(c->own.weights, weights, (size_t)c->rig->nshape * sizeof *weights);
+    memcpy(c->own.carried, weights, (size_t)c->rig->nshape * sizeof *weights);
+    for (int i = 0; i < 3 * c->npoint; i++) c->own.coef[i] = left * c->last_coef[i];
     remember(c, &c->own);
     filter(c, c->own.coef);
     fai_control_surface(c, &c->own, c->level, surface);
 }
 
-FaCode fai_control_follow(FaControl *c, const float *weights, double time, float *surface, FaError *err) {
+FaCode fai_control_follow(FaControl *c, double from, const float *was, double time, const float *weights,
+                          float *surface, FaError *err) {
     FA_TRY(check_time(c, time, err));
-    double stretch, dt = advance(c, time, &stretch);
     c->own.fit = (FaControlFit){0};
-    command(c, weights);
-    play(c, dt, stretch, &c->own);
-    finish(c, surface);
+    if (c->forces)
+        lead(c, from, was, time, weights);
+    else
+        c->time = time;
+    show(c, weights, time - from, surface);
     return FA_OK;
 }
 
 void fai_control_settle(FaControl *c, const float *weights, double time, float *surface) {
-    double stretch, dt;
+    double stretch;
     fai_control_reset(c);
-    dt = advance(c, time, &stretch);
+    advance(c, time, &stretch);
     c->own.fit = (FaControlFit){0};
-    command(c, weights);
-    for (int i = 0; i < SETTLE; i++) {
-        play(c, dt, stretch, &c->own);
-        if (!c->forces || fai_forces_way(c->forces) < SETTLED) break;
+    for (int j = 0; j < c->rig->nshape; j++) c->u[j] = (double)weights[j];
+    for (int p = 0; p < c->relinearise; p++)
+        memcpy(c->pass + (size_t)p * (size_t)c->rig->nshape, c->u, (size_t)c->rig->nshape * sizeof *c->u);
+    for (int i = 0; c->forces && i < SETTLE; i++) {
+        run_forces(c, c->pass, c->keep, 1, &c->own);
+        if (fai_forces_way(c->forces) < SETTLED) break;
     }
     if (c->forces) fai_forces_stop(c->forces);
-    finish(c, surface);
+    show(c, weights, 0, surface);
 }
 
 const float *fai_control_weights(const FaControl *c) { return c->last; }

@@ -59,9 +59,10 @@ void fai_control_reset(FaControl *control); // the next frame is a first one: th
 // for what changes steadily. FA_CLAMPED: no marker is usable.
 FaCode fai_control_step(FaControl *control, const FaMarkers *markers, double time, float *surface, float *weights,
                         FaControlFit *fit, FaError *err);
-// The same from weights (nshape): they are the commands of the forces, or of the shapes; what was left of a residual
-// eases off.
-FaCode fai_control_follow(FaControl *control, const float *weights, double time, float *surface, FaError *err);
+// The same from weights (nshape) that go from `was` at `from` to `weights` at `time`: they are the commands of the
+// forces, or the shapes' own; what was left of a residual eases off.
+FaCode fai_control_follow(FaControl *control, double from, const float *was, double time, const float *weights,
+                          float *surface, FaError *err);
 // From the neutral to where these weights would hold it for ever.
 void fai_control_settle(FaControl *control, const float *weights, double time, float *surface);
 const float *fai_control_weights(const FaControl *control);    // of the last frame                            (nshape)

@@ -14,7 +14,7 @@
 
 #include "blendforces/control.h"
 
-enum { FA_HEAD_TURNS = 6 }; // steps of a frame whose pose comes from the markers that hold still
+enum { FA_HEAD_TURNS = 6, FA_HEAD_TURNS_LIVE = 3 }; // steps of a frame: of a take, and where there is no time for more
 
 typedef struct FaHeadRefine FaHeadRefine;
 
