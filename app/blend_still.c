@@ -5,8 +5,9 @@
 #include <string.h>
 
 typedef struct Still {
-    FaRig *rig;
+    Job job;
     FaClip *clip; // one channel per shape
+    FaSequence *seq;
     FaOscillator o;
     int n;
     int *target;    // (n)
@@ -14,133 +15,158 @@ typedef struct Still {
     double *time;   // (n)
 } Still;
 
+// --- what is shared with candidates -------------------------------------------------------------------------------
+
+FaCode blend_shape(const FaRig *rig, const char *name, size_t n, int *shape, FaError *err) {
+    for (int pass = 0; pass < 2; pass++)
+        for (*shape = 0; *shape < rig->nshape; ++*shape) {
+            const FaShape *s = &rig->shape[*shape];
+            const char *own = pass == 0 ? s->name : s->arkit >= 0 && s->half == 0 ? fa_arkit_name(s->arkit) : "";
+            if (strlen(own) == n && !strncmp(own, name, n)) return FA_OK;
+        }
+    return cli_wrong(err, "the rig has no shape '%.*s'; fascia info %s names them", (int)n, name, rig->path);
+}
+
+bool blend_number(const char *text, size_t n, double *v) {
+    char copy[64], *end;
+    if (n == 0 || n >= sizeof copy) return false;
+    memcpy(copy, text, n);
+    copy[n] = 0;
+    *v = strtod(copy, &end); // the program never calls setlocale: "C" rules
+    return !*end && *v - *v == 0;
+}
+
+FaCode blend_oscillator(FaOscillator *o, FaError *err) {
+    static const char *const presets[] = {"soft", "heavy", "snappy", "firm", "jelly"};
+    *o = (FaOscillator){1.5, 8, 10}; // the paper's first example: close to linear interpolation
+    if (cli_given("frequency") || cli_given("ratio"))
+        return cli_wrong(err, "a still's time is not seconds: give --mass, --damping and --stiffness, not --frequency "
+                              "or --ratio");
+    if (cli_given("preset")) fa_oscillator_preset(presets[(int)fa_params_get(cli_params, "preset")], o);
+    if (cli_given("mass")) o->mass = fa_params_get(cli_params, "mass");
+    if (cli_given("damping")) o->damping = fa_params_get(cli_params, "damping");
+    if (cli_given("stiffness")) o->stiffness = fa_params_get(cli_params, "stiffness");
+    return FA_OK;
+}
+
+FaCode blend_clip_new(const FaRig *rig, int nframe, FaClip **clip, FaError *err) {
+    const char **names = malloc((size_t)(rig->nshape + 1) * sizeof *names);
+    if (!names) return cli_no_memory(err);
+    for (int i = 0; i < rig->nshape; i++) names[i] = rig->shape[i].name;
+    FaCode rc = fa_clip_new(nframe, rig->nshape, names, common.fps > 0 ? common.fps : 30, clip, err);
+    free(names);
+    return rc;
+}
+
+// --- stills -------------------------------------------------------------------------------------------------------
+
 // "jawOpen=0.5,mouthSmileLeft=1@0.4"; moments that are not given are --time's.
-static bool parse_weights(Still *s) {
+static FaCode load(Job *job, FaError *err) {
+    Still *s = (Still *)job;
     double moment = 1;
-    if (blend.time && (!blend_number(blend.time, strlen(blend.time), &moment) || moment < 0)) {
-        cli_usage("--time takes one number from 0 (source) on, not '%s'", blend.time);
-        return false;
-    }
+    if (blend.time && (!blend_number(blend.time, strlen(blend.time), &moment) || moment < 0))
+        return cli_wrong(err, "--time takes one number from 0 (source) on, not '%s'", blend.time);
     size_t room = strlen(blend.weights) + 1;
     s->target = malloc(room * sizeof *s->target);
     s->weight = malloc(room * sizeof *s->weight);
     s->time = malloc(room * sizeof *s->time);
-    if (!s->target || !s->weight || !s->time) return false;
-    for (const char *at = blend.weights; *at;) {
+    if (!s->target || !s->weight || !s->time) return cli_no_memory(err);
+    for (const char *at = blend.weights; *at; s->n++) {
         size_t n = strcspn(at, ","), name = strcspn(at, "="), end = strcspn(at, "@");
         end = end < n ? end : n;
-        double w = 0, t = moment;
-        bool good = name < end && blend_number(at + name + 1, end - name - 1, &w);
-        if (good && end < n) good = blend_number(at + end + 1, n - end - 1, &t) && t >= 0;
-        if (!good) return cli_usage("--weights takes NAME=VALUE or NAME=VALUE@MOMENT, not '%.*s'", (int)n, at), false;
-        s->target[s->n] = blend_shape(s->rig, at, name);
-        if (s->target[s->n] < 0) return false;
-        s->weight[s->n] = w;
-        s->time[s->n++] = t;
+        s->time[s->n] = moment;
+        bool good = name < end && blend_number(at + name + 1, end - name - 1, &s->weight[s->n]);
+        if (good && end < n) good = blend_number(at + end + 1, n - end - 1, &s->time[s->n]) && s->time[s->n] >= 0;
+        if (!good) return cli_wrong(err, "--weights takes NAME=VALUE or NAME=VALUE@MOMENT, not '%.*s'", (int)n, at);
+        TRY(blend_shape(job->rig, at, name, &s->target[s->n], err));
         at += n + (at[n] == ',');
     }
-    return true;
+    return blend_oscillator(&s->o, err);
 }
 
 // One frame, or --slider frames from the source to the moment, as a clip of the rig's shapes.
-static FaCode make_clip(Still *s, FaError *err) {
-    int nframe = blend.slider > 0 ? blend.slider : 1, nshape = s->rig->nshape;
-    const char **names = malloc((size_t)(nshape + 1) * sizeof *names);
+static FaCode make(Job *job, FaError *err) {
+    Still *s = (Still *)job;
+    int nframe = blend.slider > 0 ? blend.slider : 1, nshape = job->rig->nshape;
     float *out = malloc((size_t)(s->n + 1) * sizeof *out);
     double *time = malloc((size_t)(s->n + 1) * sizeof *time);
-    FaCode rc = names && out && time ? FA_OK : FA_E_MEMORY;
-    for (int i = 0; rc >= 0 && i < nshape; i++) names[i] = s->rig->shape[i].name;
-    if (rc >= 0) rc = fa_clip_new(nframe, nshape, names, common.fps > 0 ? common.fps : 30, &s->clip, err);
+    FaCode rc = out && time ? blend_clip_new(job->rig, nframe, &s->clip, err) : cli_no_memory(err);
     for (int f = 0; rc >= 0 && f < nframe; f++) {
         for (int i = 0; i < s->n; i++) time[i] = nframe > 1 ? s->time[i] * f / (nframe - 1) : s->time[i];
         rc = fa_analytic_slider(&s->o, s->n, s->weight, time, out, err);
         for (int i = 0; rc >= 0 && i < s->n; i++) s->clip->weight[f * nshape + s->target[i]] += out[i];
     }
-    free(names);
     free(out);
     free(time);
+    if (rc >= 0) rc = fa_sequence_of_clip(job->rig, s->clip, &s->seq, err);
+    snprintf(job->generator, sizeof job->generator, "fascia %s blend --weights %.120s", fa_version(), blend.weights);
+    job->frames = s->seq;
+    job->played = s->clip;
+    job->last = nframe - 1;
+    job->one_picture = nframe == 1;
     return rc;
 }
 
 // One OBJ file holds one surface: the rig without its shapes, in the blended place.
-static FaCode save_obj(const Still *s, FaSequence *seq, FaError *err) {
-    FaRig posed = *s->rig;
+static FaCode save_obj(const Still *s, FaError *err) {
+    FaRig posed = *s->job.rig;
     posed.nshape = posed.nentry = 0;
     posed.source = NULL;
     posed.clip = NULL;
     posed.mesh.x = malloc(3 * (size_t)posed.mesh.nvert * sizeof(float));
-    FaCode rc = posed.mesh.x ? fa_sequence_read(seq, 0, posed.mesh.x, err) : FA_E_MEMORY;
-    if (rc >= 0) rc = fa_rig_save(&posed, NULL, common.output, err);
+    FaCode rc = posed.mesh.x ? fa_sequence_read(s->seq, 0, posed.mesh.x, err) : cli_no_memory(err);
+    if (rc >= 0) rc = fa_rig_save(&posed, NULL, s->job.output, err);
     free(posed.mesh.x);
     return rc;
 }
 
-static FaCode write_out(const Still *s, FaBakeReport *bake, FaError *err) {
-    const char *path = common.output;
-    char generator[200];
-    snprintf(generator, sizeof generator, "fascia %s blend --weights %.120s", fa_version(), blend.weights);
-    if (path_has_ext(path, "csv") || path_has_ext(path, "json")) return fa_clip_save(s->clip, path, err);
-    FaSequence *seq = NULL;
-    FaCode rc = fa_sequence_of_clip(s->rig, s->clip, &seq, err);
-    if (rc >= 0 && path_has_ext(path, "obj") && !strchr(path, '#') && s->clip->nframe == 1)
-        rc = save_obj(s, seq, err);
-    else if (rc >= 0) {
-        OutFrames frames = {.rig = s->rig,
-                            .verb = "blend",
-                            .seq = seq,
-                            .clip = s->clip,
-                            .name = "still",
-                            .generator = generator,
-                            .sheet = s->clip->nframe > 1};
-        rc = out_save(&frames, path, bake, err);
-    }
-    fa_sequence_close(seq);
-    return rc;
+static FaCode write(Job *job, FaError *err) {
+    const char *path = job->output;
+    if (!path) return FA_OK;
+    bool one = path_has_ext(path, "obj") && !strchr(path, '#') && job->last == 0;
+    return one ? save_obj((Still *)job, err) : job_save(job, err);
 }
 
-static void report(const Still *s, double seconds) {
+static double weight_at_end(const Still *s, int i) {
+    return (double)s->clip->weight[(s->clip->nframe - 1) * s->job.rig->nshape + s->target[i]];
+}
+
+static void say(Job *job) {
+    const Still *s = (const Still *)job;
     double over = fa_analytic_overshoot(&s->o);
-    if (common.json) {
-        printf("{\"frames\":%d,\"seconds\":%.6f,\"overshoot\":%.9g,\"weights\":{", s->clip->nframe, seconds, over);
-        for (int i = 0; i < s->n; i++) {
-            printf("%s", i ? "," : "");
-            cli_json_string(s->rig->shape[s->target[i]].name);
-            printf(":%.9g", (double)s->clip->weight[(s->clip->nframe - 1) * s->rig->nshape + s->target[i]]);
-        }
-        printf("},\"output\":");
-        if (common.output && !common.dry_run)
-            cli_json_string(common.output);
-        else
-            printf("null");
-        printf("}\n");
-        return;
-    }
     for (int i = 0; i < s->n; i++)
-        cli_say("%-24s weight %g at %g: %.6f", s->rig->shape[s->target[i]].name, s->weight[i], s->time[i],
-                (double)s->clip->weight[(s->clip->nframe - 1) * s->rig->nshape + s->target[i]]);
+        cli_say("%-24s weight %g at %g: %.6f", job->rig->shape[s->target[i]].name, s->weight[i], s->time[i],
+                weight_at_end(s, i));
     if (over > 2) cli_say("note: on its way it goes %.1f times as far as the target; raise the damping", over);
-    if (common.output && !common.dry_run) cli_say("wrote %s", common.output);
+}
+
+static void json(Job *job, FaJsonWriter *w) {
+    const Still *s = (const Still *)job;
+    fa_json_int(w, "frames", s->clip->nframe);
+    fa_json_number(w, "overshoot", fa_analytic_overshoot(&s->o));
+    fa_json_begin(w, "weights", '{');
+    for (int i = 0; i < s->n; i++) fa_json_number(w, job->rig->shape[s->target[i]].name, weight_at_end(s, i));
+    fa_json_end(w);
+}
+
+static void still_free(Job *job) {
+    Still *s = (Still *)job;
+    fa_sequence_close(s->seq);
+    fa_clip_free(s->clip);
+    free(s->target);
+    free(s->weight);
+    free(s->time);
 }
 
 int blend_still(const char *rig_path) {
-    FaError err = {0};
-    Still s = {0};
-    FaBakeReport bake = {0};
-    double begin = cli_seconds();
-    int code = EXIT_OK;
-    if (!blend_oscillator(&s.o)) return EXIT_USAGE;
-    FaCode rc = load_rig(rig_path, &s.rig, &err);
-    if (rc >= 0 && !parse_weights(&s)) code = EXIT_USAGE;
-    if (rc >= 0 && code == EXIT_OK) rc = make_clip(&s, &err);
-    if (rc >= 0 && code == EXIT_OK && common.output && !common.dry_run) rc = write_out(&s, &bake, &err);
-    if (rc < 0)
-        code = err.code ? cli_fail(&err) : cli_usage("out of memory");
-    else if (code == EXIT_OK)
-        report(&s, cli_seconds() - begin);
-    fa_clip_free(s.clip);
-    fa_rig_free(s.rig);
-    free(s.target);
-    free(s.weight);
-    free(s.time);
-    return code;
+    Still s = {.job = {.verb = "blend",
+                       .track = "still",
+                       .rig_path = rig_path,
+                       .load = load,
+                       .make = make,
+                       .write = write,
+                       .say = say,
+                       .json = json,
+                       .free = still_free}};
+    return job_walk(&s.job);
 }

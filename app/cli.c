@@ -61,17 +61,18 @@ int cli_fail(const FaError *err) {
     }
 }
 
-void cli_json_string(const char *s) {
-    putchar('"');
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\')
-            printf("\\%c", *s);
-        else if ((unsigned char)*s < 0x20)
-            printf("\\u%04x", (unsigned)*s);
-        else
-            putchar(*s);
-    }
-    putchar('"');
+FaCode cli_wrong(FaError *err, const char *fmt, ...) {
+    va_list args;
+    *err = (FaError){.code = FA_E_ARG};
+    va_start(args, fmt);
+    vsnprintf(err->what, sizeof err->what, fmt, args);
+    va_end(args);
+    return FA_E_ARG;
+}
+
+FaCode cli_no_memory(FaError *err) {
+    *err = (FaError){.code = FA_E_MEMORY, .what = "out of memory"};
+    return FA_E_MEMORY;
 }
 
 double cli_seconds(void) {
@@ -119,10 +120,10 @@ void cli_progress_end(void) {
 
 // --- options ------------------------------------------------------------------------------------------------------
 
-bool cli_frames(int count, int *first, int *last) {
+FaCode cli_frames(int count, int *first, int *last, FaError *err) {
     *first = 0;
     *last = count - 1;
-    if (!common.frames) return true;
+    if (!common.frames) return FA_OK;
     char *end;
     long a = strtol(common.frames, &end, 10), b = a;
     bool ok = end != common.frames && a >= 0;
@@ -131,17 +132,12 @@ bool cli_frames(int count, int *first, int *last) {
         b = *from ? strtol(from, &end, 10) : count - 1;
         if (!*from) end = (char *)from;
     }
-    if (!ok || *end || b < a) {
-        cli_usage("--frames %s is not a range; write A-B, A- or A", common.frames);
-        return false;
-    }
-    if (a >= count) {
-        cli_usage("--frames %s starts after the last frame, %d", common.frames, count - 1);
-        return false;
-    }
+    if (ok && a >= count)
+        return cli_wrong(err, "--frames %s starts after the last frame, %d", common.frames, count - 1);
+    if (!ok || *end || b < a) return cli_wrong(err, "--frames %s is not a range; write A-B, A- or A", common.frames);
     *first = (int)a;
     *last = (int)(b < count - 1 ? b : count - 1);
-    return true;
+    return FA_OK;
 }
 
 static const Option *find_option(const Option *table, const char *name, size_t n) {
@@ -167,19 +163,6 @@ static int distance(const char *a, const char *b) {
         }
     }
     return row[nb];
-}
-
-static int unknown_option(const Command *cmd, const char *arg) {
-    const char *best = NULL;
-    int least = 3;
-    const Option *tables[] = {cmd->options, common_options};
-    for (int t = 0; t < 2; t++)
-        for (const Option *o = tables[t]; o && o->name; o++) {
-            int d = distance(arg + strspn(arg, "-"), o->name);
-            if (d < least) least = d, best = o->name;
-        }
-    if (best) return cli_usage("%s has no option %s; did you mean --%s?", cmd->name, arg, best);
-    return cli_usage("%s has no option %s; see fascia %s --help", cmd->name, arg, cmd->name);
 }
 
 static int set_choice(const Option *o, const char *value) {
@@ -218,45 +201,64 @@ static int set_option(const Option *o, const char *value) {
 
 // --- options that are parameters of a method -----------------------------------------------------------------------
 
+enum { MOST_GIVEN = 128 };
 FaParams *cli_params;
+static const FaParamInfo *given[MOST_GIVEN];
+static int ngiven;
+
+bool cli_given(const char *param) {
+    for (int i = 0; i < ngiven; i++)
+        if (!strcmp(given[i]->name, param)) return true;
+    return false;
+}
+
+static const Command *running;
+bool cli_has(const char *param) {
+    const FaParamInfo *p = running && running->method ? fa_method_params(running->method) : NULL;
+    while (p && p->name && strcmp(p->name, param)) p++;
+    return p && p->name;
+}
+
+// The method's rows that are options of the verb: all but the seed, which --seed of every verb gives it.
+static const FaParamInfo *next_param(const Command *cmd, const FaParamInfo *p) {
+    p = p ? p + 1 : cmd->method ? fa_method_params(cmd->method) : NULL;
+    while (p && p->name && !strcmp(p->name, "seed")) p++;
+    return p && p->name ? p : NULL;
+}
 
 // "sticky_length" is --sticky-length.
+static void option_name(const FaParamInfo *p, char *name, size_t size) {
+    snprintf(name, size, "%s", p->name);
+    for (char *c = name; *c; c++)
+        if (*c == '_') *c = '-';
+}
+
 static const FaParamInfo *find_param(const Command *cmd, const char *name, size_t n) {
-    for (const FaParamInfo *p = cmd->method ? fa_method_params(cmd->method) : NULL; p && p->name; p++) {
-        size_t i = 0;
-        while (i < n && p->name[i] && (p->name[i] == name[i] || (p->name[i] == '_' && name[i] == '-'))) i++;
-        if (i == n && !p->name[i]) return p;
+    for (const FaParamInfo *p = NULL; (p = next_param(cmd, p));) {
+        char own[64];
+        option_name(p, own, sizeof own);
+        if (strlen(own) == n && !strncmp(own, name, n)) return p;
     }
     return NULL;
 }
 
-static int set_param(const FaParamInfo *p, const char *arg, const char *value, const char *next, int *used) {
-    FaError err = {0};
-    if (!value && p->type == FA_PARAM_FLAG && (!next || (strcmp(next, "on") && strcmp(next, "off"))))
-        value = "on";
-    else if (!value) {
-        if (!next) return cli_usage("%s needs a value", arg);
-        value = next;
-        (*used)++;
-    }
-    return fa_params_set(cli_params, p->name, value, &err) < 0 ? cli_fail(&err) : EXIT_OK;
+// What the value of a parameter looks like: "on|off", "FILE.json", "kg", "N".
+static const char *param_arg(const FaParamInfo *p) {
+    return p->type == FA_PARAM_FLAG   ? "on|off"
+           : p->choices               ? p->choices
+           : p->type == FA_PARAM_TEXT ? "TEXT"
+           : *p->unit                 ? p->unit
+                                      : "N";
 }
 
-static void print_params(const FaParamInfo *p) {
-    for (; p->name; p++) {
-        char left[64], name[48], was[64] = "";
-        snprintf(name, sizeof name, "%s", p->name);
-        for (char *c = name; *c; c++)
-            if (*c == '_') *c = '-';
-        const char *arg = p->type == FA_PARAM_FLAG   ? "on|off"
-                          : p->choices               ? p->choices
-                          : p->type == FA_PARAM_TEXT ? "FILE"
-                          : *p->unit                 ? p->unit
-                                                     : "N";
-        snprintf(left, sizeof left, "    --%s %s", name, arg);
+static void print_params(const Command *cmd) {
+    for (const FaParamInfo *p = NULL; (p = next_param(cmd, p));) {
+        char left[128], name[64], was[64] = "";
+        option_name(p, name, sizeof name);
+        snprintf(left, sizeof left, "    --%s %s", name, param_arg(p));
         if (p->type == FA_PARAM_FLAG)
             snprintf(was, sizeof was, " (%s)", p->value != 0 ? "on" : "off");
-        else if (p->choices)
+        else if (p->type == FA_PARAM_CHOICE && p->choices)
             snprintf(was, sizeof was, " (%.*s)", (int)strcspn(p->choices, "|"), p->choices);
         else if (p->type != FA_PARAM_TEXT && p->value == p->value)
             snprintf(was, sizeof was, " (%g)", p->value);
@@ -265,34 +267,105 @@ static void print_params(const FaParamInfo *p) {
     }
 }
 
+// --- one option ---------------------------------------------------------------------------------------------------
+
+static char verb_path[128]; // "muscle build": the verb that runs, as it was called
+
+static int unknown_option(const Command *cmd, const char *arg) {
+    char best[64] = "", word[64];
+    int least = 3;
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(arg + strspn(arg, "-"), "="), arg + strspn(arg, "-"));
+    const Option *tables[] = {cmd->options, common_options};
+    for (int t = 0; t < 2; t++)
+        for (const Option *o = tables[t]; o && o->name; o++) {
+            int d = distance(word, o->name);
+            if (d < least) least = d, snprintf(best, sizeof best, "%s", o->name);
+        }
+    for (const FaParamInfo *p = NULL; (p = next_param(cmd, p));) {
+        char name[64];
+        option_name(p, name, sizeof name);
+        int d = distance(word, name);
+        if (d < least) least = d, snprintf(best, sizeof best, "%s", name);
+    }
+    if (best[0]) return cli_usage("%s has no option %s; did you mean --%s?", verb_path, arg, best);
+    return cli_usage("%s has no option %s; see fascia %s --help", verb_path, arg, verb_path);
+}
+
+// -o, --frames: another option where a value is expected; -3 and -30,10 are values.
+static bool is_option(const char *arg) { return arg[0] == '-' && (arg[1] == '-' || isalpha((unsigned char)arg[1])); }
+
+// The value after an option: NULL, and a message, if there is none.
+static const char *take_value(const char *name, const char *arg, const char *next, int *used) {
+    if (next && !is_option(next)) return ++*used, next;
+    if (next)
+        cli_usage("--%s needs a value (%s), and %s is another option", name, arg, next);
+    else
+        cli_usage("--%s needs a value: %s", name, arg);
+    return NULL;
+}
+
+static int set_param(const FaParamInfo *p, const char *value, const char *next, int *used) {
+    FaError err = {0};
+    char name[64];
+    option_name(p, name, sizeof name);
+    if (!value && p->type == FA_PARAM_FLAG && (!next || is_option(next)))
+        value = "on";
+    else if (!value && !(value = take_value(name, param_arg(p), next, used)))
+        return EXIT_USAGE;
+    if (ngiven < MOST_GIVEN) given[ngiven++] = p;
+    return fa_params_set(cli_params, p->name, value, &err) < 0 ? cli_fail(&err) : EXIT_OK;
+}
+
 // One argument that starts with a dash; *used grows when the value is the next argument.
 static int parse_option(const Command *cmd, const char *arg, const char *next, int *used) {
     const Option *o = NULL;
     const char *value = NULL;
     if (arg[1] == '-') {
         size_t n = strcspn(arg + 2, "=");
+        if (arg[2 + n] == '=') value = arg + 3 + n;
         o = find_option(cmd->options, arg + 2, n);
         if (!o) o = find_option(common_options, arg + 2, n);
-        if (o && arg[2 + n] == '=') value = arg + 3 + n;
+        const FaParamInfo *p = o ? NULL : find_param(cmd, arg + 2, n);
+        if (p) return set_param(p, value, next, used);
     } else if (!arg[2]) {
         for (const Option *t = common_options; t->name; t++)
             if (t->letter == arg[1]) o = t;
         for (const Option *t = cmd->options; t && t->name; t++)
             if (t->letter == arg[1]) o = t;
     }
-    if (!o && arg[1] == '-') {
-        size_t n = strcspn(arg + 2, "=");
-        const FaParamInfo *p = find_param(cmd, arg + 2, n);
-        if (p) return set_param(p, arg, arg[2 + n] == '=' ? arg + 3 + n : NULL, next, used);
-    }
     if (!o) return unknown_option(cmd, arg);
     if (o->kind == OPT_FLAG) return value ? cli_usage("--%s takes no value", o->name) : set_option(o, NULL);
-    if (!value) {
-        if (!next) return cli_usage("--%s needs a value: %s", o->name, o->arg);
-        value = next;
-        (*used)++;
-    }
+    if (!value && !(value = take_value(o->name, o->arg, next, used))) return EXIT_USAGE;
     return set_option(o, value);
+}
+
+static int check_verb(const Command *cmd, const char *path) {
+    int clashes = 0;
+    for (const Option *o = cmd->options; o && o->name; o++) {
+        if (find_option(common_options, o->name, strlen(o->name)))
+            clashes++, cli_usage("%s: --%s is an option of every verb too", path, o->name);
+        if (find_param(cmd, o->name, strlen(o->name)))
+            clashes++, cli_usage("%s: --%s is a parameter of the method '%s' too", path, o->name, cmd->method);
+        for (const Option *b = o + 1; b->name; b++)
+            if (!strcmp(b->name, o->name) || (o->letter && o->letter == b->letter))
+                clashes++, cli_usage("%s: --%s is there twice", path, o->name);
+        for (const Option *c = common_options; o->letter && c->name; c++)
+            if (c->letter == o->letter) clashes++, cli_usage("%s: -%c is --%s already", path, o->letter, c->name);
+    }
+    for (const FaParamInfo *p = NULL; (p = next_param(cmd, p));) {
+        char name[64];
+        option_name(p, name, sizeof name);
+        if (find_option(common_options, name, strlen(name)))
+            clashes++, cli_usage("%s: the parameter --%s is an option of every verb too", path, name);
+    }
+    return clashes;
+}
+
+int cli_check(const Command *const *commands) {
+    int clashes = 0;
+    for (; *commands; commands++)
+        clashes += (*commands)->verbs ? cli_check((*commands)->verbs) : check_verb(*commands, (*commands)->name);
+    return clashes;
 }
 
 // --- help ---------------------------------------------------------------------------------------------------------
@@ -307,15 +380,26 @@ static void print_options(const Option *table) {
     }
 }
 
+static void print_list(const Command *const *commands, FILE *out) {
+    for (; *commands; commands++) fprintf(out, "  %-10s %s\n", (*commands)->name, (*commands)->line);
+}
+
 static void print_help(const Command *cmd) {
     printf("%s\n\nExamples:\n%s\nUsage: fascia %s\n", cmd->line, cmd->examples, cmd->usage);
+    if (cmd->verbs) {
+        printf("\nVerbs:\n");
+        print_list(cmd->verbs, stdout);
+        printf("\nfascia %s VERB --help says more.\n", cmd->name);
+        if (cmd->notes) printf("\n%s", cmd->notes);
+        return;
+    }
     if (cmd->options && cmd->options->name) {
         printf("\nOptions:\n");
         print_options(cmd->options);
     }
-    if (cmd->method) {
+    if (next_param(cmd, NULL)) {
         printf("\nThe method '%s':\n", cmd->method);
-        print_params(fa_method_params(cmd->method));
+        print_params(cmd);
     }
     printf("\nOptions of every verb:\n");
     print_options(common_options);
@@ -327,7 +411,7 @@ static void print_verbs(const Command *const *commands, FILE *out) {
     fprintf(out, "  fascia info head.glb               what is in it, what is wrong with it, how to fix it\n"
                  "  fascia convert shapes/ head.glb    a folder of OBJ files becomes one rig\n"
                  "  fascia demo                        everything on one rig, with files to open\n\nVerbs:\n");
-    for (; *commands; commands++) fprintf(out, "  %-10s %s\n", (*commands)->name, (*commands)->line);
+    print_list(commands, out);
     fprintf(out,
             "\nfascia VERB --help says more. Exit codes: 0 ok, 1 failed, 2 usage, 3 bad input, 4 did not converge,\n"
             "5 cannot read or write.\n");
@@ -341,32 +425,37 @@ static void log_line(void *user, const FaLogRec *rec) {
     if (rec->level <= most) fprintf(stderr, "fascia: %s: %s\n", rec->topic, rec->text);
 }
 
-static int run_command(const Command *cmd, int argc, char **argv) {
-    const char **args = calloc((size_t)argc + 1, sizeof *args);
-    if (!args) return EXIT_FAILED;
-    int n = 0, rc = EXIT_OK;
+static bool is_help(const char *arg) { return !strcmp(arg, "--help") || !strcmp(arg, "-h"); }
+
+// Options into their places, the rest into args (*n of them).
+static int parse(const Command *cmd, int argc, char **argv, const char **args, int *n) {
     bool only_files = false;
-    FaError err = {0};
-    if (cmd->method && fa_params_new(cmd->method, &cli_params, &err) < 0) rc = cli_fail(&err);
-    for (int i = 0; i < argc && rc == EXIT_OK; i++) {
+    for (int i = 0; i < argc; i++) {
+        int rc = EXIT_OK;
         if (!only_files && !strcmp(argv[i], "--"))
             only_files = true;
-        else if (!only_files && (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))) {
-            print_help(cmd);
-            argc = 0;
-            n = -1;
-        } else if (!only_files && argv[i][0] == '-' && argv[i][1]) {
+        else if (!only_files && argv[i][0] == '-' && argv[i][1])
             rc = parse_option(cmd, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &i);
-        } else
-            args[n++] = argv[i];
+        else
+            args[(*n)++] = argv[i];
+        if (rc != EXIT_OK) return rc;
     }
-    if (n < 0) { // help was asked for
-        free(args);
-        fa_params_free(cli_params);
-        return EXIT_OK;
-    }
-    if (rc == EXIT_OK && (n < cmd->min_args || n > cmd->max_args))
-        rc = cli_usage("usage: fascia %s (fascia %s --help says more)", cmd->usage, cmd->name);
+    if (*n >= cmd->min_args && *n <= cmd->max_args) return EXIT_OK;
+    return cli_usage("usage: fascia %s (fascia %s --help says more)", cmd->usage, verb_path);
+}
+
+static int run_command(const Command *cmd, int argc, char **argv) {
+    for (int i = 0; i < argc && strcmp(argv[i], "--"); i++)
+        if (is_help(argv[i])) return print_help(cmd), EXIT_OK;
+    const char **args = calloc((size_t)argc + 1, sizeof *args);
+    FaError err = {0};
+    int n = 0, rc = args ? EXIT_OK : EXIT_FAILED;
+    ngiven = 0;
+    running = cmd;
+    if (rc == EXIT_OK && cmd->method && fa_params_new(cmd->method, &cli_params, &err) < 0) rc = cli_fail(&err);
+    if (rc == EXIT_OK) rc = parse(cmd, argc, argv, args, &n);
+    if (rc == EXIT_OK && cli_has("seed") && fa_params_set_number(cli_params, "seed", common.seed, &err) < 0)
+        rc = cli_fail(&err);
     if (rc == EXIT_OK) {
         fa_log_set(log_line, NULL);
         fa_threads_set(common.threads);
@@ -376,23 +465,52 @@ static int run_command(const Command *cmd, int argc, char **argv) {
     }
     free(args);
     fa_params_free(cli_params);
+    cli_params = NULL;
     return rc;
 }
 
-int cli_main(const Command *const *commands, int argc, char **argv) {
-    const char *verb = argc > 1 ? argv[1] : "--help";
-    if (!strcmp(verb, "--version") || !strcmp(verb, "version")) return printf("fascia %s\n", fa_version()), EXIT_OK;
-    if (!strcmp(verb, "--help") || !strcmp(verb, "-h") || !strcmp(verb, "help")) {
-        for (int i = 0; argc > 2 && commands[i]; i++)
-            if (!strcmp(commands[i]->name, argv[2])) return print_help(commands[i]), EXIT_OK;
-        print_verbs(commands, argc > 1 ? stdout : stderr);
-        return argc > 1 ? EXIT_OK : EXIT_USAGE;
-    }
+// argv: a verb, or what follows the word that groups verbs. `above`: that word, "" at the top.
+static int dispatch(const Command *const *commands, const char *above, int argc, char **argv) {
+    const char *verb = argv[0], *space = *above ? " " : "";
     const Command *near = NULL;
+    int least = 3;
     for (int i = 0; commands[i]; i++) {
-        if (!strcmp(commands[i]->name, verb)) return run_command(commands[i], argc - 2, argv + 2);
-        if (distance(verb, commands[i]->name) < 3) near = commands[i];
+        const Command *cmd = commands[i];
+        int d = distance(verb, cmd->name);
+        if (d < least) least = d, near = cmd;
+        if (d > 0) continue;
+        snprintf(verb_path, sizeof verb_path, "%s%s%s", above, space, cmd->name);
+        if (!cmd->verbs) return run_command(cmd, argc - 1, argv + 1);
+        if (argc == 1) return cli_usage("usage: fascia %s (fascia %s --help says more)", cmd->usage, verb_path);
+        if (is_help(argv[1])) return print_help(cmd), EXIT_OK;
+        return dispatch(cmd->verbs, cmd->name, argc - 1, argv + 1);
     }
-    if (near) return cli_usage("there is no verb '%s'; did you mean %s?", verb, near->name);
-    return cli_usage("there is no verb '%s'; fascia --help lists them", verb);
+    if (near)
+        return cli_usage("there is no verb '%s%s%s'; did you mean %s%s%s?", above, space, verb, above, space,
+                         near->name);
+    return cli_usage("there is no verb '%s%s%s'; fascia %s%s--help lists them", above, space, verb, above, space);
+}
+
+static const Command *find_verb(const Command *const *commands, const char *name) {
+    while (*commands && strcmp((*commands)->name, name)) commands++;
+    return *commands;
+}
+
+// fascia help [VERB [VERB]]
+static int help(const Command *const *commands, int argc, char **argv) {
+    const Command *cmd = argc > 0 ? find_verb(commands, argv[0]) : NULL;
+    const Command *sub = cmd && cmd->verbs && argc > 1 ? find_verb(cmd->verbs, argv[1]) : NULL;
+    if (cmd)
+        print_help(sub ? sub : cmd);
+    else
+        print_verbs(commands, stdout);
+    return EXIT_OK;
+}
+
+int cli_main(const Command *const *commands, int argc, char **argv) {
+    if (argc < 2) return print_verbs(commands, stderr), EXIT_USAGE;
+    const char *verb = argv[1];
+    if (!strcmp(verb, "--version") || !strcmp(verb, "version")) return printf("fascia %s\n", fa_version()), EXIT_OK;
+    if (is_help(verb) || !strcmp(verb, "help")) return help(commands, argc - 2, argv + 2);
+    return dispatch(commands, "", argc - 1, argv + 1);
 }

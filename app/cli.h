@@ -34,35 +34,49 @@ extern Common common;
 
 typedef struct Command {
     const char *name;
-    const char *line;      // one line for the list of verbs
-    const char *usage;     // "info FILE"
-    const char *examples;  // lines of "fascia ..."
-    const char *notes;     // further paragraphs, nullable
-    const Option *options; // ends with a NULL name
-    const char *method;    // nullable: its parameters are options too, gathered in cli_params
+    const char *line;                   // one line for the list of verbs
+    const char *usage;                  // "info FILE"
+    const char *examples;               // lines of "fascia ..."
+    const char *notes;                  // further paragraphs, nullable
+    const struct Command *const *verbs; // sub-verbs, ended by NULL: then all below is theirs; nullable
+    const Option *options;              // ends with a NULL name
+    const char *method;                 // nullable: its parameters are options too, gathered in cli_params
     int min_args, max_args;
     int (*run)(int argc, const char **argv);
 } Command;
 
 extern const Command cmd_info, cmd_build, cmd_convert, cmd_compare, cmd_bench, cmd_blend, cmd_demo, cmd_drive,
     cmd_enrich, cmd_head, cmd_markers, cmd_render;
+extern const Command *const verbs[]; // all of them, ended by NULL
 
-extern FaParams *cli_params; // of the verb's method, as given; owned by the framework
+extern FaParams *cli_params;       // of the verb's method, as given; owned by the framework
+bool cli_has(const char *param);   // whether the verb's method has it
+bool cli_given(const char *param); // whether the user set it
 
 int cli_main(const Command *const *commands, int argc, char **argv);
+// Names that mean two things: an option of a verb that is also a parameter of its method or an option of every verb.
+// Says each on stderr; how many there are.
+int cli_check(const Command *const *commands);
 
 // Print the failure; its exit code.
 int cli_fail(const FaError *err);
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+// The same as an error to pass up: exit code 2.
+FaCode cli_wrong(FaError *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+FaCode cli_no_memory(FaError *err);
 // Lines for people, on stderr, silent with --quiet.
 void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-// "A-B", "A-", "A": the frames asked for, clipped to 0..count-1. False (and a message) if it is no range.
-bool cli_frames(int count, int *first, int *last);
+// "A-B", "A-", "A": the frames asked for, clipped to 0..count-1.
+FaCode cli_frames(int count, int *first, int *last, FaError *err);
 // An FaProgressFn for stderr.
 bool cli_progress(void *user, const char *stage, double done);
 void cli_progress_end(void);
-// Print a text as a JSON string on stdout.
-void cli_json_string(const char *s);
 double cli_seconds(void);
+
+#define TRY(expr)                                                                                                      \
+    do {                                                                                                               \
+        FaCode try_ = (expr);                                                                                          \
+        if (try_ < 0) return try_;                                                                                     \
+    } while (0)
 
 #endif

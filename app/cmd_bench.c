@@ -1,6 +1,6 @@
 // fascia bench: figures, with accuracy beside speed.
 #include "bench/bench.h"
-#include "load.h"
+#include "job.h"
 
 #include <string.h>
 
@@ -8,7 +8,7 @@ static const char *clip_path;
 
 static const Option options[] = {
     {"clip", 0, OPT_TEXT, &clip_path, "CLIP", 0, 0, "play this clip (the rig's own, or a synthetic one)"},
-    LOAD_OPTIONS,
+    LOAD_OPTIONS("map"),
     {0}};
 
 static int run(int argc, const char **argv) {
@@ -16,11 +16,8 @@ static int run(int argc, const char **argv) {
     FaRig *rig = NULL;
     FaClip *clip = NULL;
     char *json = NULL;
-    FaRigOptions ropt = load_rig_options();
-    FaClipOptions copt = load_clip_options();
     int code = EXIT_OK;
-    if ((argc > 1 && fa_rig_load(argv[1], &ropt, &rig, &err) < 0) ||
-        (clip_path && fa_clip_load(clip_path, &copt, &clip, &err) < 0) ||
+    if ((argc > 1 && load_rig(argv[1], &rig, &err) < 0) || (clip_path && load_clip(clip_path, &clip, &err) < 0) ||
         fa_bench(argc > 0 ? argv[0] : "blend", rig, clip, &json, &err) < 0)
         code = cli_fail(&err);
     else

@@ -2,8 +2,6 @@
 // are shown to choose from; mass, damping and stiffness are found from a capture.
 #include "blend_jobs.h"
 
-#include <string.h>
-
 BlendOptions blend;
 
 static const Option options[] = {
@@ -21,23 +19,24 @@ static const Option options[] = {
     {"estimate", 0, OPT_TEXT, &blend.estimate, "CAPTURED", 0, 0,
      "find mass, damping and stiffness from captured frames of CLIP"},
     {"per-vertex", 0, OPT_FLAG, &blend.per_vertex, NULL, 0, 0, "with --estimate: for each vertex; -o maps.json"},
-    {"preset", 0, OPT_TEXT, &blend.preset, "NAME", 0, 0, "soft, heavy, snappy, firm or jelly (clips: soft)"},
-    {"mass", 0, OPT_TEXT, &blend.mass, "M", 0, 0, "kg (stills: 1.5)"},
-    {"damping", 0, OPT_TEXT, &blend.damping, "C", 0, 0, "kg/s (stills: 8)"},
-    {"stiffness", 0, OPT_TEXT, &blend.stiffness, "K", 0, 0, "kg/s2 (stills: 10)"},
-    {"frequency", 0, OPT_TEXT, &blend.frequency, "HZ", 0, 0, "clips: undamped frequency, instead of stiffness"},
-    {"ratio", 0, OPT_TEXT, &blend.ratio, "R", 0, 0, "clips: damping ratio, instead of damping; below 1 it overshoots"},
-    {"head-motion", 0, OPT_TEXT, &blend.head, "F", 0, 0, "share of the head's acceleration that the flesh feels (0.2)"},
-    {"gravity", 0, OPT_TEXT, &blend.gravity, "S", 0, 0, "how much of gravity the shapes hold already, 0..1 (1)"},
-    {"maps", 0, OPT_TEXT, &blend.maps, "FILE", 0, 0,
-     "mass, damping, stiffness, gain per shape, region or vertex (JSON)"},
-    {"sculpt", 0, OPT_TEXT, &blend.sculpt, "NAME=F,...", 0, 0,
-     "forces: constant:SIZE, linear:SIZE or sine:SIZE:HZ[:DEGREES]"},
+    {"head-motion", 0, OPT_TEXT, &blend.head, "F", 0, 0, "the same as --head"},
     OUT_OPTIONS,
-    LOAD_OPTIONS,
+    CHECK_OPTION,
+    LOAD_OPTIONS("map"),
     {0}};
 
+static int blend_clip(const char *rig_path, const char *clip_path) {
+    return job_walk(&(Job){.verb = "blend",
+                           .track = "analytic",
+                           .rig_path = rig_path,
+                           .clip_path = clip_path,
+                           .no_clip = "a CLIP, or --weights",
+                           .make = job_play,
+                           .simulated = true});
+}
+
 static int run(int argc, const char **argv) {
+    FaError err = {0};
     const char *clip = argc > 1 ? argv[1] : NULL;
     int modes = (blend.weights != NULL) + (blend.explore > 0) + (blend.random > 0) + (blend.estimate != NULL);
     if (modes > 1) return cli_usage("choose one of --weights, --explore, --random and --estimate");
@@ -48,7 +47,8 @@ static int run(int argc, const char **argv) {
     if (blend.per_vertex && !blend.estimate) return cli_usage("--per-vertex goes with --estimate");
     if (blend.time && modes == 0) return cli_usage("--time goes with --weights, --explore or --random");
     if (!common.output && !blend.estimate && !blend.explore && !blend.random && !common.dry_run)
-        return cli_usage("where to? give -o OUT");
+        return output_missing("out.glb");
+    if (blend.head && fa_params_set(cli_params, "head", blend.head, &err) < 0) return cli_fail(&err);
     if (blend.estimate) return blend_estimate(argv[0], clip);
     if (clip && modes) return cli_usage("a clip and a still exclude each other: %s", clip);
     if (blend.weights) return blend_still(argv[0]);
@@ -69,9 +69,10 @@ const Command cmd_blend = {
     .notes =
         "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; stills also .obj and clips .csv .json; pictures .png "
         ".mp4 .gif.\n"
-        "Without CLIP the rig's own animation is played. docs/guide/blend.md says what to turn and has the maps' "
-        "format.\n",
+        "Without CLIP the rig's own animation is played. Stills start from mass 1.5, damping 8 and stiffness 10.\n"
+        "docs/guide/blend.md says what to turn and has the maps' format.\n",
     .options = options,
+    .method = "analytic",
     .min_args = 1,
     .max_args = 2,
     .run = run,

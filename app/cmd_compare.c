@@ -1,5 +1,5 @@
 // fascia compare: how far two animations are apart.
-#include "load.h"
+#include "job.h"
 
 #include <string.h>
 
@@ -11,7 +11,7 @@ static const Option options[] = {
     {"max-mm", 0, OPT_NUM, &max_mm, "X", 0, 1e9, "exit 1 if any vertex is further apart than X mm"},
     {"rig", 0, OPT_TEXT, &rig_path, "FILE", 0, 0, "the rig, for faces, when both are point caches"},
     {"no-intersections", 0, OPT_FLAG, &no_intersections, NULL, 0, 0, "do not count crossing triangles (faster)"},
-    LOAD_OPTIONS,
+    LOAD_OPTIONS("map"),
     {0}};
 
 static int print_result(const FaCompare *c) {
@@ -46,10 +46,7 @@ static int print_result(const FaCompare *c) {
 static FaCode write_page(const char **path, FaSequence *a, FaSequence *b, const FaRig *rig, const FaCompare *c,
                          FaError *err) {
     const FaRig *faces = rig ? rig : fa_sequence_rig(a) ? fa_sequence_rig(a) : fa_sequence_rig(b);
-    if (!faces) {
-        cli_say("fascia: a page of two caches needs --rig for the faces");
-        return FA_E_ARG;
-    }
+    if (!faces) return cli_wrong(err, "a page of two caches needs --rig for the faces");
     // the shorter one decides the length; numbers belong to B
     FaSequence *cut[2] = {0}, *from[2] = {a, b};
     FaPageNumbers numbers[] = {{"distance, max mm", c->frame_max_mm},
@@ -61,11 +58,8 @@ static FaCode write_page(const char **path, FaSequence *a, FaSequence *b, const 
         rc = fa_sequence_slice(from[i], 0,
                                (c->frames < fa_sequence_nframe(from[i]) ? c->frames : fa_sequence_nframe(from[i])) - 1,
                                &cut[i], err);
-        const char *slash = strrchr(path[i], '/');
-        tracks[i] = (FaPageTrack){.name = slash && slash[1] ? slash + 1 : path[i],
-                                  .note = i ? "B" : "A",
-                                  .seq = cut[i],
-                                  .clip = fa_sequence_clip(from[i])};
+        tracks[i] = (FaPageTrack){
+            .name = path_base(path[i]), .note = i ? "B" : "A", .seq = cut[i], .clip = fa_sequence_clip(from[i])};
     }
     // a cache plays at the rate of the clip beside it
     for (int i = 0; i < 2 && rc >= 0; i++)
@@ -101,8 +95,7 @@ static int run(int argc, const char **argv) {
     }
     cli_progress_end();
     code = print_result(&result);
-    if (common.output && !common.dry_run && write_page(argv, a, b, rig, &result, &err) < 0)
-        code = err.code ? cli_fail(&err) : EXIT_USAGE;
+    if (output_wanted() && write_page(argv, a, b, rig, &result, &err) < 0) code = cli_fail(&err);
 done:
     fa_compare_free(&result);
     fa_sequence_close(a);

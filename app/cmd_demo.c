@@ -135,7 +135,7 @@ static FaCode play_projective(Demo *d, FaError *err) {
                          .fps = d->clip->fps,
                          .generator = "fascia " FA_VERSION_TEXT " demo",
                          .progress = cli_progress};
-    FaCode rc = fa_face_build(d->rig, NULL, &d->face, err);
+    FaCode rc = fa_face_get(d->rig, fa_method_needs("projective"), NULL, &d->face, err);
     if (rc >= 0) rc = fa_method_open("projective", &(FaMethodSetup){.rig = d->rig, .face = d->face}, &d->flesh, err);
     if (rc >= 0) rc = fa_run_new(d->flesh, d->clip, &run, err);
     if (rc >= 0) rc = fa_sequence_save(fa_run_sequence(run), in_dir(d, "projective.pc2"), &opt, NULL, err);
@@ -187,19 +187,10 @@ static FaCode drive_by_dots(Demo *d, FaError *err) {
 
 // The flesh of every shape takes a minute: a folder that has it already keeps it.
 static FaCode get_volumes(Demo *d, FaError *err) {
-    FaError none = {0};
-    FaFaceOptions o = {.layers = 2, .simulate_vertices = 3500};
-    FaVolumeOptions volumes = {.progress = cli_progress};
-    if (fa_face_load(in_dir(d, "head.enrich.face"), &d->volumes, &none) >= 0 &&
-        fa_face_fits(d->volumes, d->rig, &none) >= 0 && fa_face_volumes_fit(d->volumes, d->rig))
-        return FA_OK;
-    fa_face_free(d->volumes);
-    d->volumes = NULL;
-    FaCode rc = fa_face_build(d->rig, &o, &d->volumes, err);
-    if (rc >= 0) rc = fa_face_materials(d->volumes, d->rig, NULL, err);
-    if (rc >= 0) rc = fa_face_volumes(d->volumes, d->rig, &volumes, NULL, err);
+    const FaFaceGet how = {.cache = in_dir(d, "head.enrich.face"), .progress = cli_progress};
+    FaCode rc = fa_face_get(d->rig, fa_method_needs("enrich"), &how, &d->volumes, err);
     cli_progress_end();
-    return rc >= 0 ? fa_face_save(d->volumes, in_dir(d, "head.enrich.face"), err) : rc;
+    return rc;
 }
 
 // Flesh that leaves the animation alone and swings around it.

@@ -1,11 +1,6 @@
 // fascia enrich: secondary motion of flesh on an artist's animation, by simulation of the volume below the skin.
-#include "markers_job.h"
-#include "simulate.h"
+#include "job.h"
 
-#include "fascia/enrich.h"
-#include "fascia/run_file.h"
-
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,81 +26,66 @@ static const Option options[] = {
     {"preroll", 0, OPT_NUM, &preroll, "S", 0, 60, "seconds to hold the first frame before it begins (0)"},
     {"loop", 0, OPT_FLAG, &loop, NULL, 0, 0, "the clip is a loop: the motion at its end is that before its start"},
     {"keep", 0, OPT_TEXT, &keep_path, "FILE", 0, 0,
-     "keep the simulated take: after an edit only what changed is made again"},
+     "keep the simulated frames: after an edit only what changed is made again"},
     OUT_OPTIONS,
-    LOAD_OPTIONS,
+    CHECK_OPTION,
+    LOAD_OPTIONS("map"),
     {0}};
 
-typedef struct Job {
-    FaRig *rig;
-    FaFace *face;
-    FaClip *loaded, *moved, *extended, *out_clip;
+typedef struct Enrich {
+    Job job;
+    FaClip *moved, *extended, *out_clip;
     bool head_cut; // --head-motion began with a rest pose
     int ncollider;
     FaCollider collider[COLLIDERS];
     FaClip *motion[COLLIDERS];
-    char *lists[3];     // --collider and what goes with it, cut in place
+    char **lists[3];    // --collider and what goes with it
     const FaClip *clip; // what is simulated
-    int first;          // frame of it that is the result's first
-    int from, to;       // frames of the result that are wanted
-    FaMethod *method;
-    FaRunFile *take;
+    int skip;           // frames before the result's first
+    FaRunFile *file;
     FaRunFileReport made;
-    FaSequence *frames, *linear, *world;
-    FaCompare compare;
-    FaBakeReport bake;
-    char *json;
-    char generator[1024], path[4096];
-} Job;
+    FaSequence *frames;
+    char path[4096];
+} Enrich;
 
 // --- the face: once per rig, beside the output ------------------------------------------------------------------
 
 static void face_path(const char *rig_path, char *path, size_t size) {
-    const char *out = common.output ? common.output : "", *slash = strrchr(out, '/'), *base = strrchr(rig_path, '/');
-    base = base ? base + 1 : rig_path;
-    const char *dot = strrchr(base, '.');
+    const char *out = common.output ? common.output : "", *slash = strrchr(out, '/'), *base = path_base(rig_path),
+               *ext = strrchr(base, '.');
     snprintf(path, size, "%.*s%.*s.enrich.face", slash ? (int)(slash - out + 1) : 0, out,
-             dot ? (int)(dot - base) : (int)strlen(base), base);
+             ext ? (int)(ext - base) : (int)strlen(base), base);
 }
 
-static FaCode make_face(Job *j, const char *path, FaError *err) {
-    char partial[4200];
-    snprintf(partial, sizeof partial, "%s.part", path);
-    FaFaceOptions o = {.layers = 2, .simulate_vertices = 3500};
-    FaVolumeOptions volumes = {.partial = partial, .progress = cli_progress};
-    FaVolumesReport report;
-    cli_say("the flesh of every shape, once per rig, kept in %s", path);
-    FaCode rc = fa_face_build(j->rig, &o, &j->face, err);
-    if (rc >= 0) rc = fa_face_materials(j->face, j->rig, NULL, err);
-    if (rc >= 0) rc = fa_face_volumes(j->face, j->rig, &volumes, &report, err);
-    cli_progress_end();
-    if (rc >= 0) rc = fa_face_save(j->face, path, err);
-    if (rc >= 0) remove(partial);
-    if (rc >= 0)
-        cli_say("  %d shapes in %.0f s%s", report.nshape, report.seconds,
-                report.left_out ? "; some triangles are left out where shapes fold them: see fascia info" : "");
-    return rc;
-}
-
-static FaCode get_face(Job *j, const char *rig_path, FaError *err) {
-    const char *given = fa_params_text(cli_params, "face");
-    if (given[0]) {
-        FaCode rc = fa_face_load(given, &j->face, err);
-        if (rc >= 0 && !fa_face_has_volumes(j->face))
-            cli_say("note: %s has no volumes of the shapes; make it with fascia build --volumes", given);
-        return rc;
+// Said once, before the minutes that it takes.
+static bool volumes_begin(void *user, const char *stage, double done) {
+    const char **path = user;
+    if (*path && !strcmp(stage, "volumes")) {
+        cli_say("the flesh of every shape, once per rig, kept in %s", *path);
+        *path = NULL;
     }
+    return cli_progress(NULL, stage, done);
+}
+
+static FaCode get_face(Job *j, FaError *err) {
     char path[4096];
-    FaError none = {0};
-    face_path(rig_path, path, sizeof path);
-    if (fa_face_load(path, &j->face, &none) >= 0 && fa_face_fits(j->face, j->rig, &none) >= 0 &&
-        fa_face_volumes_fit(j->face, j->rig)) {
-        cli_say("using %s", path);
-        return FA_OK;
-    }
-    fa_face_free(j->face);
-    j->face = NULL;
-    return make_face(j, path, err);
+    const char *given = fa_params_text(cli_params, "face"), *file = given[0] ? given : NULL,
+               *announce = file ? NULL : path;
+    FaFaceGot got;
+    FaFaceGet how = {.file = file, .cache = path, .progress = volumes_begin, .progress_user = &announce, .got = &got};
+    face_path(j->rig_path, path, sizeof path);
+    FaCode rc = fa_face_get(j->rig, fa_method_needs("enrich"), &how, &j->face, err);
+    cli_progress_end();
+    TRY(rc);
+    if (file && got.made)
+        cli_say("note: %s has no %s: made for this run only; fascia build --volumes keeps them", file,
+                got.made & FA_NEED_VOLUMES ? "volumes of the shapes" : "materials");
+    else if (!got.made)
+        cli_say("using %s", file ? file : path);
+    else
+        cli_say("  %d shapes in %.0f s%s", got.volumes.nshape, got.volumes.seconds,
+                got.volumes.left_out ? "; some triangles are left out where shapes fold them: see fascia info" : "");
+    return FA_OK;
 }
 
 // --- the clip ---------------------------------------------------------------------------------------------------
@@ -129,7 +109,7 @@ static FaCode cut_rest_pose(FaClip **motion, FaError *err) {
 }
 
 // --head-motion: without the rest pose, and without jitter.
-static FaCode load_head(Job *j, const FaClipOptions *copt, FaClip **motion, FaError *err) {
+static FaCode load_head(Enrich *j, const FaClipOptions *copt, FaClip **motion, FaError *err) {
     FaCode rc = fa_clip_load(head_path, copt, motion, err);
     if (rc < 0) return rc;
     bool bvh = path_has_ext(head_path, "bvh");
@@ -146,29 +126,20 @@ static FaCode load_head(Job *j, const FaClipOptions *copt, FaClip **motion, FaEr
     return fa_clip_smooth_head(*motion, hz, err);
 }
 
-// A list "a,b,,d" cut in place: how many there are, of which at most COLLIDERS are kept.
-static int cut_list(const char *text, char **copy, const char **item) {
-    int n = 0;
-    if (!text) return 0;
-    *copy = strdup(text);
-    for (char *at = *copy; at; n++) {
-        if (n < COLLIDERS) item[n] = at;
-        if ((at = strchr(at, ','))) *at++ = 0;
-    }
-    return n;
-}
-
 static bool is_gltf(const char *path) { return path_has_ext(path, "glb") || path_has_ext(path, "gltf"); }
 
-// The animation of a .glb's node, in the unit in which colliders are read: the rig's. NULL: it has none.
-static FaCode load_node_motion(const Job *j, const char *path, FaClip **motion, FaError *err) {
-    double unit = j->rig->unit;
+// The animation of a .glb's node, in the unit in which colliders are read: the rig's. Poses of the mesh's own frame:
+// the node may carry any mesh (FaCollider.in_file). NULL: it has none.
+static FaCode load_node_motion(const Enrich *j, const char *path, FaClip **motion, FaError *err) {
+    double unit = j->job.rig->unit;
     FaRigOptions o = {.unit = unit == 0.01 ? FA_UNIT_CM : unit == 0.001 ? FA_UNIT_MM : FA_UNIT_M, .any_size = true};
     FaRig *own = NULL;
     FaCode rc = fa_rig_load(path, &o, &own, err);
     if (rc < 0) return rc;
     *motion = own->clip;
     own->clip = NULL;
+    for (int f = 0; *motion && (*motion)->head && f < (*motion)->nframe; f++)
+        (*motion)->head[f] = fa_rig_pose(own, &(*motion)->head[f]);
     fa_rig_free(own);
     return FA_OK;
 }
@@ -183,7 +154,7 @@ static char *cut_joint(char *file) {
     return NULL;
 }
 
-static FaCode load_motion_file(const Job *j, char *file, const FaClipOptions *copt, FaClip **motion, FaError *err) {
+static FaCode load_motion_file(const Enrich *j, char *file, const FaClipOptions *copt, FaClip **motion, FaError *err) {
     FaClipOptions own = *copt;
     char *joint = cut_joint(file);
     bool bvh = path_has_ext(file, "bvh");
@@ -206,7 +177,7 @@ static FaCode load_motion_file(const Job *j, char *file, const FaClipOptions *co
 
 // As long as the clip and on its clock, where their times meet at all (of recordings that began apart; times of the
 // day); else from their beginnings.
-static FaCode fit_motion(Job *j, int i, FaClip *motion, FaError *err) {
+static FaCode fit_motion(Enrich *j, int i, FaClip *motion, FaError *err) {
     const FaClip *clip = j->clip;
     double end = clip->time[clip->nframe - 1], last = motion->time[motion->nframe - 1],
            late = motion->start - clip->start;
@@ -225,21 +196,21 @@ static FaCode fit_motion(Job *j, int i, FaClip *motion, FaError *err) {
 }
 
 // The motion of one collider: of a file of its own, or the animation in the mesh's.
-static FaCode load_motion(Job *j, int i, const char *path, const FaClipOptions *copt, FaError *err) {
+static FaCode load_motion(Enrich *j, int i, const char *path, const FaClipOptions *copt, FaError *err) {
     FaClip *motion = NULL;
     FaCollider *c = &j->collider[i];
     bool given = path && path[0];
     if (!given && !is_gltf(c->path)) return FA_OK;
     char *file = strdup(given ? path : c->path);
-    if (!file) return FA_E_MEMORY;
+    if (!file) return cli_no_memory(err);
     FaCode rc = load_motion_file(j, file, copt, &motion, err);
     bool moves = rc >= 0 && motion && motion->head;
     c->in_file = moves && is_gltf(file);
     if (rc >= 0 && given && !moves)
-        rc = (cli_usage("%s has no poses: give a CSV with head.q* and head.p*, a JSON clip with \"head\", "
-                        "take.bvh:JOINT, or a .glb whose node moves",
-                        file),
-              FA_E_ARG);
+        rc = cli_wrong(err,
+                       "%s has no poses: give a CSV with head.q* and head.p*, a JSON clip with \"head\", "
+                       "take.bvh:JOINT, or a .glb whose node moves",
+                       file);
     else if (moves)
         rc = fit_motion(j, i, motion, err);
     c->motion = j->motion[i];
@@ -248,237 +219,166 @@ static FaCode load_motion(Job *j, int i, const char *path, const FaClipOptions *
     return rc;
 }
 
-static FaCode load_colliders(Job *j, const FaClipOptions *copt, FaError *err) {
-    const char *path[COLLIDERS] = {0}, *motion[COLLIDERS] = {0}, *frame[COLLIDERS] = {0};
-    int n = cut_list(colliders, &j->lists[0], path), motions = cut_list(collider_motions, &j->lists[1], motion),
-        frames = cut_list(collider_frames, &j->lists[2], frame);
-    if (n > COLLIDERS)
-        return cli_usage("--collider names %d meshes, at most %d are taken: join what moves together in one mesh", n,
-                         COLLIDERS),
-               FA_E_ARG;
-    if (motions > n)
-        return cli_usage("--collider-motion has %d entries, --collider %d: give one for each, nothing between two "
-                         "commas for none",
-                         motions, n),
-               FA_E_ARG;
-    if (frames > 1 && frames > n)
-        return cli_usage("--collider-frame has %d entries, --collider %d: give one for all or one for each", frames, n),
-               FA_E_ARG;
-    for (int i = 0; i < n; i++) {
-        const char *in = frames == 1 ? frame[0] : frame[i] ? frame[i] : "";
-        if (!path[i][0])
-            return cli_usage("entry %d of --collider is empty: name a mesh there, or take out the comma", i + 1),
-                   FA_E_ARG;
-        if (in[0] && strcmp(in, "head") && strcmp(in, "world"))
-            return cli_usage("--collider-frame is head or world, not '%s'", in), FA_E_ARG;
-        j->collider[i] = (FaCollider){.path = path[i],
-                                      .frame = !in[0]         ? FA_COLLIDER_AUTO
-                                               : in[0] == 'h' ? FA_COLLIDER_HEAD
-                                                              : FA_COLLIDER_WORLD};
-        FaCode rc = load_motion(j, i, motion[i], copt, err);
-        if (rc < 0) return rc;
-        j->ncollider = i + 1;
-    }
+// Entry i of a list; "" where there is none.
+static const char *entry(char **list, int n, int i) { return i < n ? list[i] : ""; }
+
+static FaCode load_collider(Enrich *j, int i, const char *path, const char *motion, const char *frame,
+                            const FaClipOptions *copt, FaError *err) {
+    if (!path[0])
+        return cli_wrong(err, "entry %d of --collider is empty: name a mesh there, or take out the comma", i + 1);
+    if (frame[0] && strcmp(frame, "head") && strcmp(frame, "world"))
+        return cli_wrong(err, "--collider-frame is head or world, not '%s'", frame);
+    j->collider[i] = (FaCollider){.path = path,
+                                  .frame = !frame[0]         ? FA_COLLIDER_AUTO
+                                           : frame[0] == 'h' ? FA_COLLIDER_HEAD
+                                                             : FA_COLLIDER_WORLD};
+    TRY(load_motion(j, i, motion, copt, err));
+    j->ncollider = i + 1;
     return FA_OK;
 }
 
-static FaCode load_clip(Job *j, const char *clip_path, FaError *err) {
-    FaClipOptions copt = load_clip_options();
-    FaCode rc = clip_path ? fa_clip_load(clip_path, &copt, &j->loaded, err) : FA_OK;
-    if (rc < 0) return rc;
-    j->clip = j->loaded ? j->loaded : j->rig->clip;
-    if (!j->clip) return FA_OK;
-    if (!(out_fps > 0)) out_fps = j->clip->fps;
-    if (head_path) {
-        FaClip *motion = NULL;
-        rc = load_head(j, &copt, &motion, err);
-        if (rc >= 0) rc = fa_clip_with_head(j->clip, motion, &j->moved, err);
-        fa_clip_free(motion);
-        if (rc < 0) return rc;
-        j->clip = j->moved;
-    }
-    int count = 1 + (int)(j->clip->time[j->clip->nframe - 1] * out_fps + 1e-6);
-    if (!cli_frames(count, &j->from, &j->to)) return FA_E_ARG;
-    rc = load_colliders(j, &copt, err);
-    if (rc < 0) return rc;
-    int hold = (int)(preroll * j->clip->fps + 0.5), passes = loop ? 2 : 1;
+static FaCode load_colliders(Enrich *j, const FaClipOptions *copt, FaError *err) {
+    const char *text[3] = {colliders, collider_motions, collider_frames};
+    int count[3];
+    for (int i = 0; i < 3; i++)
+        if (!(j->lists[i] = split_list(text[i], &count[i])) && text[i]) return cli_no_memory(err);
+    int n = count[0], motions = count[1], frames = count[2];
+    if (n > COLLIDERS)
+        return cli_wrong(err, "--collider names %d meshes, at most %d are taken: join what moves together in one mesh",
+                         n, COLLIDERS);
+    if (motions > n)
+        return cli_wrong(err,
+                         "--collider-motion has %d entries, --collider %d: give one for each, nothing between two "
+                         "commas for none",
+                         motions, n);
+    if (frames > 1 && frames > n)
+        return cli_wrong(err, "--collider-frame has %d entries, --collider %d: give one for all or one for each",
+                         frames, n);
+    for (int i = 0; i < n; i++)
+        TRY(load_collider(j, i, j->lists[0][i], entry(j->lists[1], motions, i),
+                          entry(j->lists[2], frames, frames == 1 ? 0 : i), copt, err));
+    return FA_OK;
+}
+
+static FaCode add_head(Enrich *j, const FaClipOptions *copt, FaError *err) {
+    FaClip *motion = NULL;
+    FaCode rc = load_head(j, copt, &motion, err);
+    if (rc >= 0) rc = fa_clip_with_head(j->clip, motion, &j->moved, err);
+    fa_clip_free(motion);
+    j->clip = j->moved;
+    return rc;
+}
+
+// --preroll and --loop: what is simulated is longer than the result, and so are the colliders' motions.
+static FaCode extend(Enrich *j, FaError *err) {
+    const FaClip *clip = j->clip;
+    int hold = (int)(preroll * clip->fps + 0.5), passes = loop ? 2 : 1;
     if (hold == 0 && passes == 1) return FA_OK;
-    double start = hold / j->clip->fps + (passes - 1) * (j->clip->time[j->clip->nframe - 1] + 1 / j->clip->fps);
-    j->first = (int)(start * out_fps + 0.5);
+    double start = hold / clip->fps + (passes - 1) * (clip->time[clip->nframe - 1] + 1 / clip->fps);
+    j->skip = (int)(start * out_fps + 0.5);
     for (int i = 0; i < j->ncollider; i++) {
         FaClip *longer;
         if (!j->motion[i]) continue;
-        rc = fa_clip_extend(j->motion[i], hold, passes, &longer, err);
-        if (rc < 0) return rc;
+        TRY(fa_clip_extend(j->motion[i], hold, passes, &longer, err));
         fa_clip_free(j->motion[i]);
         j->collider[i].motion = j->motion[i] = longer;
     }
-    rc = fa_clip_extend(j->clip, hold, passes, &j->extended, err);
-    if (rc >= 0) j->clip = j->extended;
-    return rc;
+    TRY(fa_clip_extend(clip, hold, passes, &j->extended, err));
+    j->clip = j->extended;
+    return FA_OK;
+}
+
+static FaCode load(Job *job, FaError *err) {
+    Enrich *j = (Enrich *)job;
+    FaClipOptions copt = load_clip_options();
+    j->clip = job->clip;
+    if (!(out_fps > 0)) out_fps = j->clip->fps;
+    if (head_path) TRY(add_head(j, &copt, err));
+    int count = 1 + (int)(j->clip->time[j->clip->nframe - 1] * out_fps + 1e-6);
+    TRY(cli_frames(count, &job->first, &job->last, err));
+    TRY(load_colliders(j, &copt, err));
+    TRY(extend(j, err));
+    return get_face(job, err);
 }
 
 // --- simulating -------------------------------------------------------------------------------------------------
 
-static FaCode simulate(Job *j, FaError *err) {
-    FaCode rc = fa_params_json(cli_params, &j->json, err);
-    if (rc >= 0) snprintf(j->generator, sizeof j->generator, "fascia %s enrich %s", fa_version(), j->json);
-    // whose head poses they are: a loop of the rig's own clip still speaks of the rig's own world
-    const FaClip *whose = j->moved ? j->moved : j->loaded ? j->loaded : j->rig->clip;
-    FaMethodSetup setup = {.rig = j->rig,
-                           .face = j->face,
-                           .params = cli_params,
-                           .collider = j->collider,
-                           .ncollider = j->ncollider,
-                           .clip = whose};
-    if (rc >= 0) rc = fa_method_open("enrich", &setup, &j->method, err);
+static void say_made(const Enrich *j) {
+    const FaRunFileReport *m = &j->made;
+    if (keep_path && m->fresh[0]) cli_say("note: %s was not used: %s", keep_path, m->fresh);
+    if (m->continued_at >= 0) cli_say("went on at frame %d", m->continued_at);
+    if (m->kept > 0 && m->changed_at >= 0 && m->rejoined_at >= 0)
+        cli_say("changed from frame %d on, back on the old path at %d: %d of %d frames were made, %d saved",
+                m->changed_at, m->rejoined_at, m->made, m->frames, m->kept);
+    else if (m->kept > 0)
+        cli_say("%d of %d frames were made, %d taken from before", m->made, m->frames, m->kept);
+}
+
+static FaCode make(Job *job, FaError *err) {
+    Enrich *j = (Enrich *)job;
+    TRY(job_method(job, "enrich", (FaMethodSetup){.collider = j->collider, .ncollider = j->ncollider}, err));
     snprintf(j->path, sizeof j->path, "%s%s",
              keep_path       ? keep_path
              : common.output ? common.output
                              : "fascia",
-             keep_path ? "" : ".take");
+             keep_path ? "" : ".run");
     FaRunFileOptions o = {
-        .params = cli_params, .fps = out_fps, .count = j->first + j->to + 1, .progress = cli_progress};
-    if (rc >= 0) rc = fa_run_file_make(j->method, j->clip, j->path, &o, &j->take, &j->made, err);
+        .params = cli_params, .fps = out_fps, .count = j->skip + job->last + 1, .progress = cli_progress};
+    TRY(fa_run_file_make(job->method, j->clip, j->path, &o, &j->file, &j->made, err));
     cli_progress_end();
-    if (rc < 0) return rc;
-    say_notes("enrich", fa_method_notes(j->method));
-    if (keep_path && j->made.fresh[0]) cli_say("note: %s was not used: %s", keep_path, j->made.fresh);
-    if (j->made.continued_at >= 0) cli_say("went on at frame %d", j->made.continued_at);
-    if (j->made.kept > 0 && j->made.changed_at >= 0 && j->made.rejoined_at >= 0)
-        cli_say("changed from frame %d on, back on the old path at %d: %d of %d frames were made, %d saved",
-                j->made.changed_at, j->made.rejoined_at, j->made.made, j->made.frames, j->made.kept);
-    else if (j->made.kept > 0)
-        cli_say("%d of %d frames were made, %d taken from before", j->made.made, j->made.frames, j->made.kept);
+    say_made(j);
+    job->stats = fa_run_file_stats(j->file);
+    int last = j->made.frames - 1;
+    TRY(fa_sequence_slice(fa_run_file_sequence(j->file), j->skip, last, &j->frames, err));
+    TRY(fa_clip_slice(fa_run_file_clip(j->file), j->skip, last, &j->out_clip, err));
+    job->frames = j->frames;
+    job->played = j->out_clip;
     return FA_OK;
 }
 
-static FaCode compare(Job *j, FaError *err) {
-    const FaClip *played = fa_run_file_clip(j->take);
-    FaCompareOptions opt = {.rig = j->rig, .intersections = out_options.check, .progress = cli_progress};
-    FaSequence *linear = NULL;
-    int last = j->made.frames - 1;
-    FaCode rc = fa_sequence_slice(fa_run_file_sequence(j->take), j->first, last, &j->frames, err);
-    if (rc >= 0) rc = fa_clip_slice(played, j->first, last, &j->out_clip, err);
-    if (rc >= 0) rc = fa_sequence_of_clip(j->rig, j->out_clip, &linear, err);
-    j->linear = linear;
-    if (rc >= 0) rc = fa_compare(j->linear, j->frames, &opt, &j->compare, err);
-    cli_progress_end();
-    return rc;
+static void say(Job *job) {
+    const Enrich *j = (const Enrich *)job;
+    if (j->ncollider) cli_say("skin is at most %.2f mm inside a collider", 1e3 * fa_enrich_collider_depth(job->method));
+    if (job->stats.clamped) cli_say("note: %d solves stopped short of their tolerance", job->stats.clamped);
 }
 
-static FaCode write_out(Job *j, FaError *err) {
-    FaSequence *seq = j->frames, *cut = NULL, *before = NULL;
-    FaClip *clip = NULL;
-    FaCode rc = FA_OK;
-    if (out_options.world && j->out_clip->head) {
-        rc = fa_sequence_world(seq, j->out_clip, &j->world, err);
-        seq = j->world;
-    }
-    if (rc >= 0) rc = fa_sequence_slice(seq, j->from, j->to, &cut, err);
-    if (rc >= 0) rc = fa_sequence_slice(j->linear, j->from, j->to, &before, err);
-    if (rc >= 0) rc = fa_clip_slice(j->out_clip, j->from, j->to, &clip, err);
-    OutFrames out = {.rig = j->rig,
-                     .seq = cut,
-                     .before = before,
-                     .clip = clip,
-                     .name = "enrich",
-                     .verb = "enrich",
-                     .generator = j->generator,
-                     .sheet = true};
-    if (rc >= 0) rc = out_save(&out, common.output, &j->bake, err);
-    fa_sequence_close(before);
-    fa_sequence_close(cut);
-    fa_clip_free(clip);
-    return rc;
+static void json(Job *job, FaJsonWriter *w) {
+    const Enrich *j = (const Enrich *)job;
+    fa_json_int(w, "colliders", j->ncollider);
+    fa_json_number(w, "collider_depth_mm", 1e3 * fa_enrich_collider_depth(job->method));
+    fa_json_int(w, "made", j->made.made);
+    fa_json_int(w, "kept", j->made.kept);
+    fa_json_int(w, "changed_at", j->made.changed_at);
+    fa_json_int(w, "rejoined_at", j->made.rejoined_at);
+    fa_json_int(w, "continued_at", j->made.continued_at);
 }
 
-static void report(const Job *j, int frames, double seconds) {
-    FaRunStats stats = fa_run_file_stats(j->take);
-    double ms = stats.frames ? 1e3 * stats.seconds / stats.frames : 0;
-    if (!common.json) {
-        cli_say("%d frames, %.1f ms each; flesh moves up to %.2f mm, %.3f mm on average", frames, ms, j->compare.max_mm,
-                j->compare.mean_mm);
-        if (j->ncollider)
-            cli_say("skin is at most %.2f mm inside a collider", 1e3 * fa_enrich_collider_depth(j->method));
-        if (stats.clamped) cli_say("note: %d solves stopped short of their tolerance", stats.clamped);
-        if (common.output && !common.dry_run) cli_say("wrote %s", common.output);
-        if (j->bake.targets) cli_say("baked %d morph targets, largest error %.4f mm", j->bake.targets, j->bake.max_mm);
-        return;
-    }
-    printf("{\"frames\":%d,\"seconds\":%.6f,\"ms_per_frame\":%.6f,\"max_displacement_mm\":%.9g,\"mean_displacement_"
-           "mm\":%.9g,\"intersections\":%d,\"clamped\":%d,",
-           frames, seconds, ms, j->compare.max_mm, j->compare.mean_mm,
-           out_options.check ? j->compare.intersections_b : -1, stats.clamped);
-    printf("\"colliders\":%d,\"collider_depth_mm\":%.9g,", j->ncollider, 1e3 * fa_enrich_collider_depth(j->method));
-    printf("\"made\":%d,\"kept\":%d,\"changed_at\":%d,\"rejoined_at\":%d,\"continued_at\":%d,\"warnings\":",
-           j->made.made, j->made.kept, j->made.changed_at, j->made.rejoined_at, j->made.continued_at);
-    const FaNotes *notes = fa_method_notes(j->method);
-    print_notes(&notes, 1);
-    printf(",\"parameters\":%s,\"output\":", j->json);
-    if (common.output && !common.dry_run)
-        cli_json_string(common.output);
-    else
-        printf("null");
-    printf(",\"bake\":{\"targets\":%d,\"max_mm\":%.9g}}\n", j->bake.targets, j->bake.max_mm);
-}
-
-static void job_free(Job *j) {
-    fa_compare_free(&j->compare);
-    fa_sequence_close(j->world);
+static void enrich_free(Job *job) {
+    Enrich *j = (Enrich *)job;
     fa_sequence_close(j->frames);
-    fa_sequence_close(j->linear);
-    if (j->take && !keep_path) remove(j->path);
-    fa_run_file_free(j->take);
-    fa_method_close(j->method);
-    fa_free(j->json);
+    if (j->file && !keep_path) remove(j->path);
+    fa_run_file_free(j->file);
     fa_clip_free(j->out_clip);
     fa_clip_free(j->extended);
     fa_clip_free(j->moved);
-    fa_clip_free(j->loaded);
     for (int i = 0; i < COLLIDERS; i++) fa_clip_free(j->motion[i]);
     for (int i = 0; i < 3; i++) free(j->lists[i]);
-    fa_face_free(j->face);
-    fa_rig_free(j->rig);
-}
-
-// A .face stands for the rig it was built from.
-static FaCode load_subject(Job *j, const char *path, const char **rig_path, FaError *err) {
-    *rig_path = path;
-    if (!path_has_ext(path, "face")) return load_rig(path, &j->rig, err);
-    FaCode rc = fa_face_load(path, &j->face, err);
-    if (rc < 0) return rc;
-    *rig_path = fa_face_rig_path(j->face);
-    if (!(*rig_path)[0])
-        return cli_usage("%s does not say which rig it was made from: give the rig, and --face %s", path, path),
-               FA_E_ARG;
-    return load_rig(*rig_path, &j->rig, err);
 }
 
 static int run(int argc, const char **argv) {
-    if (!common.output && !common.dry_run && !common.json) return cli_usage("where to? give -o OUT");
-    FaError err = {0};
-    Job j = {0};
-    const char *rig_path;
-    int code = EXIT_OK;
-    double begin = cli_seconds();
-    FaCode rc = load_subject(&j, argv[0], &rig_path, &err);
-    if (rc >= 0) rc = load_clip(&j, argc > 1 ? argv[1] : NULL, &err);
-    if (rc >= 0 && !j.clip) code = cli_usage("%s has no animation: give a CLIP", argv[0]);
-    if (rc >= 0 && code == EXIT_OK && !j.face) rc = get_face(&j, rig_path, &err);
-    if (rc >= 0 && code == EXIT_OK) rc = simulate(&j, &err);
-    if (rc >= 0 && code == EXIT_OK) rc = compare(&j, &err);
-    if (rc >= 0 && code == EXIT_OK && common.output && !common.dry_run) rc = write_out(&j, &err);
-    cli_progress_end();
-    if (rc < 0) code = err.what[0] ? cli_fail(&err) : EXIT_USAGE;
-    if (rc >= 0 && code == EXIT_OK) report(&j, j.to - j.from + 1, cli_seconds() - begin);
-    if (rc == FA_STALLED && code == EXIT_OK) {
-        cli_say("warning: %d targets leave an error of %.4f mm; raise --max-targets or --bake-error", j.bake.targets,
-                j.bake.max_mm);
-        code = EXIT_CONVERGE;
-    }
-    job_free(&j);
-    return code;
+    if (!common.output && !common.dry_run && !common.json) return output_missing("out.glb");
+    Enrich j = {.job = {.verb = "enrich",
+                        .track = "enrich",
+                        .rig_path = argv[0],
+                        .clip_path = argc > 1 ? argv[1] : NULL,
+                        .no_clip = "a CLIP",
+                        .load = load,
+                        .make = make,
+                        .say = say,
+                        .json = json,
+                        .free = enrich_free,
+                        .simulated = true}};
+    return job_walk(&j.job);
 }
 
 const Command cmd_enrich = {
@@ -489,7 +389,7 @@ const Command cmd_enrich = {
         "  fascia enrich head.glb take.csv -o out.glb                          a take with flesh, in your own file\n"
         "  fascia enrich head.glb talk.csv --head-motion run.bvh -o out.html   the head runs; beside linear blending, "
         "in a browser\n"
-        "  fascia enrich head.glb take.csv -o out.pc2 --keep take.sim          edit the take and run it again: only "
+        "  fascia enrich head.glb take.csv -o out.pc2 --keep take.run          edit the take and run it again: only "
         "what changed is made\n"
         "  fascia enrich head.glb take.csv --collider hand.obj --collider-motion hand.csv -o out.glb   a hand pushes "
         "the cheek\n"

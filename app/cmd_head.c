@@ -1,6 +1,5 @@
 // fascia head: the parametric head that ships.
-#include "cli.h"
-#include "fascia/head.h"
+#include "job.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,66 +42,78 @@ static int parse_identity(FaHeadParams *params) {
     return EXIT_OK;
 }
 
-typedef struct Truth {
-    const FaHead *head;
-    const FaClip *clip;
-    int chan[FA_ARKIT_COUNT];
-} Truth;
+typedef struct HeadJob {
+    Job job;
+    FaHeadParams params;
+    FaHead *head;
+    FaClip *clip;
+    int chan[FA_ARKIT_COUNT]; // of the clip, by shape; -1: none
+} HeadJob;
 
 static FaCode read_truth(void *user, int frame, float *x, FaError *err) {
-    const Truth *t = user;
+    const HeadJob *h = user;
     float w[FA_ARKIT_COUNT];
     for (int i = 0; i < FA_ARKIT_COUNT; i++)
-        w[i] = t->chan[i] >= 0 ? t->clip->weight[(size_t)frame * (size_t)t->clip->nchan + (size_t)t->chan[i]] : 0;
-    return fa_head_truth(t->head, 0, w, x, err);
+        w[i] = h->chan[i] >= 0 ? h->clip->weight[(size_t)frame * (size_t)h->clip->nchan + (size_t)h->chan[i]] : 0;
+    return fa_head_truth(h->head, 0, w, x, err);
 }
 
-static FaCode save_truth(const FaHead *head, const FaClip *clip, FaError *err) {
-    Truth t = {head, clip, {0}};
+static FaCode save_truth(HeadJob *h, FaError *err) {
+    const FaClip *clip = h->clip;
     FaSequence *seq;
     for (int i = 0; i < FA_ARKIT_COUNT; i++) {
-        t.chan[i] = -1;
+        h->chan[i] = -1;
         for (int c = 0; c < clip->nchan; c++)
-            if (!strcmp(clip->name[c], fa_arkit_name(i))) t.chan[i] = c;
+            if (!strcmp(clip->name[c], fa_arkit_name(i))) h->chan[i] = c;
     }
-    FaCode rc = fa_sequence_custom(head->part[0].mesh.nvert, clip->nframe, clip->fps, read_truth, &t, &seq, err);
-    if (rc < 0) return rc;
+    TRY(fa_sequence_custom(h->head->part[0].mesh.nvert, clip->nframe, clip->fps, read_truth, h, &seq, err));
     FaSinkOptions opt = {.clip = clip, .fps = clip->fps, .progress = cli_progress};
-    rc = fa_sequence_save(seq, truth_path, &opt, NULL, err);
+    FaCode rc = fa_sequence_save(seq, truth_path, &opt, NULL, err);
     fa_sequence_close(seq);
     return rc;
 }
 
+static FaCode make(Job *j, FaError *err) {
+    HeadJob *h = (HeadJob *)j;
+    TRY(fa_head_new(&h->params, &h->head, err));
+    return clip_name ? fa_head_clip(clip_name, &h->clip, err) : FA_OK;
+}
+
+static FaCode write(Job *j, FaError *err) {
+    HeadJob *h = (HeadJob *)j;
+    TRY(fa_head_save(h->head, h->clip, bones, "fascia " FA_VERSION_TEXT " head", j->output, err));
+    return truth_path && h->clip ? save_truth(h, err) : FA_OK;
+}
+
+static void say(Job *j) {
+    const FaHead *head = ((HeadJob *)j)->head;
+    cli_say("%d skin vertices, %d shapes", head->part[0].mesh.nvert, head->part[0].nshape);
+}
+
+static void json(Job *j, FaJsonWriter *w) {
+    const HeadJob *h = (const HeadJob *)j;
+    fa_json_int(w, "vertices", h->head->part[0].mesh.nvert);
+    fa_json_int(w, "shapes", h->head->part[0].nshape);
+    fa_json_int(w, "parts", h->head->npart);
+    fa_json_int(w, "frames", h->clip ? h->clip->nframe : 0);
+}
+
+static void head_free(Job *j) {
+    fa_clip_free(((HeadJob *)j)->clip);
+    fa_head_free(((HeadJob *)j)->head);
+}
+
 static int run(int argc, const char **argv) {
     (void)argc, (void)argv;
-    FaError err = {0};
-    FaHead *head = NULL;
-    FaClip *clip = NULL;
-    FaHeadParams params = fa_head_params_default();
+    HeadJob h = {.params = fa_head_params_default(),
+                 .job = {.verb = "head", .make = make, .write = write, .say = say, .json = json, .free = head_free}};
     if (list) return print_list(), EXIT_OK;
-    if (!common.output) return cli_usage("where to? fascia head -o head.glb");
+    if (!common.output) return output_missing("head.glb");
     if (truth_path && !clip_name) return cli_usage("--truth needs --clip");
-    params.level = level;
-    fa_head_params_seed(&params, (uint64_t)common.seed);
-    int code = parse_identity(&params);
-    if (code != EXIT_OK) return code;
-    double t0 = cli_seconds();
-    if (fa_head_new(&params, &head, &err) < 0 || (clip_name && fa_head_clip(clip_name, &clip, &err) < 0) ||
-        (!common.dry_run &&
-         fa_head_save(head, clip, bones, "fascia " FA_VERSION_TEXT " head", common.output, &err) < 0) ||
-        (!common.dry_run && truth_path && clip && save_truth(head, clip, &err) < 0))
-        code = cli_fail(&err);
-    else if (common.json) {
-        printf("{\"output\":");
-        cli_json_string(common.output);
-        printf(",\"vertices\":%d,\"shapes\":%d,\"parts\":%d,\"frames\":%d,\"seconds\":%.6f}\n",
-               head->part[0].mesh.nvert, head->part[0].nshape, head->npart, clip ? clip->nframe : 0,
-               cli_seconds() - t0);
-    } else
-        cli_say("wrote %s: %d skin vertices, %d shapes", common.output, head->part[0].mesh.nvert, head->part[0].nshape);
-    fa_clip_free(clip);
-    fa_head_free(head);
-    return code;
+    h.params.level = level;
+    fa_head_params_seed(&h.params, (uint64_t)common.seed);
+    int code = parse_identity(&h.params);
+    return code == EXIT_OK ? job_walk(&h.job) : code;
 }
 
 const Command cmd_head = {

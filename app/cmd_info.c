@@ -1,84 +1,59 @@
 // fascia info: the rig doctor.
-#include "simulate.h"
+#include "job.h"
 
 static bool deep = false, all_shapes = false;
 
 static const Option options[] = {
     {"shapes", 0, OPT_FLAG, &all_shapes, NULL, 0, 0, "list every shape, not only those with something to say"},
     {"deep", 0, OPT_FLAG, &deep, NULL, 0, 0, "also look for triangles that cross each other"},
-    LOAD_OPTIONS,
+    LOAD_OPTIONS("map"),
     {0}};
 
-static int print_info(FaInfo *info) {
-    FaError err = {0};
-    char *text = NULL;
+// What is looked at; a report speaks of it, so it is kept until that is text.
+typedef struct Subject {
+    FaRig *rig;
+    FaClip *clip;
+    FaSequence *seq;
+    FaFace *face;
+} Subject;
+
+static FaCode examine(const char *path, Subject *s, FaInfo *info, FaError *err) {
+    FaRigOptions ropt = load_rig_options();
+    switch (fa_file_kind(path)) {
+    case FA_KIND_CLIP: TRY(load_clip(path, &s->clip, err)); return fa_info_of_clip(s->clip, info, err);
+    case FA_KIND_CACHE: TRY(fa_sequence_open(path, &ropt, &s->seq, err)); return fa_info_of_sequence(s->seq, info, err);
+    default: TRY(load_rig(path, &s->rig, err)); return fa_info_of_rig(s->rig, deep, info, err);
+    }
+}
+
+static FaCode describe(const char *path, Subject *s, char **text, FaError *err) {
+    FaInfo info;
+    if (path_has_ext(path, "face")) {
+        TRY(fa_face_load(path, &s->face, err));
+        return common.json ? fa_face_report(s->face, text, err) : fa_face_summary(s->face, text, err);
+    }
+    TRY(examine(path, s, &info, err));
     FaCode rc =
-        common.json ? fa_info_json(info, &text, &err) : fa_info_text(info, all_shapes || common.verbose, &text, &err);
-    fa_info_free(info);
+        common.json ? fa_info_json(&info, text, err) : fa_info_text(&info, all_shapes || common.verbose, text, err);
+    fa_info_free(&info);
+    return rc;
+}
+
+static int run(int argc, const char **argv) {
+    (void)argc;
+    FaError err = {0};
+    Subject s = {0};
+    char *text;
+    FaCode rc = describe(argv[0], &s, &text, &err);
+    fa_rig_free(s.rig);
+    fa_clip_free(s.clip);
+    fa_sequence_close(s.seq);
+    fa_face_free(s.face);
     if (rc < 0) return cli_fail(&err);
     fputs(text, stdout);
     if (common.json) putchar('\n');
     fa_free(text);
     return EXIT_OK;
-}
-
-static int info_rig(const char *path) {
-    FaError err = {0};
-    FaRig *rig;
-    FaInfo info;
-    FaRigOptions opt = load_rig_options();
-    if (fa_rig_load(path, &opt, &rig, &err) < 0) return cli_fail(&err);
-    FaCode rc = fa_info_of_rig(rig, deep, &info, &err);
-    int code = rc < 0 ? cli_fail(&err) : print_info(&info);
-    fa_rig_free(rig);
-    return code;
-}
-
-static int info_clip(const char *path) {
-    FaError err = {0};
-    FaClip *clip;
-    FaInfo info;
-    FaClipOptions opt = load_clip_options();
-    if (fa_clip_load(path, &opt, &clip, &err) < 0) return cli_fail(&err);
-    FaCode rc = fa_info_of_clip(clip, &info, &err);
-    int code = rc < 0 ? cli_fail(&err) : print_info(&info);
-    fa_clip_free(clip);
-    return code;
-}
-
-static int info_cache(const char *path) {
-    FaError err = {0};
-    FaSequence *seq;
-    FaInfo info;
-    FaRigOptions opt = load_rig_options();
-    if (fa_sequence_open(path, &opt, &seq, &err) < 0) return cli_fail(&err);
-    FaCode rc = fa_info_of_sequence(seq, &info, &err);
-    int code = rc < 0 ? cli_fail(&err) : print_info(&info);
-    fa_sequence_close(seq);
-    return code;
-}
-
-static int info_face(const char *path) {
-    FaError err = {0};
-    FaFace *face;
-    char *text = NULL;
-    if (fa_face_load(path, &face, &err) < 0) return cli_fail(&err);
-    FaCode rc = common.json ? fa_face_report(face, &text, &err) : fa_face_summary(face, &text, &err);
-    if (rc >= 0) fputs(text, stdout);
-    if (rc >= 0 && common.json) putchar('\n');
-    fa_free(text);
-    fa_face_free(face);
-    return rc < 0 ? cli_fail(&err) : EXIT_OK;
-}
-
-static int run(int argc, const char **argv) {
-    (void)argc;
-    if (path_has_ext(argv[0], "face")) return info_face(argv[0]);
-    switch (fa_file_kind(argv[0])) {
-    case FA_KIND_CLIP: return info_clip(argv[0]);
-    case FA_KIND_CACHE: return info_cache(argv[0]);
-    default: return info_rig(argv[0]);
-    }
 }
 
 const Command cmd_info = {

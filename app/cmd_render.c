@@ -1,6 +1,5 @@
 // fascia render: pictures to judge a face by.
-#include "fascia/render.h"
-#include "load.h"
+#include "job.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,16 +34,24 @@ static const Option options[] = {
     {"hold-head", 0, OPT_FLAG, &still_head, NULL, 0, 0, "films: hold the head still"},
     {"label", 0, OPT_FLAG, &label, NULL, 0, 0, "films: frame number and time"},
     {"alone", 0, OPT_FLAG, &alone, NULL, 0, 0, "only the face's own mesh, not the others of its file"},
-    LOAD_OPTIONS,
+    LOAD_OPTIONS("map"),
     {0}};
 
-static int set_look(FaRenderJob *job, const FaRig *rig) {
-    FaRenderOptions *look = &job->look;
+typedef struct Picture {
+    Job job;
+    const char *in;
+    FaSequence *seq, *against;
+    FaRenderJob how;
+    float *weights; // (nshape)
+} Picture;
+
+static FaCode set_look(Picture *p, FaError *err) {
+    FaRenderOptions *look = &p->how.look;
     char *end;
     if (size) {
         long w = strtol(size, &end, 10), h = *end == 'x' ? strtol(end + 1, &end, 10) : w;
         if (*end || w < 16 || h < 16 || w > 16384 || h > 16384)
-            return cli_usage("--size takes WxH, 16 to 16384, not '%s'", size);
+            return cli_wrong(err, "--size takes WxH, 16 to 16384, not '%s'", size);
         look->width = (int)w;
         look->height = (int)h;
     }
@@ -55,128 +62,112 @@ static int set_look(FaRenderJob *job, const FaRig *rig) {
     if (!fa_render_view(view, &look->view)) {
         double yaw = strtod(view, &end), pitch = *end == ',' ? strtod(end + 1, &end) : 0;
         if (end == view || *end)
-            return cli_usage("--view takes front, three_quarter, profile, back, top, or YAW,PITCH; not '%s'", view);
+            return cli_wrong(err, "--view takes front, three_quarter, profile, back, top, or YAW,PITCH; not '%s'",
+                             view);
         fa_render_view("front", &look->view);
         look->view.yaw = yaw;
         look->view.pitch = pitch;
     }
     if (focus) {
-        if (!rig || !fa_render_focus(rig, focus, look->view.focus))
-            return cli_usage("--focus %s: the rig has no shapes that tell where that is", focus);
+        if (!p->job.rig || !fa_render_focus(p->job.rig, focus, look->view.focus))
+            return cli_wrong(err, "--focus %s: the rig has no shapes that tell where that is", focus);
         look->view.aim = true;
         look->view.zoom = 3.5;
     }
     if (zoom > 0) look->view.zoom = zoom;
-    return EXIT_OK;
+    return FA_OK;
 }
 
-// "jawOpen=1,mouthSmileLeft=0.5" for the rig's shapes, by their own or their ARKit names.
-static int parse_weights(const FaRig *rig, float *out) {
-    for (const char *p = weights; *p;) {
-        size_t n = strcspn(p, "=,");
-        char name[200], *end;
-        if (p[n] != '=' || n >= sizeof name) return cli_usage("--weights takes NAME=VALUE,..., not '%s'", p);
-        memcpy(name, p, n);
-        name[n] = 0;
-        double v = strtod(p + n + 1, &end);
-        int hits = 0, arkit = fa_arkit_match(name, NULL);
-        for (int s = 0; s < rig->nshape; s++)
-            if (!strcmp(rig->shape[s].name, name)) out[s] = (float)v, hits++;
-        for (int s = 0; s < rig->nshape && arkit >= 0 && !hits; s++)
-            if (rig->shape[s].arkit == arkit) out[s] = (float)v;
-        for (int s = 0; s < rig->nshape && arkit >= 0; s++) hits += rig->shape[s].arkit == arkit;
-        if (!hits) return cli_usage("the rig has no shape '%s'; fascia info --shapes lists them", name);
-        if (end == p + n + 1 || (*end && *end != ',')) return cli_usage("--weights takes NAME=VALUE,..., not '%s'", p);
-        p = *end ? end + 1 : end;
-    }
-    return EXIT_OK;
+// One NAME=VALUE for the rig's shapes, by their own or their ARKit names.
+static FaCode set_weight(const FaRig *rig, const char *name, float v, float *out, FaError *err) {
+    int hits = 0, arkit = fa_arkit_match(name, NULL);
+    for (int s = 0; s < rig->nshape; s++)
+        if (!strcmp(rig->shape[s].name, name)) out[s] = v, hits++;
+    for (int s = 0; s < rig->nshape && arkit >= 0 && !hits; s++)
+        if (rig->shape[s].arkit == arkit) out[s] = v;
+    for (int s = 0; s < rig->nshape && arkit >= 0; s++) hits += rig->shape[s].arkit == arkit;
+    return hits ? FA_OK : cli_wrong(err, "the rig has no shape '%s'; fascia info --shapes lists them", name);
 }
 
-static int render(FaSequence *seq, const FaRig *rig, const FaClip *clip, FaSequence *against) {
-    FaError err = {0};
-    FaRenderJob job = fa_render_job();
-    int code = set_look(&job, rig);
-    if (code != EXIT_OK) return code;
-    float *w = NULL;
-    if (weights) {
-        if (!rig || !(w = calloc((size_t)rig->nshape + 1, sizeof *w))) return cli_usage("--weights needs a rig");
-        if ((code = parse_weights(rig, w)) != EXIT_OK) {
-            free(w);
-            return code;
-        }
+static FaCode parse_weights(Picture *p, FaError *err) {
+    if (!weights) return FA_OK;
+    if (!p->job.rig) return cli_wrong(err, "--weights needs a rig");
+    p->how.weights = p->weights = calloc((size_t)p->job.rig->nshape + 1, sizeof *p->weights);
+    if (!p->weights) return cli_no_memory(err);
+    for (const char *at = weights; *at;) {
+        size_t n = strcspn(at, "=,");
+        char name[200], *end = NULL;
+        if (at[n] != '=' || n >= sizeof name) return cli_wrong(err, "--weights takes NAME=VALUE,..., not '%s'", at);
+        snprintf(name, sizeof name, "%.*s", (int)n, at);
+        double v = strtod(at + n + 1, &end);
+        TRY(set_weight(p->job.rig, name, (float)v, p->weights, err));
+        if (end == at + n + 1 || (*end && *end != ','))
+            return cli_wrong(err, "--weights takes NAME=VALUE,..., not '%s'", at);
+        at = *end ? end + 1 : end;
     }
-    job.picture = sheet          ? FA_PICTURE_SHAPES
-                  : views        ? FA_PICTURE_VIEWS
-                  : frames_sheet ? FA_PICTURE_FRAMES
-                  : turntable    ? FA_PICTURE_TURNTABLE
-                                 : FA_PICTURE_AUTO;
-    if (!cli_frames(fa_sequence_nframe(seq), &job.first, &job.last)) {
-        free(w);
-        return EXIT_USAGE;
-    }
-    job.frame = frame >= 0 ? frame : job.first;
-    job.columns = columns;
-    job.weights = w;
-    job.fps = common.fps;
-    job.label = label;
-    job.world = !still_head;
-    job.against = against;
-    job.heat = heat;
-    job.rig = rig;
-    job.clip = clip;
-    job.alone = alone;
-    job.generator = "fascia " FA_VERSION_TEXT " render";
-    job.progress = cli_progress;
-    if (!common.dry_run && fa_render_file(seq, &job, common.output, &err) < 0)
-        code = cli_fail(&err);
+    return FA_OK;
+}
+
+static FaCode make(Job *j, FaError *err) {
+    Picture *p = (Picture *)j;
+    FaRigOptions ropt = load_rig_options();
+    if (heat_path) TRY(fa_sequence_open(heat_path, &ropt, &p->against, err));
+    if (fa_file_kind(p->in) == FA_KIND_CACHE)
+        TRY(fa_sequence_open(p->in, &ropt, &p->seq, err));
     else
-        cli_say("%s %s", common.dry_run ? "would write" : "wrote", common.output);
-    free(w);
-    return code;
+        TRY(fa_sequence_of_clip(j->rig, j->loaded, &p->seq, err));
+    FaRenderJob *how = &p->how;
+    *how = fa_render_job();
+    TRY(set_look(p, err));
+    TRY(parse_weights(p, err));
+    TRY(cli_frames(fa_sequence_nframe(p->seq), &how->first, &how->last, err));
+    how->picture = sheet          ? FA_PICTURE_SHAPES
+                   : views        ? FA_PICTURE_VIEWS
+                   : frames_sheet ? FA_PICTURE_FRAMES
+                   : turntable    ? FA_PICTURE_TURNTABLE
+                                  : FA_PICTURE_AUTO;
+    how->frame = frame >= 0 ? frame : how->first;
+    how->columns = columns;
+    how->fps = common.fps;
+    how->label = label;
+    how->world = !still_head;
+    how->against = p->against;
+    how->heat = heat;
+    how->rig = j->rig;
+    how->clip = j->clip;
+    how->alone = alone;
+    how->generator = "fascia " FA_VERSION_TEXT " render";
+    how->progress = cli_progress;
+    return FA_OK;
 }
 
-static int write_page(FaSequence *seq, const FaRig *rig, const FaClip *clip, const char *name) {
-    FaError err = {0};
-    FaPageTrack track = {.name = name, .seq = seq, .clip = clip};
-    if (!rig) return cli_usage("a page of a cache needs --rig for the faces");
-    FaPageOptions opt = {.title = name, .progress = cli_progress};
-    if (!common.dry_run && fa_page_save(common.output, rig, &track, 1, &opt, &err) < 0) return cli_fail(&err);
-    cli_progress_end();
-    cli_say("%s %s", common.dry_run ? "would write" : "wrote", common.output);
-    return EXIT_OK;
+static FaCode write(Job *j, FaError *err) {
+    const Picture *p = (const Picture *)j;
+    if (!path_has_ext(j->output, "html")) return fa_render_file(p->seq, &p->how, j->output, err);
+    if (!j->rig) return cli_wrong(err, "a page of a cache needs --rig for the faces");
+    FaPageTrack track = {.name = path_base(p->in), .seq = p->seq, .clip = j->clip};
+    FaPageOptions opt = {.title = track.name, .progress = cli_progress};
+    return fa_page_save(j->output, j->rig, &track, 1, &opt, err);
 }
 
-static bool is_page(const char *path) {
-    const char *dot = strrchr(path, '.');
-    return dot && !strcmp(dot, ".html");
+static void picture_free(Job *j) {
+    Picture *p = (Picture *)j;
+    fa_sequence_close(p->seq);
+    fa_sequence_close(p->against);
+    free(p->weights);
 }
 
 static int run(int argc, const char **argv) {
     (void)argc;
-    if (!common.output) return cli_usage("where to? fascia render %s -o picture.png", argv[0]);
-    FaError err = {0};
-    FaRig *rig = NULL;
-    FaClip *clip = NULL;
-    FaSequence *seq = NULL, *against = NULL;
-    FaRigOptions ropt = load_rig_options();
-    FaClipOptions copt = load_clip_options();
-    bool cache = fa_file_kind(argv[0]) == FA_KIND_CACHE;
-    const char *from = cache ? rig_path : argv[0], *slash = strrchr(argv[0], '/');
-    int code = EXIT_OK;
-    if ((from && fa_rig_load(from, &ropt, &rig, &err) < 0) ||
-        (clip_path && fa_clip_load(clip_path, &copt, &clip, &err) < 0) ||
-        (heat_path && fa_sequence_open(heat_path, &ropt, &against, &err) < 0) ||
-        (cache ? fa_sequence_open(argv[0], &ropt, &seq, &err) : fa_sequence_of_clip(rig, clip, &seq, &err)) < 0)
-        code = cli_fail(&err);
-    else if (is_page(common.output))
-        code = write_page(seq, rig, clip ? clip : rig ? rig->clip : NULL, slash ? slash + 1 : argv[0]);
-    else
-        code = render(seq, rig, clip ? clip : rig ? rig->clip : NULL, against);
-    fa_sequence_close(seq);
-    fa_sequence_close(against);
-    fa_clip_free(clip);
-    fa_rig_free(rig);
-    return code;
+    if (!common.output) return output_missing("picture.png");
+    Picture p = {.in = argv[0],
+                 .job = {.verb = "render",
+                         .rig_path = fa_file_kind(argv[0]) == FA_KIND_CACHE ? rig_path : argv[0],
+                         .clip_path = clip_path,
+                         .make = make,
+                         .write = write,
+                         .free = picture_free}};
+    return job_walk(&p.job);
 }
 
 const Command cmd_render = {

@@ -1,14 +1,8 @@
-// A face driven by dots: markers, landmarks, or another face's animation. Shared by the verb, its report page and the
-// demo.
-#ifndef FASCIA_DRIVE_DOTS_H
-#define FASCIA_DRIVE_DOTS_H
+// A face driven by markers: those of an actor, of a camera's landmarks, or of another face's animation.
+#ifndef FASCIA_DRIVE_MARKERS_H
+#define FASCIA_DRIVE_MARKERS_H
 
-#include "markers_job.h"
-
-#include "fascia/camera.h"
-#include "fascia/drive.h"
-#include "fascia/face.h"
-#include "fascia/retarget.h"
+#include "job.h"
 
 enum { FLESH_OFF, FLESH_CONTACT, FLESH_FULL };
 
@@ -27,11 +21,24 @@ typedef struct DriveSettings {
 } DriveSettings;
 extern DriveSettings drive_settings;
 
-typedef struct DotsJob {
+// One page that shows the result beside SBS, RSBS and BF with the same jaw and residual pass, and plain SBS.
+enum { DRIVE_TRACKS = 8, DRIVE_REGIONS = 32 };
+typedef struct DriveTrack {
+    char name[40];
+    double before_mm, after_mm, inside_mm, outside_mm;
+    double dense_mm, dense_max_mm; // NAN: no truth
+    int regions;
+    double region_mm[DRIVE_REGIONS];
+} DriveTrack;
+typedef struct DriveTracks {
+    int count;
+    DriveTrack track[DRIVE_TRACKS];
+} DriveTracks;
+
+typedef struct DriveJob {
+    Job job; // its face is NULL where none is needed, or none can be built; its record has the flesh
     const char *motion;
     FaMotionKind kind;
-    FaRig *rig;
-    FaFace *face; // NULL: none is needed, or none can be built
     FaMarkerTake *take;
     FaMarkerMap *map;
     float *trust;
@@ -41,13 +48,9 @@ typedef struct DotsJob {
     int flesh;
     FaDrive *drive;
     FaDriveReport rep;
-    Recording control, result; // the frames of the control; with flesh on top
-    FaMethod *method;
-    FaRun *run;
-    FaSequence *linear;
-    FaCompare compare; // linear, result
-    char *json;        // of the flesh's parameters
-    char generator[1024];
+    Record control; // the frames of the control
+    FaClip *played; // its weights, and where the eyes look
+    DriveTracks tracks;
     // what the above were made from
     FaMarkerTake *loaded;
     FaRig *source;
@@ -56,25 +59,13 @@ typedef struct DotsJob {
     FaMarkerMap *source_map;
     FaLandmarkTake *landmarks;
     FaFaceModel *model;
-} DotsJob;
+} DriveJob;
 
-// The program's exit code. face_path: nullable.
-int drive_dots(const char *rig_path, const char *face_path, const char *motion, FaMotionKind kind);
+// The program's exit code.
+int drive_markers(const char *rig_path, const char *motion, FaMotionKind kind);
 
-// One page that shows the result beside SBS, RSBS and BF with the same jaw and residual pass, and plain SBS.
-typedef struct DotsTrack {
-    char name[40];
-    double before_mm, after_mm, inside_mm, outside_mm;
-    double dense_mm, dense_max_mm; // NAN: no truth
-    int regions;
-    double region_mm[32];
-    double seconds;
-} DotsTrack;
-typedef struct DotsReport {
-    int count;
-    DotsTrack track[8];
-} DotsReport;
-FaCode drive_report(DotsJob *job, const char *path, DotsReport *report, FaError *err);
-void print_dots_report(const DotsReport *report); // JSON array
+// Fills job->tracks; the page is written to path (nullable).
+FaCode drive_report(DriveJob *job, const char *path, FaError *err);
+void drive_report_json(const DriveTracks *tracks, const char *key, FaJsonWriter *w);
 
 #endif

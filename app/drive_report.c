@@ -1,21 +1,19 @@
-// The page of fascia drive --report: the result beside the other methods, like with like, the dots drawn, figures per
-// frame and, where the truth is known, the error of every vertex.
+// The page of fascia drive --report: the result beside the other methods, like with like, the markers drawn, figures
+// per frame and, where the truth is known, the error of every vertex.
 #include "drive_markers.h"
-
-#include "fascia/page.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 8, NUMBERS = 4 };
+enum { NUMBERS = 4 };
 static const double MOVES = 1e-4; // m: vertices that no shape moves as far are not judged
 
 typedef struct Track {
     FaDrive *drive; // owned; NULL: the result's own
     const FaDrive *own;
-    Recording rec;
+    Record rec;
     FaSequence *seq;
     double *dense; // mm, mean per frame                                          (nframe)
     FaPageNumbers number[NUMBERS];
@@ -23,25 +21,20 @@ typedef struct Track {
 } Track;
 
 typedef struct Page {
-    DotsJob *job;
+    DriveJob *job;
     FaSequence *truth;
-    float *weight; // 1: judged (moves, carries no dot)                           (nvert)
+    float *weight; // 1: judged (moves, carries no marker)                         (nvert)
     float *region; // of each region in turn                                      (nregion x nvert)
     int nregion;
-    Track track[MOST];
-    DotsReport *rep;
+    Track track[DRIVE_TRACKS];
+    DriveTracks *rep;
 } Page;
 
 // --- dense error --------------------------------------------------------------------------------------------------
 
-static FaCode no_memory(FaError *err) {
-    *err = (FaError){.code = FA_E_MEMORY, .what = "out of memory"};
-    return FA_E_MEMORY;
-}
-
-static FaCode open_truth(Page *p, FaError *err) {
-    const DotsJob *j = p->job;
-    const FaRig *rig = j->rig;
+static FaCode load_truth(Page *p, FaError *err) {
+    const DriveJob *j = p->job;
+    const FaRig *rig = j->job.rig;
     FaRigOptions ropt = load_rig_options();
     size_t n = (size_t)rig->mesh.nvert;
     if (!drive_settings.truth) return FA_OK;
@@ -53,11 +46,11 @@ static FaCode open_truth(Page *p, FaError *err) {
         snprintf(err->path, sizeof err->path, "%s", drive_settings.truth);
         return FA_E_ARG;
     }
-    p->nregion = j->face ? fa_face_regions() : 0;
-    if (p->nregion > 32) p->nregion = 32;
+    p->nregion = j->job.face ? fa_face_regions() : 0;
+    if (p->nregion > DRIVE_REGIONS) p->nregion = DRIVE_REGIONS;
     p->weight = calloc(n, sizeof *p->weight);
     p->region = calloc(n * (size_t)(p->nregion ? p->nregion : 1), sizeof *p->region);
-    if (!p->weight || !p->region) return no_memory(err);
+    if (!p->weight || !p->region) return cli_no_memory(err);
     for (int i = 0; i < rig->nentry; i++) {
         const float *d = rig->delta + 3 * (size_t)i;
         if ((double)(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]) > MOVES * MOVES) p->weight[rig->row[i]] = 1;
@@ -66,21 +59,21 @@ static FaCode open_truth(Page *p, FaError *err) {
         const FaMarkerPoint *at = &j->map->point[i];
         if (at->vert[0] >= 0 && at->bary[0] > 0.999f) p->weight[at->vert[0]] = 0;
     }
-    for (int r = 0; r < p->nregion; r++) fa_face_region(j->face, r, p->region + n * (size_t)r);
+    for (int r = 0; r < p->nregion; r++) fa_face_region(j->job.face, r, p->region + n * (size_t)r);
     return FA_OK;
 }
 
 // Mean over the judged vertices, per frame, whole and by region.
-static FaCode measure(Page *p, Track *t, DotsTrack *out, FaError *err) {
-    int nframe = p->job->take->nframe, nvert = p->job->rig->mesh.nvert;
+static FaCode measure(Page *p, Track *t, DriveTrack *out, FaError *err) {
+    int nframe = p->job->take->nframe, nvert = p->job->job.rig->mesh.nvert;
     size_t n = (size_t)nvert;
     out->dense_mm = out->dense_max_mm = NAN;
     out->regions = p->nregion;
     if (!p->truth) return FA_OK;
     float *a = malloc(3 * n * sizeof *a), *b = malloc(3 * n * sizeof *b);
     t->dense = calloc((size_t)nframe, sizeof *t->dense);
-    FaCode rc = a && b && t->dense ? FA_OK : no_memory(err);
-    double total = 0, weight = 0, region[32] = {0}, share[32] = {0}, worst = 0;
+    FaCode rc = a && b && t->dense ? FA_OK : cli_no_memory(err);
+    double total = 0, weight = 0, region[DRIVE_REGIONS] = {0}, share[DRIVE_REGIONS] = {0}, worst = 0;
     for (int f = 0; f < nframe && rc >= 0; f++) {
         double sum = 0, count = 0;
         rc = fa_sequence_read(t->seq, f, a, err);
@@ -118,7 +111,7 @@ static FaCode measure(Page *p, Track *t, DotsTrack *out, FaError *err) {
 
 static FaCode add(Page *p, const char *name, const FaDrive *own, FaSequence *seq, FaError *err) {
     Track *t = &p->track[p->rep->count];
-    DotsTrack *out = &p->rep->track[p->rep->count++];
+    DriveTrack *out = &p->rep->track[p->rep->count++];
     FaDriveReport r = fa_drive_report(own);
     snprintf(out->name, sizeof out->name, "%s", name);
     t->own = own;
@@ -127,7 +120,6 @@ static FaCode add(Page *p, const char *name, const FaDrive *own, FaSequence *seq
     out->after_mm = r.after_mm;
     out->inside_mm = r.inside_mm;
     out->outside_mm = r.outside_mm;
-    out->seconds = r.seconds;
     TRY(measure(p, t, out, err));
     t->number[t->nnumber++] = (FaPageNumbers){"marker error, mean mm", r.frame_after_mm};
     t->number[t->nnumber++] = (FaPageNumbers){"inside the shapes' span, mm rms", r.frame_inside_mm};
@@ -138,7 +130,7 @@ static FaCode add(Page *p, const char *name, const FaDrive *own, FaSequence *seq
 
 // Another way to solve the same take.
 static FaCode add_way(Page *p, FaDriveKind kind, bool plain, FaError *err) {
-    DotsJob *j = p->job;
+    DriveJob *j = p->job;
     Track *t = &p->track[p->rep->count];
     FaDriveOptions o = j->options;
     char name[40];
@@ -147,25 +139,26 @@ static FaCode add_way(Page *p, FaDriveKind kind, bool plain, FaError *err) {
     if (plain) o.no_jaw = o.no_residual = true;
     snprintf(name, sizeof name, "%s%s%s", fa_drive_kind_name(kind), o.no_jaw ? "" : " jaw",
              o.no_residual ? "" : " residual");
-    TRY(fa_drive_open(j->rig, j->face, j->take, j->map, &o, &t->drive, err));
-    TRY(recording_make(fa_drive_sequence(t->drive), j->rig, fa_drive_clip(t->drive), &t->rec, err));
+    TRY(fa_drive_open(j->job.rig, j->job.face, j->take, j->map, &o, &t->drive, err));
+    const FaClip *clip = fa_drive_clip(t->drive);
+    TRY(record_new(fa_drive_sequence(t->drive), clip->nframe - 1, j->job.rig, clip, &t->rec, err));
     return add(p, name, t->drive, t->rec.seq, err);
 }
 
 static FaCode add_tracks(Page *p, FaError *err) {
-    DotsJob *j = p->job;
+    DriveJob *j = p->job;
     const FaDriveOptions *o = &j->options;
     char name[40];
     snprintf(name, sizeof name, "%s%s%s%s", fa_drive_kind_name(j->rep.kind), o->literal ? " literal" : "",
              o->no_jaw ? "" : " jaw", o->no_residual ? "" : " residual");
     TRY(add(p, name, j->drive, j->control.seq, err));
-    if (j->result.seq) {
+    if (j->job.record.seq) {
         snprintf(name, sizeof name, "%s, flesh", fa_drive_kind_name(j->rep.kind));
-        TRY(add(p, name, j->drive, j->result.seq, err));
+        TRY(add(p, name, j->drive, j->job.record.seq, err));
     }
     static const FaDriveKind others[] = {FA_DRIVE_BF, FA_DRIVE_SBS, FA_DRIVE_RSBS};
     for (int i = 0; i < 3; i++) {
-        if (others[i] == FA_DRIVE_BF && !j->face) continue;
+        if (others[i] == FA_DRIVE_BF && !j->job.face) continue;
         if (others[i] != j->rep.kind || o->literal) TRY(add_way(p, others[i], false, err));
     }
     bool plain = o->no_jaw && o->no_residual && !o->literal; // then SBS is plain already
@@ -186,18 +179,18 @@ static void line(char *text, size_t size, const char *fmt, ...) {
 
 // What was asked for and found, for the page; then the table.
 static void facts(const Page *p, char *text, size_t size) {
-    const DotsJob *j = p->job;
-    line(text, size, "%s\n%s: %d markers with a place, %d samples missing, %d frames lost\n%s\n\n", j->generator,
+    const DriveJob *j = p->job;
+    line(text, size, "%s\n%s: %d markers with a place, %d samples missing, %d frames lost\n%s\n\n", j->job.generator,
          j->motion, j->map->mapped, j->rep.missing, j->rep.lost, j->rep.why ? j->rep.why : "");
 }
 
 static void table(const Page *p, char *text, size_t size) {
-    const DotsReport *rep = p->rep;
+    const DriveTracks *rep = p->rep;
     line(text, size, "%-22s %12s %12s%s\n", "mm", "markers, raw", "markers, end",
          p->truth ? "  dense mean   dense max   of plain" : "");
     double plain = rep->track[rep->count - 1].dense_mm;
     for (int i = 0; i < rep->count; i++) {
-        const DotsTrack *t = &rep->track[i];
+        const DriveTrack *t = &rep->track[i];
         line(text, size, "%-22s %12.3f %12.3f", t->name, t->before_mm, t->after_mm);
         if (p->truth) line(text, size, " %11.3f %11.2f %10.2f", t->dense_mm, t->dense_max_mm, t->dense_mm / plain);
         line(text, size, "\n");
@@ -210,7 +203,7 @@ static void table(const Page *p, char *text, size_t size) {
 }
 
 static FaCode write_page(Page *p, const char *path, FaError *err) {
-    FaPageTrack tracks[MOST + 1];
+    FaPageTrack tracks[DRIVE_TRACKS + 1];
     int n = 0;
     char text[8192] = "";
     for (int i = 0; i < p->rep->count; i++) {
@@ -235,15 +228,14 @@ static FaCode write_page(Page *p, const char *path, FaError *err) {
     facts(p, text, sizeof text);
     table(p, text, sizeof text);
     FaPageOptions opt = {.title = "fascia drive", .facts = text, .progress = cli_progress};
-    FaCode rc = fa_page_save(path, p->job->rig, tracks, n, &opt, err);
+    FaCode rc = fa_page_save(path, p->job->job.rig, tracks, n, &opt, err);
     fa_sequence_close(cut);
     return rc;
 }
 
-FaCode drive_report(DotsJob *j, const char *path, DotsReport *report, FaError *err) {
-    Page p = {.job = j, .rep = report};
-    *report = (DotsReport){0};
-    FaCode rc = open_truth(&p, err);
+FaCode drive_report(DriveJob *j, const char *path, FaError *err) {
+    Page p = {.job = j, .rep = &j->tracks};
+    FaCode rc = load_truth(&p, err);
     if (rc >= 0) rc = add_tracks(&p, err);
     if (rc >= 0 && path) rc = write_page(&p, path, err);
     cli_progress_end();
@@ -252,8 +244,8 @@ FaCode drive_report(DotsJob *j, const char *path, DotsReport *report, FaError *e
         table(&p, text, sizeof text);
         cli_say("%s", text);
     }
-    for (int i = 0; i < MOST; i++) {
-        recording_free(&p.track[i].rec);
+    for (int i = 0; i < DRIVE_TRACKS; i++) {
+        record_free(&p.track[i].rec);
         fa_drive_free(p.track[i].drive);
         free(p.track[i].dense);
     }
@@ -263,27 +255,24 @@ FaCode drive_report(DotsJob *j, const char *path, DotsReport *report, FaError *e
     return rc;
 }
 
-void print_dots_report(const DotsReport *report) {
-    printf("[");
-    for (int i = 0; i < report->count; i++) {
-        const DotsTrack *t = &report->track[i];
-        const struct {
-            const char *name;
-            double value;
-        } field[] = {{"before_mm", t->before_mm},   {"after_mm", t->after_mm}, {"inside_mm", t->inside_mm},
-                     {"outside_mm", t->outside_mm}, {"dense_mm", t->dense_mm}, {"dense_max_mm", t->dense_max_mm}};
-        printf("%s{\"name\":", i ? "," : "");
-        cli_json_string(t->name);
-        for (int k = 0; k < 6; k++) {
-            printf(",\"%s\":", field[k].name);
-            print_number(field[k].value);
-        }
-        printf(",\"regions\":{");
-        for (int r = 0; r < (isfinite(t->dense_mm) ? t->regions : 0); r++) {
-            printf("%s\"%s\":", r ? "," : "", fa_face_region_name(r));
-            print_number(t->region_mm[r]);
-        }
-        printf("}}");
-    }
-    printf("]");
+static void json_track(const DriveTrack *t, FaJsonWriter *w) {
+    fa_json_begin(w, NULL, '{');
+    fa_json_text(w, "name", t->name);
+    fa_json_number(w, "before_mm", t->before_mm);
+    fa_json_number(w, "after_mm", t->after_mm);
+    fa_json_number(w, "inside_mm", t->inside_mm);
+    fa_json_number(w, "outside_mm", t->outside_mm);
+    fa_json_number(w, "dense_mm", t->dense_mm);
+    fa_json_number(w, "dense_max_mm", t->dense_max_mm);
+    fa_json_begin(w, "regions", '{');
+    for (int r = 0; r < (isfinite(t->dense_mm) ? t->regions : 0); r++)
+        fa_json_number(w, fa_face_region_name(r), t->region_mm[r]);
+    fa_json_end(w);
+    fa_json_end(w);
+}
+
+void drive_report_json(const DriveTracks *tracks, const char *key, FaJsonWriter *w) {
+    fa_json_begin(w, key, '[');
+    for (int i = 0; i < tracks->count; i++) json_track(&tracks->track[i], w);
+    fa_json_end(w);
 }

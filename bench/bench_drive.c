@@ -195,7 +195,7 @@ static FaCode with_shapes(Bench *b, const FaTruth *truth, const FaRig *rig, cons
                           FaError *err) {
     FaFace *face = NULL;
     Scene s = {.truth = truth, .rig = rig, .shapes = shapes, .difference = fai_shapes_difference(rig, truth->rig)};
-    FA_TRY(fa_face_build(rig, NULL, &face, err));
+    FA_TRY(fa_face_get(rig, FA_NEED_FACE, NULL, &face, err));
     s.face = face;
     FaCode rc = fai_truth_outside(truth, rig, &s.outside, err);
     if (rc >= 0) rc = on_take(b, &s, MARKERS, 0, false, err);

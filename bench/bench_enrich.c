@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { RATE = 300, STEPS = 45, SIMULATED = 3400, LAYERS = 2 };
+enum { RATE = 300, STEPS = 45 };
 static const double PAPER_MS = 4000;
 
 typedef struct Bench {
@@ -60,11 +60,7 @@ static FaCode set_up(Bench *b, const FaRig *rig, FaError *err) {
         FA_TRY(fa_head_rig(b->head, 0, &b->own_rig, err));
         b->rig = b->own_rig;
     }
-    FaFaceOptions o = {.layers = LAYERS, .simulate_vertices = SIMULATED};
-    FA_TRY(fa_face_build(b->rig, &o, &b->face, err));
-    FA_TRY(fa_face_materials(b->face, b->rig, NULL, err));
-    FaVolumeOptions volumes = {0};
-    FA_TRY(fa_face_volumes(b->face, b->rig, &volumes, NULL, err));
+    FA_TRY(fa_face_get(b->rig, fa_method_needs("enrich"), NULL, &b->face, err));
     FA_TRY(make_clip(b, err));
     size_t n = 3 * (size_t)b->face->nnode;
     b->surface = FA_NEW(3 * (size_t)b->rig->mesh.nvert, float);

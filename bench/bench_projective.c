@@ -130,29 +130,34 @@ typedef struct Solved {
 
 static const char *const solver_name[] = {"quick", "gs", "pd"};
 
-static FaCode solve_with(Bench *b, FaSolveKind kind, FaSvdKind svd, int nrow, int iterations, int repeats, Solved *s,
-                         float *u, FaError *err) {
+typedef struct Solve {
+    FaSolveKind kind;
+    FaSvdKind svd;
+    int nrow, iterations, repeats;
+} Solve;
+
+static FaCode solve_with(Bench *b, Solve how, Solved *s, float *u, FaError *err) {
     const Problem *k = &b->problem;
     const FaElastic *e = &fai_projective_problem(b->method[1]).flesh->e;
     FaProjectiveOptions o = k->options;
     FaProjectiveInput in = k->input;
-    o.kind = kind;
-    o.svd = svd;
+    o.kind = how.kind;
+    o.svd = how.svd;
     o.inertia = in.inertia;
-    in.nrow = nrow;
-    in.iterations = iterations;
+    in.nrow = how.nrow;
+    in.iterations = how.iterations;
     in.tolerance = 0;
     FaProjective *p;
     FA_TRY(fai_projective_new(e, &o, &p, err));
     FaCode rc = FA_OK;
-    for (int i = 0; i < repeats && rc >= 0; i++) {
+    for (int i = 0; i < how.repeats && rc >= 0; i++) {
         memcpy(u, k->start, 4 * (size_t)e->nnode * sizeof(float));
         double t = fai_seconds();
         rc = fai_projective_solve(p, &in, u, &s->report, err);
         b->ms[i] = 1e3 * (fai_seconds() - t);
     }
     if (rc >= 0) s->energy = fai_projective_energy(p, &in, u, NULL);
-    if (rc >= 0) s->ms = fai_bench_times(b->ms, repeats);
+    if (rc >= 0) s->ms = fai_bench_times(b->ms, how.repeats);
     fai_projective_free(p);
     return rc;
 }
@@ -188,28 +193,33 @@ static void write_frames(Bench *b, FaJsonWriter *w) {
 // E*: the lowest that any solver finds.
 static FaCode lowest_energy(Bench *b, int nrow, float *u, double *lowest, FaError *err) {
     Solved s;
-    FA_TRY(solve_with(b, FA_SOLVE_QUICK, FA_SVD_EXACT, nrow, LONG, 1, &s, u, err));
+    FA_TRY(solve_with(b, (Solve){FA_SOLVE_QUICK, FA_SVD_EXACT, nrow, LONG, 1}, &s, u, err));
     *lowest = s.energy;
     // plain projective dynamics is slow, but ends lowest where contact kinks the energy
-    FA_TRY(solve_with(b, FA_SOLVE_PD, FA_SVD_EXACT, nrow, nrow ? CURVE : LONG, 1, &s, u, err));
+    FA_TRY(solve_with(b, (Solve){FA_SOLVE_PD, FA_SVD_EXACT, nrow, nrow ? CURVE : LONG, 1}, &s, u, err));
     *lowest = fmin(*lowest, s.energy);
     return FA_OK;
 }
 
-static FaCode write_solvers(Bench *b, int nrow, const char *what, float *u, FaJsonWriter *w, double *quick_energy,
-                            double *lowest, double *gs_energy, FaError *err) {
-    FA_TRY(lowest_energy(b, nrow, u, lowest, err));
+// Energies: what solvers end with, and the lowest.
+typedef struct Found {
+    double quick, gs, lowest;
+} Found;
+
+static FaCode write_solvers(Bench *b, int nrow, const char *what, float *u, FaJsonWriter *w, Found *found,
+                            FaError *err) {
+    FA_TRY(lowest_energy(b, nrow, u, &found->lowest, err));
     for (int kind = 0; kind < 3; kind++)
         for (int svd = 0; svd < (kind == 0 ? 2 : 1); svd++)
             for (int all = 0; all < 2; all++) {
                 Solved s;
                 char name[64];
                 fa_threads_set(all ? b->all : 1);
-                FA_TRY(solve_with(b, (FaSolveKind)kind, (FaSvdKind)svd, nrow, ITERATIONS, kind == 0 ? REPEATS : FEW, &s,
-                                  u, err));
+                const Solve how = {(FaSolveKind)kind, (FaSvdKind)svd, nrow, ITERATIONS, kind == 0 ? REPEATS : FEW};
+                FA_TRY(solve_with(b, how, &s, u, err));
                 snprintf(name, sizeof name, "%s_%s%s", what, solver_name[kind], svd ? "_taylor" : "");
                 write_row(w, name, all ? b->all : 1, s.ms,
-                          (s.energy - *lowest) / fmax(start_energy(&s) - *lowest, 1e-30),
+                          (s.energy - found->lowest) / fmax(start_energy(&s) - found->lowest, 1e-30),
                           "8 iterations of one frame; accuracy: relative error of the energy");
                 fai_jw_num(w, "energy", s.energy);
                 fai_jw_num(w, "local_ms", 1e3 * s.report.seconds_local);
@@ -220,8 +230,8 @@ static FaCode write_solvers(Bench *b, int nrow, const char *what, float *u, FaJs
                 fai_jw_int(w, "svd_taylor", s.report.svd_taylor);
                 fai_jw_int(w, "svd_full", s.report.svd_full);
                 fai_jw_close(w);
-                if (kind == 0 && svd == 0) *quick_energy = s.energy;
-                if (kind == 1) *gs_energy = s.energy;
+                if (kind == 0 && svd == 0) found->quick = s.energy;
+                if (kind == 1) found->gs = s.energy;
             }
     fa_threads_set(b->all);
     return FA_OK;
@@ -258,8 +268,9 @@ static FaCode run_peer(Bench *b, double target, float *u, int all, FaJsonWriter 
     double seconds, times[3];
     for (int i = 0; i < 3 && peer; i++) {
         memcpy(u, k->start, 4 * (size_t)e->nnode * sizeof(float));
-        made = peer_projective_solve(peer, k->y, k->anchor, in.frame.tet_rest, in.frame.tet_stride, u, PEER_MOST,
-                                     target, energy_of, &energy, &seconds);
+        const PeerFrame frame = {k->y, k->anchor, in.frame.tet_rest, in.frame.tet_stride};
+        const PeerStop stop = {PEER_MOST, target, energy_of, &energy};
+        made = peer_projective_solve(peer, &frame, &stop, u, &seconds);
         times[i] = 1e3 * seconds;
     }
     if (peer) {
@@ -284,8 +295,9 @@ static FaCode write_curves(Bench *b, double lowest, float *u, FaJsonWriter *w, F
         Solved s;
         FaProjectiveOptions usual = b->problem.options;
         if (kind == 3) b->problem.options.gs_sweeps = 1, b->problem.options.gs_fixed = true;
-        FaCode rc = solve_with(b, kind == 3 ? FA_SOLVE_GS : (FaSolveKind)kind, FA_SVD_EXACT, b->problem.input.nrow,
-                               CURVE, kind == FA_SOLVE_PD ? 1 : FEW, &s, u, err);
+        const Solve how = {kind == 3 ? FA_SOLVE_GS : (FaSolveKind)kind, FA_SVD_EXACT, b->problem.input.nrow, CURVE,
+                           kind == FA_SOLVE_PD ? 1 : FEW};
+        FaCode rc = solve_with(b, how, &s, u, err);
         b->problem.options = usual;
         FA_TRY(rc);
         fai_jw_open(w, NULL, '{');
@@ -323,7 +335,7 @@ static FaCode set_up(Bench *b, const FaRig *rig, const FaClip *clip, FaError *er
     b->rig = rig;
     b->clip = clip;
     FA_TRY(fa_clip_bind(clip, rig, &b->binding, err));
-    FA_TRY(fa_face_build(rig, NULL, &b->face, err));
+    FA_TRY(fa_face_get(rig, fa_method_needs("projective"), NULL, &b->face, err));
     for (int i = 0; i < 2; i++) {
         FaParams *p;
         FA_TRY(fa_params_new("projective", &p, err));
@@ -366,23 +378,24 @@ static FaCode run(Bench *b, FaJsonWriter *w, FaError *err) {
     const FaElastic *e = &fai_projective_problem(b->method[1]).flesh->e;
     float *u = FA_PUSH(b->arena, 4 * (size_t)e->nnode, float);
     if (!u) return FA_FAIL_MEMORY(err);
-    double quick[2], gs[2], lowest[2], peer_ms[2] = {NAN, NAN};
+    Found found[2]; // free, touching
+    double peer_ms[2] = {NAN, NAN};
     int nrow = b->problem.input.nrow;
     fai_jw_open(w, "rows", '[');
     write_frames(b, w);
-    FaCode rc = write_solvers(b, 0, "free", u, w, &quick[0], &lowest[0], &gs[0], err);
-    if (rc >= 0) rc = write_solvers(b, nrow, "touching", u, w, &quick[1], &lowest[1], &gs[1], err);
+    FaCode rc = write_solvers(b, 0, "free", u, w, &found[0], err);
+    if (rc >= 0) rc = write_solvers(b, nrow, "touching", u, w, &found[1], err);
     Solved ours[2];
     for (int all = 0; all < 2 && rc >= 0; all++) {
         fa_threads_set(all ? b->all : 1);
-        rc = solve_with(b, FA_SOLVE_QUICK, FA_SVD_EXACT, 0, ITERATIONS, REPEATS, &ours[all], u, err);
+        rc = solve_with(b, (Solve){FA_SOLVE_QUICK, FA_SVD_EXACT, 0, ITERATIONS, REPEATS}, &ours[all], u, err);
 #ifdef FA_HAVE_EIGEN_PEER
-        if (rc >= 0 && fai_simd_wanted()) rc = run_peer(b, quick[0], u, all, w, &peer_ms[all], err);
+        if (rc >= 0 && fai_simd_wanted()) rc = run_peer(b, found[0].quick, u, all, w, &peer_ms[all], err);
 #endif
     }
     fa_threads_set(b->all);
     fai_jw_close(w);
-    if (rc >= 0) rc = write_curves(b, lowest[1], u, w, err);
+    if (rc >= 0) rc = write_curves(b, found[1].lowest, u, w, err);
     fai_jw_int(w, "nodes", e->nnode);
     fai_jw_int(w, "tets", e->ntet);
     fai_jw_int(w, "contact_rows", nrow);
@@ -390,7 +403,7 @@ static FaCode run(Bench *b, FaJsonWriter *w, FaError *err) {
     if (rc >= 0 && isfinite(peer_ms[1]))
         fai_jw_num(w, "eigen", fmin(peer_ms[0] / ours[0].ms.med, peer_ms[1] / ours[1].ms.med));
     fai_jw_num(w, "thesis", THESIS_MS / b->frames.contact_ms[1]);
-    if (rc >= 0) fai_jw_num(w, "gs_energy", gs[1] / quick[1]);
+    if (rc >= 0) fai_jw_num(w, "gs_energy", found[1].gs / found[1].quick);
     fai_jw_close(w);
     return rc;
 }

@@ -63,7 +63,7 @@ FaCode fai_truth_of_clip(const FaHeadParams *params, const FaClip *clip, const c
     t->pub.nframe = s.count > 0 ? FA_MIN(s.count, most) : most;
     t->pub.fps = clip->fps / s.step;
     FaCode rc = fill_head(&t->pub, params, clip, s, err);
-    if (rc >= 0) rc = fa_face_build(t->pub.rig, NULL, &t->pub.face, err);
+    if (rc >= 0) rc = fa_face_get(t->pub.rig, FA_NEED_FACE, NULL, &t->pub.face, err);
     if (rc < 0)
         fai_truth_free((FaTruth *)t);
     else
@@ -99,7 +99,7 @@ static FaCode fill_physics(FaTruth *t, const FaClip *clip, FaError *err) {
     FaMethod *method = NULL;
     FaRun *run = NULL;
     FA_TRY(make_room(t, err));
-    FA_TRY(fa_face_build(t->rig, NULL, &t->face, err));
+    FA_TRY(fa_face_get(t->rig, FA_NEED_FACE, NULL, &t->face, err));
     FA_TRY(truth_params(&params, err));
     FaCode rc =
         fa_method_open("projective", &(FaMethodSetup){.rig = t->rig, .face = t->face, .params = params}, &method, err);

@@ -23,12 +23,21 @@ typedef struct PeerBody {
 typedef struct PeerProjective PeerProjective;
 PeerProjective *peer_projective_new(const PeerBody *body); // 0 on failure
 void peer_projective_free(PeerProjective *p);
-// Iterate from u (nnode x 4, displacements; in and out) until energy(u) <= stop or `iterations` are made; how many
-// were. y: nnode x 4; anchor: nanchor x 4 or 0; tet_rest: 9 rows of stride or 0 (posed rest, as FaElasticFrame).
-// *seconds: of the iterations alone, energy checks not included.
-int peer_projective_solve(PeerProjective *p, const float *y, const float *anchor, const float *tet_rest, int stride,
-                          float *u, int iterations, double stop, double (*energy)(void *ctx, const float *u), void *ctx,
-                          double *seconds);
+typedef struct PeerFrame {
+    const float *y;        // (nnode x 4)
+    const float *anchor;   // (nanchor x 4) or 0
+    const float *tet_rest; // 9 rows of stride or 0: posed rest, as FaElasticFrame
+    int stride;
+} PeerFrame;
+typedef struct PeerStop {
+    int iterations; // at most
+    double energy;  // or when energy_of(u) is no more than this
+    double (*energy_of)(void *ctx, const float *u);
+    void *ctx;
+} PeerStop;
+// Iterate from u (nnode x 4, displacements; in and out); how many times. *seconds: of the iterations alone, energy
+// checks not included.
+int peer_projective_solve(PeerProjective *p, const PeerFrame *frame, const PeerStop *stop, float *u, double *seconds);
 
 #ifdef __cplusplus
 }

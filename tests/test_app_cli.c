@@ -51,6 +51,21 @@ static void test_help_and_usage(void **state) {
     SAID("auto|m|cm|mm");
     assert_int_equal(RUN("info", "x", "--threads", "many"), 2);
     assert_int_equal(RUN("info", "x", "--threads"), 2);
+    // what is missing, in plain words
+    static const char *const writes[] = {"blend", "drive", "enrich", "markers", "build", "render"};
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(RUN(writes[i], "x.glb"), 2);
+        SAID("no output file: add -o OUT, for example -o ");
+    }
+    assert_int_equal(RUN("convert", "x.glb"), 2);
+    SAID("no output file");
+    // a value that is none is not a file
+    assert_int_equal(RUN("drive", "x.glb", "--sticky", "abc", "-o", "y.glb"), 2);
+    SAID("sticky cannot be 'abc' (it takes on or off)");
+    assert_int_equal(RUN("blend", "x.glb", "--mass", "-o", "y.glb"), 2);
+    SAID("--mass needs a value (kg), and -o is another option");
+    assert_int_equal(RUN("blend", "x.glb", "--preset", "jello", "-o", "y.glb"), 2);
+    SAID("soft|heavy|snappy|firm|jelly");
 }
 
 static void test_errors_name_file_and_remedy(void **state) {

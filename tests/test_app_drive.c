@@ -68,11 +68,17 @@ static void refusals(void **state) {
     assert_int_equal(RUN("drive", rig, "-o", test_path("x.pc2"), "--face", test_path("none.face")), 5);
     assert_int_equal(RUN("drive", rig, "-o", test_path("x.pc2"), "--face", rig), 3);
     assert_int_equal(RUN("build", test_path("none.glb"), "-o", test_path("x.face")), 5);
+    // the method's --model is reached
+    assert_int_equal(
+        RUN("drive", rig, "--model", "surface", "--frames", "0-3", "-o", test_path("surface.pc2"), "--json"), 0);
+    SAID("\"model\":\"surface\"");
+    assert_int_equal(RUN("drive", rig, "--model", rig, "-o", test_path("x.pc2")), 2);
+    SAID("volume|surface");
     assert_int_equal(RUN("drive", "--help"), 0);
     SAID("--sticky-stiffness");
 }
 
-// --- dots ---------------------------------------------------------------------------------------------------------
+// --- markers ------------------------------------------------------------------------------------------------------
 
 // What the program printed is one JSON object; a number in it, by path ("control", "after_mm").
 static double number(const char *outer, const char *name) {
@@ -92,17 +98,18 @@ static double number(const char *outer, const char *name) {
 }
 
 // A take of the rig's own clip, in the format of the name.
-static const char *dots(const char *name) {
+static const char *sampled(const char *name) {
     const char *path = test_path(name);
     assert_int_equal(RUN("markers", rig, "-o", path, "--frames", "0-40", "--json"), 0);
     assert_true(number(NULL, "frames") == 41 && number("markers", "mapped") == 80);
     return path;
 }
 
-// The same dots in three formats, three ways to solve: near the clip that they came from.
-static void clip_to_dots_and_back(void **state) {
+// The same markers in three formats, three ways to solve: near the clip that they came from.
+static void clip_to_markers_and_back(void **state) {
     (void)state;
-    static const char *const format[] = {"dots.csv", "dots.trc", "dots.c3d"}, *const method[] = {"bf", "sbs", "auto"};
+    static const char *const format[] = {"markers.csv", "markers.trc", "markers.c3d"}, *const method[] = {"bf", "sbs",
+                                                                                                          "auto"};
     FaError err = {0};
     FaRig *loaded;
     FaSequence *own, *a;
@@ -111,8 +118,8 @@ static void clip_to_dots_and_back(void **state) {
     CHECK_OK(fa_sequence_of_clip(loaded, NULL, &own, &err), &err);
     for (int i = 0; i < 3; i++) {
         char take[4096], out[4096];
-        snprintf(take, sizeof take, "%s", dots(format[i]));
-        snprintf(out, sizeof out, "%s", test_path("dots.pc2"));
+        snprintf(take, sizeof take, "%s", sampled(format[i]));
+        snprintf(out, sizeof out, "%s", test_path("markers.pc2"));
         assert_int_equal(
             RUN("drive", rig, take, "--method", method[i], "--flesh", i == 2 ? "contact" : "off", "-o", out, "--json"),
             0);
@@ -133,9 +140,9 @@ static void clip_to_dots_and_back(void **state) {
 static void into_a_glb_with_a_page(void **state) {
     (void)state;
     char take[4096], glb[4096], page[4096];
-    snprintf(take, sizeof take, "%s", dots("page.csv"));
-    snprintf(glb, sizeof glb, "%s", test_path("dots.glb"));
-    snprintf(page, sizeof page, "%s", test_path("dots.html"));
+    snprintf(take, sizeof take, "%s", sampled("page.csv"));
+    snprintf(glb, sizeof glb, "%s", test_path("markers.glb"));
+    snprintf(page, sizeof page, "%s", test_path("markers.html"));
     // its own clip is a truth of the same vertices
     assert_int_equal(RUN("drive", rig, take, "--flesh", "off", "-o", glb, "--report", page, "--truth", rig, "--json"),
                      0);
@@ -155,11 +162,11 @@ static void into_a_glb_with_a_page(void **state) {
     test_list_free(left);
 }
 
-// Where the dots of a take sit, and the take driven by that map; another face's animation and take.
+// Where the markers of a take sit, and the take driven by that map; another face's animation and take.
 static void maps_and_other_faces(void **state) {
     (void)state;
     char take[4096], map[4096], other[4096], out[4096];
-    snprintf(take, sizeof take, "%s", dots("map.csv"));
+    snprintf(take, sizeof take, "%s", sampled("map.csv"));
     snprintf(map, sizeof map, "%s", test_path("map.json"));
     snprintf(other, sizeof other, "%s", test_path("other.glb"));
     snprintf(out, sizeof out, "%s", test_path("map.pc2"));
@@ -188,10 +195,10 @@ static void write_text(const char *path, const char *text) {
 }
 
 // A result that exists stays as it was when the next run fails.
-static void bad_dots(void **state) {
+static void bad_markers(void **state) {
     (void)state;
     char take[4096], bad[4096], out[4096], trust[4096];
-    snprintf(take, sizeof take, "%s", dots("bad.csv"));
+    snprintf(take, sizeof take, "%s", sampled("bad.csv"));
     snprintf(bad, sizeof bad, "%s", test_path("worse.csv"));
     snprintf(out, sizeof out, "%s", test_path("kept_as_is.pc2"));
     snprintf(trust, sizeof trust, "%s", test_path("trust.txt"));
@@ -270,9 +277,10 @@ static void landmarks(void **state) {
         fa_clip_free(clip);
     }
     assert_int_equal(RUN("drive", rig, take, "--method", "sbs", "--image", "12y", "-o", out), 2);
-    assert_int_equal(RUN("drive", rig, take, "--method", "sbs", "--model", rig, "-o", out), 2);
+    assert_int_equal(RUN("drive", rig, take, "--method", "sbs", "--face-model", rig, "-o", out), 2);
     SAID("--landmarks");
-    assert_int_equal(RUN("drive", rig, dots("no_landmarks.csv"), "--method", "sbs", "--focal", "1000", "-o", out), 2);
+    assert_int_equal(RUN("drive", rig, sampled("no_landmarks.csv"), "--method", "sbs", "--focal", "1000", "-o", out),
+                     2);
     SAID("does not hold");
     film(model, FA_LANDMARKS_68, true, take, &clip);
     assert_int_equal(RUN("drive", rig, take, "--method", "sbs", "-o", out), 3);
@@ -291,10 +299,10 @@ static void landmarks(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(face_then_clip),
                                        cmocka_unit_test(refusals),
-                                       cmocka_unit_test(clip_to_dots_and_back),
+                                       cmocka_unit_test(clip_to_markers_and_back),
                                        cmocka_unit_test(into_a_glb_with_a_page),
                                        cmocka_unit_test(maps_and_other_faces),
-                                       cmocka_unit_test(bad_dots),
+                                       cmocka_unit_test(bad_markers),
                                        cmocka_unit_test(landmarks)};
     return cmocka_run_group_tests(tests, make_head, NULL);
 }

@@ -62,7 +62,7 @@ static void first_run(void **state) {
     assert_true(said_number("frames") == 30);
     assert_true(said_number("max_displacement_mm") > 0.3 && said_number("max_displacement_mm") < 30);
     assert_int_equal(access(test_path("rig.enrich.face"), F_OK), 0);
-    assert_true(access(test_path("a.pc2.take"), F_OK) != 0); // removed when all is done
+    assert_true(access(test_path("a.pc2.run"), F_OK) != 0); // removed when all is done
     snprintf(face, sizeof face, "%s", test_path("rig.enrich.face"));
 }
 
@@ -77,10 +77,25 @@ static void read_all(const char *path, unsigned char **data, size_t *size) {
     fclose(f);
 }
 
+// fascia build --volumes makes the face that enrich makes by itself.
+static void same_face(void **state) {
+    (void)state;
+    unsigned char *a, *b;
+    size_t na, nb;
+    assert_int_equal(RUN("build", rig, "--volumes", "-o", test_path("built.face"), "--unit", "m"), 0);
+    SAID("volumes of 4 shapes");
+    read_all(face, &a, &na);
+    read_all(test_path("built.face"), &b, &nb);
+    assert_int_equal(na, nb);
+    assert_memory_equal(a, b, na);
+    free(a);
+    free(b);
+}
+
 // kill -9 in the middle, then the same command: the same bytes as without.
 static void kill_and_go_on(const char *const *more, off_t enough) {
     const char *whole = test_path("whole.pc2"), *broken = test_path("broken.pc2"),
-               *part = test_path("broken.pc2.take.part");
+               *part = test_path("broken.pc2.run.part");
     const char *args[32] = {PROGRAM, "enrich", rig, clip_path, "--face", face, "--unit", "m", "--rate", "120"};
     int n = 10;
     while (more && *more) args[n++] = *more++;
@@ -492,13 +507,10 @@ static void bad_motions(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(first_run),
-                                       cmocka_unit_test(killed),
-                                       cmocka_unit_test(edited),
-                                       cmocka_unit_test(others),
-                                       cmocka_unit_test(colliders_and_heads),
-                                       cmocka_unit_test(motions),
-                                       cmocka_unit_test(killed_while_rubbing),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(first_run),  cmocka_unit_test(same_face),
+                                       cmocka_unit_test(killed),     cmocka_unit_test(edited),
+                                       cmocka_unit_test(others),     cmocka_unit_test(colliders_and_heads),
+                                       cmocka_unit_test(motions),    cmocka_unit_test(killed_while_rubbing),
                                        cmocka_unit_test(bad_motions)};
     return cmocka_run_group_tests(tests, make_head, NULL);
 }

@@ -443,12 +443,51 @@ static void test_no_memory(void **state) {
     assert_in_range(failures, 4, 100);
 }
 
+// The writer of the public header: nesting, escapes, what is not a number, objects joined into one.
+static void test_public_writer(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaJsonWriter *w;
+    char *json;
+    CHECK_OK(fa_json_new(&w, &err), &err);
+    fa_json_begin(w, NULL, '{');
+    fa_json_text(w, "a \"b\"", "line\n\x01");
+    fa_json_text(w, "none", NULL);
+    fa_json_number(w, "x", 0.1);
+    fa_json_number(w, "nan", (double)NAN);
+    fa_json_int(w, "n", -3);
+    fa_json_bool(w, "yes", true);
+    fa_json_begin(w, "list", '[');
+    fa_json_int(w, NULL, 1);
+    fa_json_raw(w, NULL, "{\"k\":2}");
+    fa_json_end(w);
+    fa_json_members(w, " {\"p\":1, \"q\":[2]} \n");
+    fa_json_members(w, "{ }");
+    fa_json_int(w, "last", 9);
+    fa_json_end(w);
+    CHECK_OK(fa_json_finish(w, &json, &err), &err);
+    assert_string_equal(json, "{\"a \\\"b\\\"\":\"line\\n\\u0001\",\"none\":null,\"x\":0.1,\"nan\":null,\"n\":-3,"
+                              "\"yes\":true,\"list\":[1,{\"k\":2}],\"p\":1, \"q\":[2],\"last\":9}");
+    fa_free(json);
+    fa_json_free(NULL);
+    // memory that is missing in between is told at the end
+    CHECK_OK(fa_json_new(&w, &err), &err);
+    fa_json_begin(w, NULL, '[');
+    test_fail_alloc(1);
+    for (int i = 0; i < 5000; i++) fa_json_int(w, NULL, i);
+    assert_true(test_alloc_failed());
+    test_fail_alloc(0);
+    fa_json_end(w);
+    assert_int_equal(fa_json_finish(w, &json, &err), FA_E_MEMORY);
+    assert_null(json);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parsing_suite),  cmocka_unit_test(test_transform_suite), cmocka_unit_test(test_set),
         cmocka_unit_test(test_add_and_remove), cmocka_unit_test(test_edit_real_files), cmocka_unit_test(test_typed),
         cmocka_unit_test(test_places),         cmocka_unit_test(test_limits),          cmocka_unit_test(test_mangled),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_public_writer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

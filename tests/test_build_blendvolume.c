@@ -115,48 +115,12 @@ static FaFace *sheet_face(void) {
     return face;
 }
 
-// Shape s lifts, presses together or shears a round part of the sheet, each elsewhere.
-static void move_sheet(const Made *m, int s, float *d) {
-    double cx = 8e-3 * cos(2.4 * s), cy = 8e-3 * sin(2.4 * s);
-    for (int v = 0; v < m->nvert; v++) {
-        double x = (double)m->x[3 * v] - cx, y = (double)m->x[3 * v + 1] - cy, r = hypot(x, y) / 12e-3;
-        double f = r < 1 ? pow(1 - r * r, 2) : 0;
-        const double to[3] = {s % 3 == 1   ? -0.5 * x * f
-                              : s % 3 == 2 ? 5e-3 * f
-                                           : 0,
-                              s % 3 == 1 ? -0.5 * y * f : 0, s % 3 == 0 ? 6e-3 * f : 1e-3 * f};
-        for (int k = 0; k < 3; k++) d[3 * v + k] = (float)to[k];
-    }
-}
-
 static int make(void **state) {
     (void)state;
-    FaError err = {0};
     Made m = {0};
-    FaRigDraft *draft = NULL;
     made_sheet(&m, 12, 4e-3);
-    CHECK_OK(fai_draft_new(&draft, &err), &err);
-    FaArena *arena = fai_draft_arena(draft);
-    FaMesh mesh = {.nvert = m.nvert,
-                   .nface = m.ntri,
-                   .x = FA_PUSH(arena, 3 * m.nvert, float),
-                   .face_start = FA_PUSH(arena, m.ntri + 1, int),
-                   .face_vert = FA_PUSH(arena, 3 * m.ntri, int)};
-    assert_true(mesh.x && mesh.face_start && mesh.face_vert);
-    memcpy(mesh.x, m.x, 12 * (size_t)m.nvert);
-    memcpy(mesh.face_vert, m.tri, 12 * (size_t)m.ntri);
-    for (int t = 0; t <= m.ntri; t++) mesh.face_start[t] = 3 * t;
-    fai_draft_mesh(draft, &mesh);
-    for (int s = 0; s < SHAPES; s++) {
-        char name[16];
-        snprintf(name, sizeof name, "move%d", s);
-        move_sheet(&m, s, m.d);
-        CHECK_OK(fai_draft_shape_dense(draft, name, m.d, 0, &err), &err);
-    }
+    fix.rig = made_rig_shapes(&m, SHAPES, made_move_sheet);
     made_free(&m);
-    const FaRigHints hints = {.unit = 1, .up = FA_UP_Y, .name = "sheet", .path = ""};
-    const FaRigOptions options = {.unit = FA_UNIT_M, .up = FA_UP_Y, .any_size = true};
-    CHECK_OK(fai_draft_finish(draft, &hints, &options, &fix.rig, &err), &err);
     fix.face = sheet_face();
     return 0;
 }

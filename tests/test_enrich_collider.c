@@ -101,7 +101,7 @@ static FaClip *ball_motion(const Scene *s, double deep, int n, double fps) {
     return clip;
 }
 
-static FaMethod *open_with(const Scene *s, const FaCollider *c, const FaClip *clip, const char *stiffness) {
+static FaMethod *open_with(const Scene *s, const FaCollider *c, const char *stiffness) {
     FaError err = {0};
     FaParams *params;
     FaMethod *m;
@@ -109,7 +109,7 @@ static FaMethod *open_with(const Scene *s, const FaCollider *c, const FaClip *cl
     CHECK_OK(fa_params_set(params, "rate", "120", &err), &err);
     CHECK_OK(fa_params_set(params, "contact", "off", &err), &err);
     if (stiffness) CHECK_OK(fa_params_set(params, "collider_stiffness", stiffness, &err), &err);
-    FaMethodSetup o = {.rig = s->rig, .face = s->face, .params = params, .ncollider = 1, .collider = c, .clip = clip};
+    FaMethodSetup o = {.rig = s->rig, .face = s->face, .params = params, .ncollider = 1, .collider = c};
     CHECK_OK(fa_method_open("enrich", &o, &m, &err), &err);
     fa_params_free(params);
     return m;
@@ -146,7 +146,7 @@ static void test_dent(void **state) {
     const double deep = 0.006;
     FaClip *motion = ball_motion(s, deep, 73, 120), *clip = still_clip(N, 60);
     FaCollider c = {.path = s->ball, .motion = motion};
-    FaMethod *m = open_with(s, &c, clip, NULL);
+    FaMethod *m = open_with(s, &c, NULL);
     FaRun *run;
     CHECK_OK(fa_run_new(m, clip, &run, &err), &err);
     float *x = malloc(12 * (size_t)s->rig->mesh.nvert);
@@ -205,7 +205,7 @@ static void test_small_and_soft(void **state) {
         for (int k = 0; k < 3; k++) motion->head[f].p[k] = middle[k] + s->out[k] * (0.0015 - 0.002 * f / 6.0);
     }
     c.motion = motion;
-    FaMethod *m = open_with(s, &c, NULL, NULL);
+    FaMethod *m = open_with(s, &c, NULL);
     bool turned = false;
     for (int i = 0; i < fa_method_notes(m)->count; i++)
         turned |= !strcmp(fa_method_notes(m)->note[i].code, "collider-turned");
@@ -250,7 +250,7 @@ static void test_frames(void **state) {
     double dent[2];
     for (int world = 0; world < 2; world++) {
         FaCollider c = {.path = path, .frame = world ? FA_COLLIDER_WORLD : FA_COLLIDER_AUTO};
-        FaMethod *m = open_with(s, &c, clip, NULL);
+        FaMethod *m = open_with(s, &c, NULL);
         FaRun *run;
         double nearest, most, at[3];
         CHECK_OK(fa_run_new(m, clip, &run, &err), &err);
@@ -268,7 +268,7 @@ static void test_frames(void **state) {
     for (int k = 0; k < 3; k++) centre[k] = s->cheek[k] + s->out[k] * (RADIUS - 0.004);
     write_ball(path, RADIUS, centre, false);
     FaCollider c = {.path = path};
-    FaMethod *m = open_with(s, &c, clip, NULL);
+    FaMethod *m = open_with(s, &c, NULL);
     float *w = calloc((size_t)s->rig->nshape, sizeof *w);
     FaInput in = {.weights = w};
     double give, nearest, most, later;
@@ -304,7 +304,7 @@ static void test_take(void **state) {
         for (int f = 0; f < 73; f++) // already in contact
             for (int k = 0; k < 3; k++) motion->head[f].p[k] -= 0.004 * s->out[k];
         fa_threads_set(round == 2 ? 5 : 1);
-        FaMethod *m = open_with(s, &c, clip, NULL);
+        FaMethod *m = open_with(s, &c, NULL);
         FaRunFile *take;
         FaRunFileReport report;
         CHECK_OK(fa_run_file_make(m, clip, path, NULL, &take, &report, &err), &err);
@@ -312,7 +312,7 @@ static void test_take(void **state) {
         assert_true((report.fresh[0] != 0) == (round > 1));
         if (round == 2) { // and with one thread
             hash[0] = fa_method_hash(m);
-            FaMethod *one = open_with(s, &c, clip, NULL);
+            FaMethod *one = open_with(s, &c, NULL);
             FaRun *run;
             float *x = malloc(12 * (size_t)s->rig->mesh.nvert);
             fa_threads_set(1);
@@ -427,15 +427,28 @@ static void write_bvh(const char *path, bool z_up) {
     fclose(f);
 }
 
-static FaColliders *colliders_of(const Scene *s, const FaRig *rig, const FaCollider *c, int n, const FaClip *clip) {
+static FaColliders *colliders_of(const Scene *s, const FaRig *rig, const FaCollider *c, int n) {
     FaError err = {0};
     FaColliders *made;
     uint64_t key = 0;
     FaNotes notes = {0};
-    FaMethodSetup o = {.rig = rig, .ncollider = n, .collider = c, .clip = clip};
+    FaMethodSetup o = {.rig = rig, .ncollider = n, .collider = c};
     CHECK_OK(fai_colliders_new(s->face, &o, 200, 0, &made, &key, &notes, &err), &err);
     fai_notes_free(&notes);
     return made;
+}
+
+// The animation of a .glb's node as poses of the mesh's own frame, as in_file has them.
+static FaClip *node_motion(const char *path) {
+    FaError err = {0};
+    FaRig *rig;
+    CHECK_OK(fa_rig_load(path, &(FaRigOptions){.unit = FA_UNIT_M, .any_size = true}, &rig, &err), &err);
+    FaClip *clip = rig->clip;
+    assert_true(clip && clip->head);
+    for (int f = 0; f < clip->nframe; f++) clip->head[f] = fa_rig_pose(rig, &clip->head[f]);
+    rig->clip = NULL;
+    fa_rig_free(rig);
+    return clip;
 }
 
 // CSV, JSON, BVH and .glb tell the same motion; the collider is where closed form has it, on frames and between them,
@@ -462,13 +475,14 @@ static void test_motions(void **state) {
     } file[] = {{csv, false, 1e-9}, {json, false, 1e-9}, {bvh, false, 1e-8}, {lying, false, 1e-8}, {glb, true, 1e-6}};
     for (int i = 0; i < FA_COUNT(file); i++)
         for (int head = 0; head < 2; head++) {
-            FaClip *motion;
-            CHECK_OK(fa_clip_load(file[i].path, &(FaClipOptions){.joint = "Hand", .unit = 1}, &motion, &err), &err);
+            FaClip *motion = file[i].in_file ? node_motion(file[i].path) : NULL;
+            if (!motion)
+                CHECK_OK(fa_clip_load(file[i].path, &(FaClipOptions){.joint = "Hand", .unit = 1}, &motion, &err), &err);
             FaCollider c = {.path = s->ball,
                             .motion = motion,
                             .in_file = file[i].in_file,
                             .frame = head ? FA_COLLIDER_HEAD : FA_COLLIDER_AUTO};
-            FaColliders *made = colliders_of(s, s->rig, &c, 1, NULL);
+            FaColliders *made = colliders_of(s, s->rig, &c, 1);
             // the head has gone somewhere and turned: what is in the world is seen from there, the rest goes along
             FaPose at = {{0, 0.28, 0, 0.96}, {0.1, 1.5, -0.2}}, back = fai_pose_inverse(&at);
             const double time[] = {-0.5, 0, 0.25, 0.258, 0.7301, 1, 4};
@@ -501,7 +515,7 @@ static void test_nodes(void **state) {
     // still, in the head's frame and in a world in which the head stands still: the same place
     for (int world = 0; world < 2; world++) {
         FaCollider c = {.path = path, .frame = world ? FA_COLLIDER_WORLD : FA_COLLIDER_AUTO};
-        FaColliders *made = colliders_of(s, rig, &c, 1, NULL);
+        FaColliders *made = colliders_of(s, rig, &c, 1);
         FaPose want = fai_pose_mul(&out, &hand), is;
         fai_colliders_begin(made, 0.3, NULL);
         is = fai_colliders_pose(made, 0);
@@ -509,31 +523,24 @@ static void test_nodes(void **state) {
         fai_colliders_free(made);
     }
     // its own animation, in the world of both files; the head's own clip moves the head in the same one
-    FaClip *motion;
-    CHECK_OK(fa_clip_load(moves, NULL, &motion, &err), &err);
+    FaClip *motion = node_motion(moves);
     assert_true(fabs(motion->start - 0.5) < 1e-6);
     FaCollider c = {.path = moves, .motion = motion, .in_file = true};
-    FaColliders *made = colliders_of(s, rig, &c, 1, rig->clip);
+    FaColliders *made = colliders_of(s, rig, &c, 1);
     FaPose at = {{0, 0.28, 0, 0.96}, {0.1, 1.5, -0.2}}, back = fai_pose_inverse(&at), want = moving(0.5), is;
     fai_colliders_begin(made, 0.5, &at);
     is = fai_colliders_pose(made, 0);
     want = fai_pose_mul(&back, &want);
     check_pose("a node and a head that move", &is, &want, 1e-6);
-    // a clip of a head seen from the front, whose poses are of the rig's axes
     fai_colliders_free(made);
-    FaClip *clip = still_clip(2, 60);
-    made = colliders_of(s, rig, &c, 1, clip);
+    // what stands in the world stands by the head where its file leaves it, whatever clip plays
+    c = (FaCollider){.path = path, .frame = FA_COLLIDER_WORLD};
+    made = colliders_of(s, rig, &c, 1);
     fai_colliders_begin(made, 0.5, &at);
     is = fai_colliders_pose(made, 0);
-    want = moving(0.5);
-    FaPose axes = fai_pose_identity();
-    fai_q_from_m3(rig->axes, axes.q);
-    want = fai_pose_mul(&out, &want);
-    want = fai_pose_mul(&axes, &want);
-    want = fai_pose_mul(&back, &want);
-    check_pose("a node that moves, a head of a clip", &is, &want, 1e-6);
+    want = fai_pose_mul(&back, &hand);
+    check_pose("a still node, a head that moves", &is, &want, 1e-6);
     fai_colliders_free(made);
-    fa_clip_free(clip);
     fa_clip_free(motion);
     fa_rig_free(rig);
 }
@@ -783,8 +790,7 @@ static FaClip *slide_motion(const Scene *s, double deep, const double side[3], d
     return clip;
 }
 
-static FaMethod *open_friction(const Scene *s, const FaCollider *c, const FaClip *clip, const char *friction,
-                               const char *rate) {
+static FaMethod *open_friction(const Scene *s, const FaCollider *c, const char *friction, const char *rate) {
     FaError err = {0};
     FaParams *params;
     FaMethod *m;
@@ -792,7 +798,7 @@ static FaMethod *open_friction(const Scene *s, const FaCollider *c, const FaClip
     CHECK_OK(fa_params_set(params, "rate", rate, &err), &err);
     CHECK_OK(fa_params_set(params, "contact", "off", &err), &err);
     CHECK_OK(fa_params_set(params, "collider_friction", friction, &err), &err);
-    FaMethodSetup o = {.rig = s->rig, .face = s->face, .params = params, .ncollider = 1, .collider = c, .clip = clip};
+    FaMethodSetup o = {.rig = s->rig, .face = s->face, .params = params, .ncollider = 1, .collider = c};
     CHECK_OK(fa_method_open("enrich", &o, &m, &err), &err);
     fa_params_free(params);
     return m;
@@ -823,7 +829,7 @@ static void test_drag(void **state) {
     for (int i = 0; i < RUNS; i++) {
         FaClip *motion = slide_motion(s, 0.004, side, run_of[i].far, 85);
         FaCollider c = {.path = s->ball, .motion = motion};
-        FaMethod *m = open_friction(s, &c, clip, run_of[i].friction, run_of[i].rate);
+        FaMethod *m = open_friction(s, &c, run_of[i].friction, run_of[i].rate);
         FaRun *run;
         FaColliderForce most = {0};
         double ratio = 0;
@@ -882,7 +888,7 @@ static void test_friction_state(void **state) {
     for (int round = 0; round < 4; round++) {
         static const int threads[] = {1, 1, 3, 8};
         fa_threads_set(threads[round]);
-        FaMethod *m = open_friction(s, &c, clip, "0.5", "120");
+        FaMethod *m = open_friction(s, &c, "0.5", "120");
         FaInput in = {.weights = w};
         if (!saved) saved = malloc(fa_method_state_size(m));
         if (round == 1) {

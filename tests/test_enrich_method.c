@@ -164,12 +164,9 @@ static void test_exact_long(void **state) {
     FaParams *params;
     FaMethod *m;
     FaRigOptions ropt = {.unit = FA_UNIT_CM};
-    FaFaceOptions o = {.layers = 2, .simulate_vertices = 3500};
     CHECK_OK(fa_rig_load(folder, &ropt, &rig, &err), &err);
     CHECK_OK(fa_clip_load(take, NULL, &clip, &err), &err);
-    CHECK_OK(fa_face_build(rig, &o, &face, &err), &err);
-    CHECK_OK(fa_face_materials(face, rig, NULL, &err), &err);
-    CHECK_OK(fa_face_volumes(face, rig, NULL, NULL, &err), &err);
+    CHECK_OK(fa_face_get(rig, fa_method_needs("enrich"), NULL, &face, &err), &err);
     fa_free(clip->head);
     clip->head = NULL;
     CHECK_OK(fa_params_new("enrich", &params, &err), &err);

@@ -46,7 +46,9 @@ static inline void made_free(Made *m) {
     *m = (Made){0};
 }
 
-static inline FaRig *made_rig(const Made *m) {
+// With shapes that `shape` makes, nshape of them: "move0", ...; NULL: the one shape "move" that m has.
+typedef void MadeShapeFn(const Made *m, int shape, float *d);
+static inline FaRig *made_rig_shapes(const Made *m, int nshape, MadeShapeFn *shape) {
     FaError err = {0};
     FaRigDraft *draft = NULL;
     FaRig *rig = NULL;
@@ -57,17 +59,27 @@ static inline FaRig *made_rig(const Made *m) {
                    .x = FA_PUSH(arena, 3 * m->nvert, float),
                    .face_start = FA_PUSH(arena, m->ntri + 1, int),
                    .face_vert = FA_PUSH(arena, 3 * m->ntri, int)};
-    assert_true(mesh.x && mesh.face_start && mesh.face_vert);
+    float *d = malloc(12 * (size_t)m->nvert);
+    assert_true(mesh.x && mesh.face_start && mesh.face_vert && d);
     memcpy(mesh.x, m->x, 12 * (size_t)m->nvert);
     memcpy(mesh.face_vert, m->tri, 12 * (size_t)m->ntri);
     for (int t = 0; t <= m->ntri; t++) mesh.face_start[t] = 3 * t;
     fai_draft_mesh(draft, &mesh);
-    CHECK_OK(fai_draft_shape_dense(draft, "move", m->d, 0, &err), &err);
+    if (!shape) CHECK_OK(fai_draft_shape_dense(draft, "move", m->d, 0, &err), &err);
+    for (int s = 0; shape && s < nshape; s++) {
+        char name[16];
+        snprintf(name, sizeof name, "move%d", s);
+        shape(m, s, d);
+        CHECK_OK(fai_draft_shape_dense(draft, name, d, 0, &err), &err);
+    }
+    free(d);
     const FaRigHints hints = {.unit = 1, .up = FA_UP_Y, .name = "made", .path = ""};
     const FaRigOptions options = {.unit = FA_UNIT_M, .up = FA_UP_Y, .any_size = true};
     CHECK_OK(fai_draft_finish(draft, &hints, &options, &rig, &err), &err);
     return rig;
 }
+
+static inline FaRig *made_rig(const Made *m) { return made_rig_shapes(m, 1, NULL); }
 
 // A sheet of n x n squares of side h in the plane z = 0, facing +z; the shape moves its middle by 2 mm.
 static inline void made_sheet(Made *m, int n, double h) {
@@ -79,6 +91,20 @@ static inline void made_sheet(Made *m, int n, double h) {
     for (int j = 0; j < n; j++)
         for (int i = 0; i < n; i++)
             made_quad(m, j * (n + 1) + i, j * (n + 1) + i + 1, (j + 1) * (n + 1) + i + 1, (j + 1) * (n + 1) + i);
+}
+
+// Shape s lifts, presses together or shears a round part of the sheet, each elsewhere.
+static inline void made_move_sheet(const Made *m, int s, float *d) {
+    double cx = 8e-3 * cos(2.4 * s), cy = 8e-3 * sin(2.4 * s);
+    for (int v = 0; v < m->nvert; v++) {
+        double x = (double)m->x[3 * v] - cx, y = (double)m->x[3 * v + 1] - cy, r = hypot(x, y) / 12e-3;
+        double f = r < 1 ? pow(1 - r * r, 2) : 0;
+        const double to[3] = {s % 3 == 1   ? -0.5 * x * f
+                              : s % 3 == 2 ? 5e-3 * f
+                                           : 0,
+                              s % 3 == 1 ? -0.5 * y * f : 0, s % 3 == 0 ? 6e-3 * f : 1e-3 * f};
+        for (int k = 0; k < 3; k++) d[3 * v + k] = (float)to[k];
+    }
 }
 
 // A ball of radius r with `arms` tubes of length `length` and radius `thin` growing from a ring below its middle; the

@@ -16,6 +16,7 @@ typedef struct Skin {
     float *region[FA_REGIONS];
     FaNotes notes;
 } Skin;
+#define PATCH(s) ((FaPatch){.nskin = (s).n, .skin_vertex = (s).vertex, .ntri = (s).ntri, .tri = (s).tri})
 
 static void skin_free(Skin *s) {
     fai_topology_free(&s->topo);
@@ -58,7 +59,7 @@ static Skin skin_open(const FaRig *rig, const bool *drop) {
 static Skin skin_find(const FaRig *rig, const bool *drop) {
     Skin s = skin_open(rig, drop);
     FaError err = {0};
-    CHECK_OK(fai_find_regions(rig, &s.topo, s.vertex, s.n, s.node, s.tri, s.ntri, s.region, &s.notes, &err), &err);
+    CHECK_OK(fai_find_regions(rig, &PATCH(s), s.region, &s.notes, &err), &err);
     for (int r = 0; r < FA_REGIONS; r++)
         for (int i = 0; i < s.n; i++) assert_true(s.region[r][i] >= 0 && s.region[r][i] <= 1);
     for (int i = 0; i < s.n; i++)
@@ -522,12 +523,11 @@ static void odd_meshes(void **state) {
     FaError err = {0};
     float *region[FA_REGIONS], one[FA_REGIONS][3];
     for (int r = 0; r < FA_REGIONS; r++) region[r] = one[r];
-    FaTopology topo;
-    CHECK_OK(fai_topology_build(&rig->mesh, &topo, &err), &err);
-    const int vertex[3] = {5, 6, 7}, tri[3] = {0, 1, 2};
-    CHECK_OK(fai_find_regions(rig, &topo, vertex, 0, NULL, tri, 0, region, NULL, &err), &err);
-    CHECK_OK(fai_find_regions(rig, &topo, vertex, 3, NULL, tri, 0, region, NULL, &err), &err);
-    CHECK_OK(fai_find_regions(rig, &topo, vertex, 3, NULL, tri, 1, region, NULL, &err), &err);
+    int vertex[3] = {5, 6, 7}, tri[3] = {0, 1, 2};
+    for (int k = 0; k < 3; k++) { // nothing, points, a triangle
+        const FaPatch few = {.nskin = k ? 3 : 0, .skin_vertex = vertex, .ntri = k > 1, .tri = tri};
+        CHECK_OK(fai_find_regions(rig, &few, region, NULL, &err), &err);
+    }
     for (int r = 0; r < FA_REGIONS; r++)
         for (int i = 0; i < 3; i++) assert_true(one[r][i] >= 0 && one[r][i] <= 1);
     // all in one point
@@ -537,10 +537,8 @@ static void odd_meshes(void **state) {
     skin_free(&s);
     rig->mesh.x[7] = NAN;
     s = skin_open(rig, NULL);
-    assert_int_equal(fai_find_regions(rig, &topo, s.vertex, s.n, s.node, s.tri, s.ntri, s.region, NULL, &err),
-                     FA_E_NUMERIC);
+    assert_int_equal(fai_find_regions(rig, &PATCH(s), s.region, NULL, &err), FA_E_NUMERIC);
     skin_free(&s);
-    fai_topology_free(&topo);
     fa_rig_free(rig);
     fa_head_free(head);
 }
@@ -554,7 +552,7 @@ static void no_memory(void **state) {
     for (long k = 1;; k += k < 40 ? 1 : 5) {
         FaError err = {0};
         test_fail_alloc(k);
-        FaCode rc = fai_find_regions(rig, &s.topo, s.vertex, s.n, s.node, s.tri, s.ntri, s.region, NULL, &err);
+        FaCode rc = fai_find_regions(rig, &PATCH(s), s.region, NULL, &err);
         bool failed = test_alloc_failed();
         test_fail_alloc(0);
         assert_int_equal(test_alloc_balance(), balance);

@@ -202,7 +202,8 @@ static void test_mini(void **state) {
         CHECK_NEAR(c->weight[2 * f + 1], 0, 0);
         CHECK_NEAR(c->head[f].p[0], 0.05 + 0.02 * f, 1e-7);
         // z up became y up: the node's x goes to -z, its y to -x, its z to y
-        const double *q = c->head[f].q;
+        const FaPose pose = fa_rig_pose(rig, &c->head[f]);
+        const double *q = pose.q;
         double r[9] = {1 - 2 * (q[1] * q[1] + q[2] * q[2]), 2 * (q[0] * q[1] - q[2] * q[3]),
                        2 * (q[0] * q[2] + q[1] * q[3]),     2 * (q[0] * q[1] + q[2] * q[3]),
                        1 - 2 * (q[0] * q[0] + q[2] * q[2]), 2 * (q[1] * q[2] - q[0] * q[3]),

@@ -391,14 +391,14 @@ static void test_rig(void **state) {
     check_text(path, "/my_head_001.xformOpOrder", "xformOp:translate:head|xformOp:orient:head|xformOp:transform:axes|");
     fa_clip_free(clip);
 
-    // the rig's own poses start from its own axes
+    // the rig's own clip is like any other
     CHECK_OK(fa_clip_new(2, 3, (const char *const[]){"a", "b", "c"}, 24, &clip, &err), &err);
     clip->head = fai_alloc_array(2, sizeof(FaPose));
     clip->head[0].q[3] = clip->head[1].q[3] = 1;
     clip->weight[2] = 0.75f;
     rig.clip = clip;
     CHECK_OK(fai_usda_save_rig(&rig, clip, path, &err), &err);
-    check_text(path, "/my_head_001.xformOpOrder", "xformOp:translate:head|xformOp:orient:head|");
+    check_text(path, "/my_head_001.xformOpOrder", "xformOp:translate:head|xformOp:orient:head|xformOp:transform:axes|");
     check_numbers(path, "/my_head_001/Animation.blendShapeWeights.timeSamples", "float[]", 6,
                   (double[]){0, 0, 0.75, 0, 0, 0});
     rig.clip = NULL;

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "base/base.h"
+#include "face/face.h"
 #include "method/method.h"
 
 typedef struct Scene {
@@ -158,6 +159,28 @@ static void test_edit(void **state) {
     fa_method_close(m);
 }
 
+// A run belongs to its face: on one that differs in a single number nothing of it is used.
+static void test_other_face(void **state) {
+    Scene *s = *state;
+    FaError err = {0};
+    const char *path = test_path("face.take");
+    const FaRunFileOptions o = {.count = 5};
+    FaFace *face;
+    CHECK_OK(fa_face_get(s->rig, FA_NEED_FACE, NULL, &face, &err), &err);
+    for (int i = 0; i < 3; i++) {
+        FaMethod *m;
+        FaRunFile *take;
+        FaRunFileReport report;
+        if (i == 2) face->mass[7] *= 1.5f;
+        CHECK_OK(fa_method_open("projective", &(FaMethodSetup){.rig = s->rig, .face = face}, &m, &err), &err);
+        CHECK_OK(fa_run_file_make(m, s->clip, path, &o, &take, &report, &err), &err);
+        assert_int_equal(report.made, i == 1 ? 0 : 5);
+        fa_run_file_free(take);
+        fa_method_close(m);
+    }
+    fa_face_free(face);
+}
+
 // A byte anywhere in the file: what comes after is made again, and the result is the same.
 static void test_damage(void **state) {
     Scene *s = *state;
@@ -211,10 +234,8 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_continue),
-        cmocka_unit_test(test_edit),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_continue), cmocka_unit_test(test_edit),   cmocka_unit_test(test_other_face),
+        cmocka_unit_test(test_damage),   cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -51,6 +51,7 @@ static void check_plain(void **state) {
     CHECK_ZERO(FaLandmarkOptions, fa_landmark_options_default);
     CHECK_ZERO(FaFaceModelOptions, fa_face_model_options_default);
     CHECK_ZERO(FaVolumeOptions, fa_volume_options_default);
+    CHECK_ZERO(FaFaceGet, fa_face_get_default);
     CHECK_ZERO(FaCompareOptions, fa_compare_options_default);
 #undef CHECK_ZERO
 }

@@ -8,6 +8,8 @@
 static FaFaceModel *model; // the shipped head
 
 enum { WIDTH = 1280, HEIGHT = 720 };
+static const FaCameraInput seen_by = {
+    .layout = FA_LANDMARKS_68, .dims = 2, .width = WIDTH, .height = HEIGHT, .fps = 30};
 static const double FOCAL = 1150; // a face of 0.2 m at 0.575 m is 400 pixels high
 static const double DEPTH = 0.575;
 
@@ -301,7 +303,8 @@ static void bench_open(Bench *b, FaLandmarkLayout layout, int dims, bool metric,
     FaError err = {0};
     o.focal_px = focal;
     memset(b, 0, sizeof *b);
-    CHECK_OK(fai_fit_setup(model, layout, dims, metric, WIDTH, HEIGHT, &o, &b->setup, &err), &err);
+    const FaCameraInput in = {layout, dims, metric, WIDTH, HEIGHT, 30};
+    CHECK_OK(fai_fit_setup(model, &in, &o, &b->setup, &err), &err);
     CHECK_OK(fai_fit_work_new(&b->setup, &b->work, &err), &err);
     b->shared = (FaFitShared){.focal = b->setup.focal0, .sigma = 0.5, .id = b->id, .face = b->face};
     b->seen = (FaFitSeen){.x = b->x, .a = b->a};
@@ -499,7 +502,7 @@ static void holds_still(void **state) {
     FaCameraOptions o = fa_camera_options_default();
     FaError err = {0};
     o.focal_px = FOCAL;
-    CHECK_OK(fa_camera_tracker_new(model, FA_LANDMARKS_68, 2, false, WIDTH, HEIGHT, 30, &o, &tracker, &err), &err);
+    CHECK_OK(fa_camera_tracker_new(model, &seen_by, &o, &tracker, &err), &err);
     FaPose last = {{0, 0, 0, 1}, {0}};
     double live = 0;
     for (int i = 0; i < t.nframe; i++) {
@@ -532,7 +535,7 @@ static void long_run(void **state) {
     int when = -1;
     double turn = 0, worst = 0, weight = 0, spent = 0;
     o.focal_px = FOCAL;
-    CHECK_OK(fa_camera_tracker_new(model, FA_LANDMARKS_68, 2, false, WIDTH, HEIGHT, 30, &o, &tracker, &err), &err);
+    CHECK_OK(fa_camera_tracker_new(model, &seen_by, &o, &tracker, &err), &err);
     for (int i = 0; i < N; i++) {
         FaCameraState s;
         FaCameraFrame f = {.time = i / 30.0, .x = take->x + 136 * (size_t)i};
@@ -591,7 +594,7 @@ static void lost_and_found(void **state) {
 
     FaCameraTracker *tracker = NULL;
     FaError err = {0};
-    CHECK_OK(fa_camera_tracker_new(model, FA_LANDMARKS_68, 2, false, WIDTH, HEIGHT, 30, NULL, &tracker, &err), &err);
+    CHECK_OK(fa_camera_tracker_new(model, &seen_by, NULL, &tracker, &err), &err);
     FaCameraState s;
     float before[64], sum[2] = {0};
     FaPose last = {0};
@@ -958,8 +961,7 @@ static void no_memory(void **state) {
             long before = test_alloc_balance();
             test_fail_alloc(k);
             FaCode rc = way == 0   ? fa_camera_fit(model, take, NULL, &fit, &err)
-                        : way == 1 ? fa_camera_tracker_new(model, FA_LANDMARKS_68, 2, false, WIDTH, HEIGHT, 30, NULL,
-                                                           &tracker, &err)
+                        : way == 1 ? fa_camera_tracker_new(model, &seen_by, NULL, &tracker, &err)
                                    : fa_face_model_head(&own, &err);
             bool failed = test_alloc_failed();
             test_fail_alloc(0);

@@ -116,9 +116,8 @@ static void local(PeerProjective *p, const Nodes &x, const float *tet_rest, int 
     }
 }
 
-int peer_projective_solve(PeerProjective *p, const float *y, const float *anchor, const float *tet_rest, int stride,
-                          float *u, int iterations, double stop, double (*energy)(void *ctx, const float *u), void *ctx,
-                          double *seconds) {
+int peer_projective_solve(PeerProjective *p, const PeerFrame *frame, const PeerStop *stop, float *u, double *seconds) {
+    const float *y = frame->y, *anchor = frame->anchor;
     Nodes x(p->nnode, 3), start(p->nnode, 3);
     for (int i = 0; i < p->nnode; i++)
         for (int k = 0; k < 3; k++) {
@@ -130,9 +129,9 @@ int peer_projective_solve(PeerProjective *p, const float *y, const float *anchor
             start(p->anchor[a], k) += p->anchor_weight[a] * (p->x0(p->anchor[a], k) + (anchor ? anchor[4 * a + k] : 0));
     *seconds = 0;
     int done = 0;
-    while (done < iterations && energy(ctx, u) > stop) {
+    while (done < stop->iterations && stop->energy_of(stop->ctx, u) > stop->energy) {
         auto begin = std::chrono::steady_clock::now();
-        local(p, x, tet_rest, stride);
+        local(p, x, frame->tet_rest, frame->stride);
 #pragma omp parallel for num_threads(p->threads) schedule(static)
         for (int i = 0; i < p->nnode; i++) {
             Eigen::Vector3f sum = start.row(i).transpose();

@@ -156,12 +156,19 @@ typedef struct FaCameraState {
     double settled;        // of the identity, 0..1; 1: it changes no more
 } FaCameraState;
 
+/// What its landmarks are.
+typedef struct FaCameraInput {
+    FaLandmarkLayout layout;
+    int dims;             // 2 or 3
+    bool metric;          // m, not pixels
+    double width, height; // of the pictures, pixels; metric: ignored
+    double fps;           // the nominal step
+} FaCameraInput;
+
 typedef struct FaCameraTracker FaCameraTracker;
-/// For frames of this layout; width and height of the pictures in pixels (metric: ignored). options NULL: defaults. The
-/// model must outlive it. One thread per tracker.
-FA_API FaCode fa_camera_tracker_new(const FaFaceModel *model, FaLandmarkLayout layout, int dims, bool metric,
-                                    double width, double height, double fps, const FaCameraOptions *options,
-                                    FaCameraTracker **tracker, FaError *err);
+/// options NULL: defaults. The model must outlive it. One thread per tracker.
+FA_API FaCode fa_camera_tracker_new(const FaFaceModel *model, const FaCameraInput *input,
+                                    const FaCameraOptions *options, FaCameraTracker **tracker, FaError *err);
 /// One frame. No allocation. Returns FA_CLAMPED when no face could be fitted (the state is held or easing).
 FA_API FaCode fa_camera_tracker_step(FaCameraTracker *tracker, const FaCameraFrame *frame, FaCameraState *state);
 FA_API void fa_camera_tracker_reset(FaCameraTracker *tracker, bool keep_identity); // another person, or a cut

@@ -11,6 +11,13 @@ extern "C" {
 #endif
 
 /// A rigid pose: world = R(q) x + p.
+///
+/// Poses of heads, in clips and takes, are canonical, whatever file they came from: x is in the head's canonical axes
+/// (x to the subject's left, y up, z out of the face; origin and metres are the rig's), the world has y up, z towards
+/// who is looked at from the front. Identity: upright, facing +z. The world of a .glb, .fbx or BVH is the file's own,
+/// turned to y up where it has another custom; a camera's begins where the head is first seen. What a file says of its
+/// mesh's own axes is divided out once, on reading (fa_rig_head), and multiplied in again by whoever moves vertices
+/// (fa_rig_pose in fascia/rig.h).
 typedef struct FaPose {
     double q[4]; // unit quaternion x y z w
     double p[3]; // m
@@ -24,7 +31,7 @@ typedef struct FaClip {
     double *time;      // s from the first frame                                        (nframe)
     const char **name; // channel names as in the file                                  (nchan)
     float *weight;     //                                                               (nframe x nchan)
-    FaPose *head;      // world from head; NULL: the head is still                      (nframe)
+    FaPose *head;      // world from head, canonical; NULL: the head is still          (nframe)
     double start;      // s: time of frame 0 in the file (a time of day for Live Link)
     FaNotes notes;     // what was odd in the file
     char *path;        // the file it came from, or NULL

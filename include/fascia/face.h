@@ -1,8 +1,8 @@
 // fascia/face.h: the physical face: a rig's skin with flesh below it, bones, attachments and regions, ready to
 // simulate.
 //
-// Typical order: fa_rig_load, fa_face_build (or fa_face_load), fa_face_save, then a method opened on it. Built once,
-// const.
+// Typical order: fa_rig_load, fa_face_get with what a method needs, then the method opened on it. Built once, const.
+// fa_face_build and the calls of the later stages are what fa_face_get is made of.
 #ifndef FASCIA_FACE_H
 #define FASCIA_FACE_H
 
@@ -13,6 +13,15 @@ extern "C" {
 #endif
 
 typedef struct FaFace FaFace;
+
+/// Stages of a face: what a method needs of it (fa_method_needs), and what fa_face_get makes where it is missing.
+typedef enum FaFaceNeed {
+    FA_NEED_FACE = 1,        // flesh, bones, attachments, regions: fa_face_build
+    FA_NEED_MATERIALS = 2,   // stiffness of the flesh by place and shape: fa_face_materials
+    FA_NEED_VOLUMES = 4,     // the flesh of every shape: fa_face_volumes; minutes
+    FA_NEED_EQUILIBRIUM = 8, // stiffness of the skin under which full shapes rest: fa_face_equilibrium; minutes
+    FA_NEEDS = 15,           // all of them
+} FaFaceNeed;
 
 typedef struct FaFaceOptions {
     int layers;       // prism layers through the thickness; 0: 1
@@ -103,7 +112,8 @@ typedef struct FaVolumesReport {
 /// `partial`, where it was given.
 FA_API FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *options, FaVolumesReport *report,
                               FaError *err);
-FA_API bool fa_face_has_volumes(const FaFace *face);
+/// The stages it has, FA_NEED_... together. Whether volumes are of this rig: fa_face_volumes_fit.
+FA_API unsigned fa_face_stages(const FaFace *face);
 /// It has them, and they are what fa_face_volumes would make now: of this rig's shapes, by this version.
 FA_API bool fa_face_volumes_fit(const FaFace *face, const FaRig *rig);
 /// Quality: nodes, tets, element quality, thickness, clamping, regions, jaw, bones. JSON text; free with fa_free.
@@ -159,6 +169,46 @@ typedef struct FaEquilibriumReport {
 FA_API FaCode fa_face_equilibrium(FaFace *face, const FaRig *rig, const FaEquilibriumOptions *options,
                                   FaEquilibriumReport *report, FaError *err);
 FA_API void fa_equilibrium_report_free(FaEquilibriumReport *report); // empty is fine
+
+// --- one call that gets a face --------------------------------------------------------------------------------------
+
+/// What a face for these needs is built with where nothing else is asked for: volumes cost with the number of nodes, so
+/// that faces with them have at most 3,500 simulated vertices, and 2 layers, which bend; others one layer below every
+/// vertex.
+FA_API FaFaceOptions fa_face_options_for(unsigned needs);
+
+/// What fa_face_get did.
+typedef struct FaFaceGot {
+    unsigned loaded, made;           // stages: from a file; made now
+    bool saved;                      // to the cache
+    FaVolumesReport volumes;         // if they were made
+    FaEquilibriumReport equilibrium; // likewise; free with fa_equilibrium_report_free
+} FaFaceGot;
+
+typedef struct FaFaceGet {
+    const char *file;  // the user's own face: must be there and fit the rig; never written. NULL: none
+    const char *cache; // without a file: where the face is kept. Used if it is there and fits, else replaced; volumes
+                       // on their way are in CACHE.part, so that a stopped run goes on. NULL: nowhere
+    bool again;        // make all of it, whatever the cache has
+    const FaFaceOptions *options; // NULL: fa_face_options_for
+    const char *materials;        // paint, as for fa_face_materials
+    FaVolumeShapeFn *each;        // as in FaVolumeOptions
+    void *each_user;
+    const FaEquilibriumOptions *equilibrium; // NULL: defaults
+    FaProgressFn *progress;                  // nullable; also asked before each stage
+    void *progress_user;
+    FaFaceGot *got; // nullable
+} FaFaceGet;
+FA_API FaFaceGet fa_face_get_default(void); // all 0
+
+/// A face of this rig with the stages that are needed (FA_NEED_...; FA_NEED_FACE goes without saying): loaded, what is
+/// missing made, and kept. get NULL: made, kept nowhere. *face is NULL on failure; free it with fa_face_free.
+///
+/// A cache fits if it is of this rig, its volumes are what fa_face_volumes would make now, and, should stages be
+/// missing, these are its last ones and it has the layers and vertices that are asked for. Other options are not
+/// recorded in a face: give `again` with them. FA_E_ARG: the file is of another rig. FA_E_LIMIT, "cancelled": progress
+/// returned false.
+FA_API FaCode fa_face_get(const FaRig *rig, unsigned needs, const FaFaceGet *get, FaFace **face, FaError *err);
 
 /// Parts of the face: how many there are, their names ("lip_upper", ...), and how far each vertex of the rig belongs to
 /// one, 0..1 (nvert).

@@ -10,6 +10,7 @@
 #include "fascia/enrich.h"
 #include "fascia/face.h"
 #include "fascia/head.h"
+#include "fascia/json.h"
 #include "fascia/markers.h"
 #include "fascia/mesh.h"
 #include "fascia/method.h"

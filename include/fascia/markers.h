@@ -32,8 +32,8 @@ typedef struct FaMarkerTake {
     const char **name;    //                                                             (nmarker)
     float *x;             // m; NAN where it was not seen                                (nframe x nmarker x 3)
     unsigned char *ok;    // 1: seen, and x is finite; 0: missing                        (nframe x nmarker)
-    FaPose *head;         // world from head, x being in the head's frame; NULL: not known, x is in whatever frame
-                          // the file has                                                (nframe)
+    FaPose *head;         // world from head, canonical, x being in the rig's own frame; NULL: not known, x is in
+                          // whatever frame the file has                                 (nframe)
     double start;         // s: time of frame 0 in the file
     double unit;          // metres per unit of the file
     const char *unit_how; // "given", "declared by the file", "by size", "metres by convention"
@@ -128,7 +128,7 @@ FA_API FaCode fa_markers_choose(const FaRig *rig, int count, FaMarkerMap **map, 
 
 /// Positions of the map's points over a sequence of a mesh with the same vertices: any clip, PC2 or GLB animation
 /// becomes markers, in the sequence's frame. fps (0: the sequence's own; needed where that is unknown). Head poses of
-/// the sequence's clip are kept in `head`, in their own convention; a sequence of fa_sequence_world gives positions in
+/// the sequence's clip are kept in `head`; a sequence of fa_sequence_world gives positions in
 /// the world and no poses. Points that are not mapped are left out.
 FA_API FaCode fa_markers_sample(FaSequence *seq, const FaMarkerMap *map, double fps, FaMarkerTake **take, FaError *err);
 

@@ -37,12 +37,15 @@ typedef struct FaParamInfo {
     double value;        // default; NAN: not given, the help says what happens then
     double min, max;     // of numbers; inclusive
     const char *unit;    // "kg", "1/s", "" if none
-    const char *choices; // "soft|heavy|..."; NULL but for choices
+    const char *choices; // "soft|heavy|..."; of a text: what it holds, "FILE.json"; NULL else
     const char *help;
 } FaParamInfo;
 
 /// The rows of a method, ended by a NULL name; NULL if there is no such method.
 FA_API const FaParamInfo *fa_method_params(const char *method);
+/// Stages of a face that it simulates, FA_NEED_... together, for fa_face_get; 0: it needs none, or there is no such
+/// method.
+FA_API unsigned fa_method_needs(const char *method);
 
 typedef struct FaParams FaParams;
 FA_API FaCode fa_params_new(const char *method, FaParams **params, FaError *err); // all at their defaults
@@ -63,7 +66,7 @@ FA_API FaCode fa_params_read(FaParams *params, const char *json, FaError *err);
 typedef struct FaInput {
     double time;              // s, increasing
     const float *weights;     // per shape of the rig; of "blendforces" nullable           (nshape)
-    FaPose head;              // world from head; all 0: the head is still
+    FaPose head;              // world from head, canonical as in clips; all 0: the head is still
     const FaMarkers *markers; // of "blendforces": they drive instead of weights; nullable
     const float *target; // the surface wanted in place of the rig's at these weights, m, head frame (nvert x 3): of
                          // "projective"; weights still move the jaw; nullable
@@ -91,8 +94,10 @@ typedef enum FaColliderFrame {
 /// A rigid mesh that pushes the skin.
 typedef struct FaCollider {
     const char *path;     // .obj, .glb, ...: the mesh in the rig's frame and unit, faces outwards; best closed
-    const FaClip *motion; // its pose over time: `head` of a clip, as heads have it (world from collider); NULL: still
-    bool in_file;         // motion is the animation of a node (fa_clip_load of a .glb): poses in that file's own world
+    const FaClip *motion; // its pose over time, `head` of a clip; NULL: it stands still. Poses are canonical, as heads
+                          // have them, and say how it moves from its own place, which is the pose 0
+    bool in_file;         // poses are where its vertices are in the world of the rig's file (fa_rig_pose of a .glb's
+                          // clip): a node's animation has its place in it, and what it carries need not have a front
     FaColliderFrame frame;
 } FaCollider;
 
@@ -106,7 +111,6 @@ typedef struct FaMethodSetup {
     const struct FaMaps *maps;  // values by shape or vertex (fascia/analytic.h); copied; NULL: by the parameter `maps`
     const FaMarkerMap *markers; // where an input's markers sit on the rig (fa_marker_map_bind); borrowed, must outlive
                                 // the method; NULL: by the parameter `map`
-    const FaClip *clip;         // whose world the poses of colliders are in; NULL: the rig's own
 } FaMethodSetup;
 
 /// *method is NULL on failure. Close with fa_method_close.

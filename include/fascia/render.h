@@ -42,7 +42,7 @@ typedef struct FaRenderView {
     double zoom;     // 1: the whole subject fits
     double fov;      // vertical angle of the lens; 0: orthographic
     bool aim;        // look at `focus`, not at the middle of the subject
-    double focus[3]; // m, in the mesh's own frame
+    double focus[3]; // m, in the mesh's own frame; pictures of a moving head go with it
 } FaRenderView;
 
 typedef struct FaRenderOptions {

@@ -57,6 +57,12 @@ typedef struct FaRigOptions {
 } FaRigOptions;
 FA_API FaRigOptions fa_rig_options_default(void); // all 0
 
+/// Where a head's pose (of a clip or a take, canonical: fascia/clip.h) puts the rig's own vertices: world from the
+/// rig's frame, which is what moves mesh.x. And back. A rig whose axes are canonical has both the same. rig NULL:
+/// likewise.
+FA_API FaPose fa_rig_pose(const FaRig *rig, const FaPose *head);
+FA_API FaPose fa_rig_head(const FaRig *rig, const FaPose *pose);
+
 /// Load .glb/.gltf/.vrm, a folder of OBJ files (neutral + shapes) or one .obj, .fbx and others (through assimp).
 /// options NULL: defaults. *rig is NULL on failure. Free with fa_rig_free.
 FA_API FaCode fa_rig_load(const char *path, const FaRigOptions *options, FaRig **rig, FaError *err);

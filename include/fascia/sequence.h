@@ -32,9 +32,10 @@ FA_API FaCode fa_sequence_custom(int nvert, int nframe, double fps, FaSequenceRe
 
 /// Frames first..last of another sequence, which must outlive it.
 FA_API FaCode fa_sequence_slice(FaSequence *inner, int first, int last, FaSequence **seq, FaError *err);
-/// The same frames with the clip's head motion applied: world positions. Both must outlive it; frames are matched by
-/// time.
-FA_API FaCode fa_sequence_world(FaSequence *inner, const FaClip *clip, FaSequence **seq, FaError *err);
+/// The same frames with the clip's head motion applied: world positions, y up. The rig (NULL: the frames' axes are
+/// canonical) tells which way the frames' own axes are. All three must outlive it; frames are matched by time.
+FA_API FaCode fa_sequence_world(FaSequence *inner, const FaRig *rig, const FaClip *clip, FaSequence **seq,
+                                FaError *err);
 
 FA_API int fa_sequence_nvert(const FaSequence *seq);
 FA_API int fa_sequence_nframe(const FaSequence *seq);

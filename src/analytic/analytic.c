@@ -25,17 +25,20 @@
 #include <math.h>
 
 #define ANALYTIC_PARAMS(X)                                                                                             \
-    X(CHOICE, preset, 0, 0, 4, "", "soft|heavy|snappy|firm|jelly", "where mass, damping and stiffness start from")     \
-    X(NUMBER, frequency, NAN, 0.01, 1000, "Hz", NULL, "undamped frequency, instead of the preset's")                   \
-    X(NUMBER, ratio, NAN, 0, 100, "", NULL, "damping ratio, instead of the preset's: below 1 it overshoots")           \
-    X(NUMBER, mass, NAN, 1e-9, 1e9, "kg", NULL, "inertia, instead of the preset's 1")                                  \
-    X(NUMBER, damping, NAN, 0, 1e12, "kg/s", NULL, "damping, instead of the preset's")                                 \
-    X(NUMBER, stiffness, NAN, 1e-9, 1e15, "kg/s2", NULL, "stiffness, instead of the preset's")                         \
-    X(NUMBER, head, 0.2, 0, 100, "", NULL, "share of the head's acceleration that the flesh feels; 0: none")           \
-    X(NUMBER, gravity, 1, 0, 1, "", NULL, "how much of gravity the sculpted shapes hold already")                      \
+    X(CHOICE, preset, 0, 0, 4, "", "soft|heavy|snappy|firm|jelly", "which spring to start from")                       \
+    X(NUMBER, frequency, NAN, 0.01, 1000, "Hz", NULL,                                                                  \
+      "how fast it swings; 3 is heavy, 16 is stiff (in place of the preset's)")                                        \
+    X(NUMBER, ratio, NAN, 0, 100, "", NULL, "how fast the swing dies; 0.15 swings long, 1 does not swing past")        \
+    X(NUMBER, mass, NAN, 1e-9, 1e9, "kg", NULL, "mass on the spring (in place of the preset's 1)")                     \
+    X(NUMBER, damping, NAN, 0, 1e12, "kg/s", NULL, "damping of the spring (in place of the preset's)")                 \
+    X(NUMBER, stiffness, NAN, 1e-9, 1e15, "kg/s2", NULL, "stiffness of the spring (in place of the preset's)")         \
+    X(NUMBER, head, 0.2, 0, 100, "", NULL, "how much of the head's motion the face feels: 0 nothing, 1 all of it")     \
+    X(NUMBER, gravity, 1, 0, 1, "", NULL,                                                                              \
+      "1: the sculpts already sag, so only tilting the head adds sag. 0: full gravity on top of the sculpts")          \
     X(NUMBER, rate, 240, 10, 10000, "Hz", NULL, "how often the head's acceleration is sampled")                        \
-    X(TEXT, maps, NAN, 0, 0, "", NULL, "JSON file: mass, damping, stiffness and gain per shape, region or vertex")     \
-    X(TEXT, sculpt, NAN, 0, 0, "", NULL, "forces on shapes: name=constant:0.3,name=linear:0.1,name=sine:0.2:4")
+    X(TEXT, maps, NAN, 0, 0, "", "FILE.json", "mass, damping, stiffness and gain per shape, region or vertex")         \
+    X(TEXT, sculpt, NAN, 0, 0, "", "NAME=FORCE,...",                                                                   \
+      "forces on shapes: constant:SIZE, linear:SIZE or sine:SIZE:HZ[:DEGREES]")
 
 enum {
 #define X(type, name, value, min, max, unit, choices, help) P_##name,
@@ -91,7 +94,7 @@ static FaCode base_oscillator(const FaParams *p, FaOscillator *o, FaError *err) 
     double c = fai_params_at(p, P_damping), k = fai_params_at(p, P_stiffness);
     if ((!isnan(f) && !isnan(k)) || (!isnan(r) && !isnan(c)))
         return FA_FAIL(err, FA_E_ARG, NULL, "give frequency and ratio, or damping and stiffness",
-                       "the oscillator is given twice");
+                       "frequency and ratio say the same as damping and stiffness: the spring is given twice");
     double ratio = isnan(r) ? fa_oscillator_ratio(o) : r;
     if (!isnan(f) || !isnan(r)) *o = fa_oscillator_of(o->mass, isnan(f) ? fa_oscillator_frequency(o) : f, ratio);
     // a frequency and a mass: that frequency, with that mass; a mass alone: the preset's spring with another mass on it

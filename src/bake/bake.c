@@ -187,7 +187,7 @@ FaCode fai_bake(const FaBakeSource *source, const FaBakeParams *params, FaBake *
         return FA_FAIL(err, FA_E_ARG, NULL, "give at least one frame", "there is nothing to bake");
     if (!(params->max_error > 0) || !isfinite(params->max_error) || params->max_targets < 1)
         return FA_FAIL(err, FA_E_ARG, NULL, "give a distance above 0 and room for at least one target",
-                       "the error or the number of targets allowed makes no sense");
+                       "the bake error must be above 0 and the number of targets at least 1");
     FaBakeWork w;
     FaCode rc = work_init(&w, source, params, err);
     if (rc >= 0) rc = fai_bake_basis(&w, err);

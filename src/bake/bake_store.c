@@ -300,34 +300,43 @@ static void apply(const double m[9], const float x[3], double scale, float y[3])
         y[i] = (float)(scale * (m[3 * i] * (double)x[0] + m[3 * i + 1] * (double)x[1] + m[3 * i + 2] * (double)x[2]));
 }
 
-// Append target t = scale * field (a stack's vector, scattered) in the file's coordinates, and put what the file will
-// give back into that vector. x: scratch (nvert x 3).
-static FaCode store_target(FaBake *b, int t, FaStack *s, int i, double scale, const double local[9],
-                           const double inverse[9], int *room, float *x, FaError *err) {
-    fai_stack_get(s, i, x);
+// Where targets go: in the file's coordinates.
+typedef struct Store {
+    FaBake *b;
+    const double *local; // rig = local * file coordinates
+    double inverse[9];
+    int room; // entries that fit into b
+    float *x; // scratch (nvert x 3)
+} Store;
+
+// Append target t = scale * field (vector i of a stack, scattered), and put what the file will give back into that
+// vector.
+static FaCode store_target(Store *o, int t, FaStack *s, int i, double scale, FaError *err) {
+    FaBake *b = o->b;
+    fai_stack_get(s, i, o->x);
     int n = b->first[t];
     for (int v = 0; v < b->nvert; v++) {
-        float *p = x + 3 * (size_t)v, d[3];
-        apply(inverse, p, scale, d);
-        apply(local, d, 1, p);
+        float *p = o->x + 3 * (size_t)v, d[3];
+        apply(o->inverse, p, scale, d);
+        apply(o->local, d, 1, p);
         if (d[0] == 0 && d[1] == 0 && d[2] == 0) continue;
-        if (n >= *room || !b->row) {
+        if (n >= o->room || !b->row) {
             if (n > INT32_MAX / 3 - b->nvert)
                 return FA_FAIL(err, FA_E_LIMIT, NULL, "allow a larger error", "too many entries");
-            int want = *room + *room / 2 + b->nvert;
+            int want = o->room + o->room / 2 + b->nvert;
             int *row = fai_resize(b->row, (size_t)want * sizeof *row);
             if (row) b->row = row;
             float *delta = row ? fai_resize(b->delta, (size_t)want * 3 * sizeof *delta) : NULL;
             if (!delta) return FA_FAIL_MEMORY(err);
             b->delta = delta;
-            *room = want;
+            o->room = want;
         }
         b->row[n] = v;
         memcpy(b->delta + 3 * (size_t)n, d, sizeof d);
         n++;
     }
     b->first[t + 1] = n;
-    fai_stack_set(s, i, x);
+    fai_stack_set(s, i, o->x);
     return FA_OK;
 }
 
@@ -352,23 +361,22 @@ static void find_ranges(Model *m, float *low, float *range) {
 static FaCode store(Model *m, FaBake *b, FaError *err) {
     FaBakeWork *w = m->w;
     static const double one[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-    const double *local = w->params->local ? w->params->local : one;
-    double inverse[9];
-    if (!invert(local, inverse)) return FA_FAIL(err, FA_E_ARG, NULL, NULL, "the rig's scale has no inverse");
+    Store to = {.b = b, .local = w->params->local ? w->params->local : one};
+    if (!invert(to.local, to.inverse)) return FA_FAIL(err, FA_E_ARG, NULL, NULL, "the rig's scale has no inverse");
     size_t n = (size_t)w->nframe, width = (size_t)m->k + 1;
-    float *low = FA_NEW(m->k, float), *range = FA_NEW(m->k, float), *x = FA_NEW(3 * (size_t)w->nvert, float);
+    float *low = FA_NEW(m->k, float), *range = FA_NEW(m->k, float);
+    to.x = FA_NEW(3 * (size_t)w->nvert, float);
     float *weight = FA_NEW(n * width, float);
     b->first = FA_NEW(width + 1, int);
-    FaCode rc = low && range && x && weight && b->first ? FA_OK : FA_FAIL_MEMORY(err);
+    FaCode rc = low && range && to.x && weight && b->first ? FA_OK : FA_FAIL_MEMORY(err);
     if (rc < 0) goto done;
     find_ranges(m, low, range);
 
-    int room = 0, t = 0, kept = 0;
+    int t = 0, kept = 0;
     for (int i = -1; i < m->k; i++) {
         if (i >= 0 && !(range[i] > 0)) continue;
         FaStack *s = i < 0 ? &m->offset : &m->part;
-        FA_TRY_GOTO(done, rc,
-                    store_target(b, t, s, FA_MAX(i, 0), i < 0 ? 1 : (double)range[i], local, inverse, &room, x, err));
+        FA_TRY_GOTO(done, rc, store_target(&to, t, s, FA_MAX(i, 0), i < 0 ? 1 : (double)range[i], err));
         if (b->first[t + 1] == b->first[t]) continue;
         for (size_t f = 0; f < n; f++) {
             double u = i < 0 ? 1 : ((double)m->z[(size_t)i * n + f] - (double)low[i]) / (double)range[i];
@@ -386,7 +394,7 @@ static FaCode store(Model *m, FaBake *b, FaError *err) {
 done:
     fa_free(low);
     fa_free(range);
-    fa_free(x);
+    fa_free(to.x);
     fa_free(weight);
     return rc;
 }

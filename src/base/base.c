@@ -26,7 +26,7 @@ const char *fa_code_name(FaCode code) {
 }
 
 _Noreturn void fai_assert_failed(const char *cond, const char *file, int line) {
-    fprintf(stderr, "fascia: %s:%d: broken promise: %s\n", file, line, cond);
+    fprintf(stderr, "fascia: %s:%d: internal error, please report it: %s\n", file, line, cond);
     abort();
 }
 

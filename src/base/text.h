@@ -4,6 +4,7 @@
 #define FAI_TEXT_H
 
 #include "base/base.h"
+#include "fascia/json.h"
 
 typedef struct FaText {
     char *data; // always terminated once something was added (size + 1)
@@ -23,13 +24,13 @@ void fai_text_free(FaText *t);
 
 // --- writing JSON: commas and nesting are kept for you ---
 // fai_jw_open(&w, NULL, '{'); fai_jw_str(&w, "name", "x"); fai_jw_num(&w, "ms", 1.5); fai_jw_close(&w);
-typedef struct FaJsonWriter {
+struct FaJsonWriter { // the public type, fascia/json.h
     FaText *text;
     int depth;
     bool comma[32];
     char closer[32];
     bool pretty;
-} FaJsonWriter;
+};
 
 void fai_jw_open(FaJsonWriter *w, const char *key, char bracket); // key NULL inside arrays and at the top
 void fai_jw_close(FaJsonWriter *w);

@@ -267,7 +267,7 @@ static void blendforces_state(FaMethod *m, FaStream *s) {
 static void blendforces_found(const FaMethod *m, FaInput *next) {
     const Blendforces *b = (const Blendforces *)m;
     if (b->by_markers) next->weights = fai_control_weights(b->control);
-    if (b->by_head) next->head = b->head;
+    if (b->by_head) next->head = fa_rig_head(m->rig, &b->head);
 }
 
 const FaMethodOps fai_method_blendforces = {

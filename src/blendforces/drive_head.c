@@ -114,20 +114,20 @@ FaCode fai_drive_head(FaDrive *d, const FaMarkerTake *take, FaPose *head, bool *
     fa_free(row);
     *known = false;
     if (rc < 0) return rc;
-    // clips speak of the canonical frame: world = head(axes x), run.c
-    FaPose axes = fai_pose_identity();
-    fai_q_from_m3(d->rig->axes, axes.q);
-    FaPose from_axes = fai_pose_inverse(&axes);
     if (world) {
         FA_TRY(stabilise(d, head, err));
         FA_TRY(refine(d, head, err));
         *known = true;
-        for (int f = 0; f < take->nframe; f++) head[f] = fai_pose_mul(&head[f], &from_axes);
+        for (int f = 0; f < take->nframe; f++) head[f] = fa_rig_head(d->rig, &head[f]);
     } else if (take->head && !d->o.head_frame) {
-        FaPose back = fai_pose_inverse(bring), turn = fai_pose_mul(&back, &from_axes);
-        turn = fai_pose_mul(&axes, &turn);
+        // what brought the take to the rig is of the rig's own frame
+        FaPose back = fai_pose_inverse(bring);
         *known = true;
-        for (int f = 0; f < take->nframe; f++) head[f] = fai_pose_mul(&take->head[f], &turn);
+        for (int f = 0; f < take->nframe; f++) {
+            FaPose at = fa_rig_pose(d->rig, &take->head[f]);
+            at = fai_pose_mul(&at, &back);
+            head[f] = fa_rig_head(d->rig, &at);
+        }
     }
     return FA_OK;
 }

@@ -11,6 +11,7 @@
 #include "io/markers.h"
 #include "math/mat3.h"
 #include "math/procrustes.h"
+#include "rig/head_frame.h"
 #include "track/markers_face.h"
 
 #include <math.h>
@@ -252,8 +253,7 @@ static FaPose head_of(const Job *j, const FaAlign *a, int f) {
         for (int k = 0; k < 3; k++) p.p[k] *= a->scale;
         return p;
     }
-    FaPose to = fai_align_pose(a), axes = fai_pose_identity(), back, move = j->pose[f];
-    fai_q_from_m3(j->target->axes, axes.q);
+    FaPose to = fai_align_pose(a), axes = fai_head_axes(j->target), back, move = j->pose[f];
     // the fixed point of the conjugation is the similarity's: its translation is scaled already
     for (int k = 0; k < 3; k++) move.p[k] *= a->scale;
     to = fai_pose_mul(&axes, &to);

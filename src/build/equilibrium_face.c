@@ -97,30 +97,25 @@ FaCode fai_equilibrium_apply(const FaFace *f, FaElastic *e, FaError *err) {
     return rc;
 }
 
-// Weights by terms into the face, 1 where there is no term; the arrays appear together.
+// Weights by terms into the face, 1 where there is no term.
 static FaCode keep(FaFace *f, const FaElastic *e, const double *w, FaError *err) {
     FaMesh mesh = {.nvert = f->nskin, .ntri = f->ntri, .x = f->x0, .tri = f->tri};
     FaTopology topo = {0};
+    const int edges = f->stiff_edges;
     FA_TRY(fai_topology_build(&mesh, &topo, err));
-    float *anchor = FA_PUSH(f->arena, f->nskin, float), *bend = FA_PUSH(f->arena, f->nskin, float);
-    float *edge = FA_PUSH(f->arena, topo.nedge, float);
-    FaCode rc = anchor && bend && edge ? FA_OK : FA_FAIL_MEMORY(err);
-    for (int i = 0; rc >= 0 && i < f->nskin; i++) anchor[i] = bend[i] = 1;
-    for (int i = 0; rc >= 0 && i < topo.nedge; i++) edge[i] = 1;
-    for (int i = 0; rc >= 0 && i < e->nanchor; i++) anchor[e->anchor_node[i]] = (float)w[i];
+    f->stiff_edges = topo.nedge;
+    FaCode rc = fai_face_allocate(f, FA_NEED_EQUILIBRIUM, err);
+    if (rc < 0) f->stiff_edges = edges; // of what was there before
+    for (int i = 0; rc >= 0 && i < f->nskin; i++) f->stiff_anchor[i] = f->stiff_bend[i] = 1;
+    for (int i = 0; rc >= 0 && i < topo.nedge; i++) f->stiff_edge[i] = 1;
+    for (int i = 0; rc >= 0 && i < e->nanchor; i++) f->stiff_anchor[e->anchor_node[i]] = (float)w[i];
     for (int i = 0, t = 0; rc >= 0 && i < e->nedge; i++, t++) {
         while (t < topo.nedge && (topo.edge[t][0] != e->edge[i][0] || topo.edge[t][1] != e->edge[i][1])) t++;
         FA_ASSERT(t < topo.nedge);
-        edge[t] = (float)w[e->nanchor + i];
+        f->stiff_edge[t] = (float)w[e->nanchor + i];
     }
     for (int b = 0; rc >= 0 && b < e->nbend; b++)
-        bend[e->bend_node[e->bend_start[b]]] = (float)w[e->nanchor + e->nedge + b];
-    if (rc >= 0) {
-        f->stiff_edges = topo.nedge;
-        f->stiff_anchor = anchor;
-        f->stiff_bend = bend;
-        f->stiff_edge = edge;
-    }
+        f->stiff_bend[e->bend_node[e->bend_start[b]]] = (float)w[e->nanchor + e->nedge + b];
     fai_topology_free(&topo);
     return rc;
 }

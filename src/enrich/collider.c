@@ -1,7 +1,7 @@
 // Frames. A collider's vertices are in the rig's frame. `stage` is where its motion puts it while the head is at rest;
-// the head carries that along (FA_COLLIDER_HEAD), or the head's pose H is taken off: x = H^-1 L stage(t) c, with L the
-// head at rest in the world that H speaks of: the rig's axes for clips of heads seen from the front, the node's pose
-// for the rig's own animation.
+// the head carries that along (FA_COLLIDER_HEAD), or the head's pose H (of the rig's own frame) is taken off:
+// x = H^-1 L stage(t) c, with L the head at rest in the world: where its file leaves it, upright at the origin for
+// files that do not say. Which clip plays has no say in it.
 //
 // Signs. Inside or outside is told by the closest feature's normal: of the triangle, the sum of two at an edge,
 // weighted by angles at a vertex, which is exact for closed surfaces and the natural reading of open ones.
@@ -13,6 +13,7 @@
 #include "math/pose_curve.h"
 #include "mesh/closest.h"
 #include "mesh/mesh.h"
+#include "rig/head_frame.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -243,28 +244,21 @@ static FaCode make_normals(FaColliders *c, Body *b, FaError *err) {
 static FaPose node_pose(const FaRig *rig) {
     FaPose pose = fai_pose_identity();
     const FaGltf *doc = fai_gltf_of_rig(rig);
-    if (!doc || doc->face.node < 0) return pose;
+    if (!doc || doc->face.carrier < 0) return pose;
     double world[16], r[9], s[9];
-    fai_gltf_node_world(doc, doc->face.node, world);
+    fai_gltf_face_world(doc, world);
     if (fai_gltf_split(world, r, s)) fai_q_from_m3(r, pose.q);
     for (int k = 0; k < 3; k++) pose.p[k] = rig->unit * world[12 + k];
     return pose;
 }
 
-static FaPose axes_of(const FaRig *rig) {
-    FaPose pose = fai_pose_identity();
-    fai_q_from_m3(rig->axes, pose.q);
-    return pose;
-}
-
-static FaCode set_motion(Body *b, const FaRig *rig, const FaRig *own, const FaCollider *from, bool rigs_clip,
-                         FaError *err) {
+static FaCode set_motion(Body *b, const FaRig *rig, const FaRig *own, const FaCollider *from, FaError *err) {
     const FaClip *motion = from->motion;
-    FaPose axes = axes_of(rig), back = fai_pose_inverse(&axes), head = node_pose(rig), out = fai_pose_inverse(&head),
-           placed = node_pose(own);
+    FaPose axes = fai_head_axes(rig), back = fai_pose_inverse(&axes), head = node_pose(rig),
+           out = fai_pose_inverse(&head), placed = node_pose(own);
     bool gltf = fai_gltf_of_rig(own) != NULL;
     b->placed = gltf ? fai_pose_mul(&out, &placed) : fai_pose_identity();
-    b->rest_head = rigs_clip ? head : axes;
+    b->rest_head = fai_gltf_of_rig(rig) ? head : axes;
     b->in_world = from->frame == FA_COLLIDER_WORLD || (from->frame == FA_COLLIDER_AUTO && motion);
     if (!motion) return FA_OK;
     if (!motion->head) {
@@ -302,8 +296,8 @@ static void hash_body(const Body *b, const FaCollider *from, uint64_t *key) {
     *key = fai_hash64(from->motion->head, (size_t)from->motion->nframe * sizeof(FaPose), *key);
 }
 
-static FaCode load_body(FaColliders *c, const FaRig *rig, const FaCollider *from, bool rigs_clip, uint64_t *key,
-                        FaNotes *notes, FaError *err) {
+static FaCode load_body(FaColliders *c, const FaRig *rig, const FaCollider *from, uint64_t *key, FaNotes *notes,
+                        FaError *err) {
     FaRigOptions options = {.unit = rig->unit == 0.01    ? FA_UNIT_CM
                                     : rig->unit == 0.001 ? FA_UNIT_MM
                                                          : FA_UNIT_M,
@@ -317,7 +311,7 @@ static FaCode load_body(FaColliders *c, const FaRig *rig, const FaCollider *from
     if (rc >= 0)
         rc = fai_closest_new_own(&(FaMesh){.nvert = b->nvert, .ntri = b->ntri, .x = b->x, .tri = b->tri}, NULL,
                                  &b->closest, err);
-    if (rc >= 0) rc = set_motion(b, rig, own, from, rigs_clip, err);
+    if (rc >= 0) rc = set_motion(b, rig, own, from, err);
     if (rc >= 0) hash_body(b, from, key);
     fa_rig_free(own);
     return rc < 0 ? fai_fail_in(err, rc, from->path) : rc;
@@ -394,9 +388,7 @@ FaCode fai_colliders_new(const FaFace *face, const FaMethodSetup *o, double stif
         c->held = FA_PUSH(c->arena, (size_t)o->ncollider * (size_t)c->nsample + 1, int);
         if (!c->held) rc = FA_FAIL_MEMORY(err);
     }
-    bool rigs_clip = !o->clip || o->clip == rig->clip;
-    for (int i = 0; rc >= 0 && i < o->ncollider; i++)
-        rc = load_body(c, rig, &o->collider[i], rigs_clip, key, notes, err);
+    for (int i = 0; rc >= 0 && i < o->ncollider; i++) rc = load_body(c, rig, &o->collider[i], key, notes, err);
     if (rc >= 0) fai_colliders_reset(c);
     if (rc < 0)
         fai_colliders_free(c);

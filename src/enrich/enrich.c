@@ -24,30 +24,31 @@
 #include <math.h>
 
 #define ENRICH_PARAMS(X)                                                                                               \
-    X(TEXT, face, NAN, 0, 0, "", NULL,                                                                                 \
+    X(TEXT, face, NAN, 0, 0, "", "FILE.face",                                                                          \
       "a face made by fascia build --volumes; not given: built from the rig with defaults")                            \
-    X(NUMBER, rate, 300, 30, 10000, "Hz", NULL, "steps per second, at least")                                          \
-    X(CHOICE, integrator, 0, 0, 1, "", "bdf2|euler", "bdf2 lets flesh ring; euler, the paper's, calms it at once")     \
-    X(NUMBER, alpha, 1, 0, 1, "", NULL, "1: the animation itself moves nothing; 0: it throws the flesh about")         \
-    X(NUMBER, ratio, 0.2, 0, 5, "", NULL, "damping ratio at 20 Hz: 0.05 wobbles, 1 creeps back")                       \
-    X(NUMBER, drag, 0, 0, 1000, "1/s", NULL, "damping of slow motion as well: its rate")                               \
-    X(NUMBER, softness, 1, 0.05, 20, "", NULL, "of the flesh as a whole: 2 moves about twice as far")                  \
+    X(NUMBER, rate, 300, 30, 10000, "Hz", NULL, "simulation steps per second, at least; more is smoother and slower")  \
+    X(CHOICE, integrator, 0, 0, 1, "", "bdf2|euler", "bdf2: flesh swings after a stop. euler: it calms at once")       \
+    X(NUMBER, alpha, 1, 0, 1, "", NULL,                                                                                \
+      "1: only the head's motion swings the flesh. 0: fast expressions swing it too")                                  \
+    X(NUMBER, ratio, 0.2, 0, 5, "", NULL, "how fast a swing dies: 0.05 wobbles, 1 creeps back")                        \
+    X(NUMBER, drag, 0, 0, 1000, "1/s", NULL, "also slows slow swinging; 0: not at all")                                \
+    X(NUMBER, softness, 1, 0.05, 20, "", NULL, "of all flesh: 2 moves about twice as far")                             \
     X(CHOICE, material, 0, 0, 2, "", "expression|spatial|uniform",                                                     \
       "stiffness by place and expression; by place; the same everywhere")                                              \
-    X(CHOICE, law, 0, 0, 1, "", "stvk|neo", "the paper's St. Venant-Kirchhoff, or stable neo-Hookean")                 \
-    X(TEXT, strength, NAN, 0, 0, "", NULL, "how much of the motion is shown, by region: cheeks=1.5,lips=0.5,all=1")    \
-    X(NUMBER, head, 1, 0, 10, "", NULL, "share of the head's motion that the flesh feels")                             \
-    X(NUMBER, gravity, 1, 0, 1, "", NULL, "how much of gravity the sculpted shapes hold already")                      \
+    X(CHOICE, law, 0, 0, 1, "", "stvk|neo", "law of the material, for comparison; leave it at stvk")                   \
+    X(TEXT, strength, NAN, 0, 0, "", "REGION=X,...", "how much of the motion is shown: cheeks=1.5,lips=0.5,all=1")     \
+    X(NUMBER, head, 1, 0, 10, "", NULL, "how much of the head's motion the flesh feels: 0.5 is half")                  \
+    X(NUMBER, gravity, 1, 0, 1, "", NULL,                                                                              \
+      "1: the sculpts already sag, so only tilting the head adds sag. 0: full gravity on top of the sculpts")          \
     X(CHOICE, contact, 0, 0, 2, "", "mouth|face|off", "what may touch")                                                \
-    X(FLAG, strict, 0, 0, 1, "", NULL, "contact corrects the artist's own crossings too")                              \
-    X(NUMBER, contact_stiffness, 15, 0.1, 1e6, "N/m/mm2", NULL, "of touching skin, per area")                          \
-    X(NUMBER, collider_stiffness, 200, 0.1, 1e6, "N/m/mm2", NULL, "of skin against the user's colliders, per area")    \
-    X(NUMBER, collider_friction, 0.3, 0, 5, "", NULL,                                                                  \
-      "of skin on the user's colliders, Coulomb's coefficient; 0: it slides freely")                                   \
-    X(FLAG, teeth, 1, 0, 1, "", NULL, "flesh slides on teeth and other bones given, where the face has them")          \
+    X(FLAG, strict, 0, 0, 1, "", NULL, "on: lips that cross in your own pose are pushed apart too")                    \
+    X(NUMBER, contact_stiffness, 15, 0.1, 1e6, "N/m/mm2", NULL, "how hard touching skin pushes back")                  \
+    X(NUMBER, collider_stiffness, 200, 0.1, 1e6, "N/m/mm2", NULL, "how hard colliders push the skin")                  \
+    X(NUMBER, collider_friction, 0.3, 0, 5, "", NULL, "how much skin sticks to colliders: 0 slides freely, 1 holds")   \
+    X(FLAG, teeth, 1, 0, 1, "", NULL, "flesh is stopped by teeth and bones, where the face has them")                  \
     X(CHOICE, solver, 0, 0, 4, "", "pcg|jacobi|lbfgs|chol|cholmod",                                                    \
-      "of the minimisations: the fastest is the default")                                                              \
-    X(NUMBER, tolerance, 1e-4, 1e-12, 0.5, "", NULL, "of a minimisation, relative; 1e-6 to verify")
+      "how it is solved, for comparison; leave it at pcg")                                                             \
+    X(NUMBER, tolerance, 1e-4, 1e-12, 0.5, "", NULL, "how exactly each step is solved; smaller is slower")
 
 enum {
 #define X(type, name, value, min, max, unit, choices, help) P_##name,
@@ -62,7 +63,7 @@ static const FaParamInfo enrich_params[] = {
 #undef X
         {0}};
 
-enum { MAX_ROWS = 4096, SIMULATED = 3500, LAYERS = 2, SETTLE_ROUNDS = 6 };
+enum { MAX_ROWS = 4096, SETTLE_ROUNDS = 6 };
 static const double MOSTLY = 0.5;                             // of the skin
 static const double MU = 3000, LAMBDA = 2500, MU_LEAST = 300; // Pa, section 7; however materials combine
 static const double DAMPING_HZ = 20;                          // a cheek's own ring (enrich-notes)
@@ -104,21 +105,15 @@ typedef struct Enrich {
 // --- opening ------------------------------------------------------------------------------------------------------
 
 static FaCode get_face(Enrich *e, const char *path, const FaFace *given, FaError *err) {
-    FaFaceOptions o = {.layers = LAYERS, .simulate_vertices = SIMULATED};
-    if (given)
-        e->face = given;
-    else if (path[0])
-        FA_TRY(fa_face_load(path, &e->owned, err));
-    else
-        FA_TRY(fa_face_build(e->m.rig, &o, &e->owned, err));
-    if (!given) e->face = e->owned;
+    const FaFaceGet how = {.file = path[0] ? path : NULL};
+    if (!given) FA_TRY(fa_face_get(e->m.rig, e->m.ops->needs, &how, &e->owned, err));
+    e->face = given ? given : e->owned;
     FA_ASSERT(e->face);
     FA_TRY(fa_face_fits(e->face, e->m.rig, err));
-    if (e->owned && e->owned->materials.nshape == 0) FA_TRY(fa_face_materials(e->owned, e->m.rig, NULL, err));
-    if (e->owned && e->owned->volumes.nshape == 0) FA_TRY(fa_face_volumes(e->owned, e->m.rig, NULL, NULL, err));
     if (e->face->volumes.nshape != e->m.rig->nshape)
         return FA_FAIL(err, FA_E_ARG, NULL, "make it with fascia build --volumes",
                        "the face has no volumes of the shapes");
+    e->m.inputs = fai_face_hash(e->face);
     return FA_OK;
 }
 
@@ -250,7 +245,7 @@ static FaCode enrich_open(FaMethod *m, const FaMethodSetup *setup, FaError *err)
     int loose = hold_loose(e, err);
     if (loose < 0) return (FaCode)loose;
     fai_note_count(&m->notes, loose, "loose-flesh", "", "paint attachments there",
-                   "%d nodes hang on no bone: they are held", loose);
+                   "%d points of the flesh are held by no bone: they stay with the animation", loose);
     set_materials(e, params);
     FA_TRY(set_strength(e, fai_params_text_at(params, P_strength), err));
     FaTouchOptions touch = {.what = (FaTouch)fai_params_at(params, P_contact),
@@ -553,6 +548,7 @@ const FaMethodOps fai_method_enrich = {
     .name = "enrich",
     .help = "secondary motion of flesh that leaves the artist's animation alone",
     .params = enrich_params,
+    .needs = FA_NEED_FACE | FA_NEED_MATERIALS | FA_NEED_VOLUMES,
     .size = sizeof(Enrich),
     .takes = FA_TAKES_FACE | FA_TAKES_COLLIDERS,
     .open = enrich_open,

@@ -141,41 +141,40 @@ static void compare_shape(const FaRig *rig, const FaShape *s, const int *part, i
     }
 }
 
-FaCode fai_ride_find(const FaRig *rig, const FaTopology *topo, const FaMesh *skin, const int *skin_vertex,
-                     int skin_part, const int *node_of_vertex, int *ride_node, float *ride_weight, int *count,
-                     FaError *err) {
+FaCode fai_ride_find(const FaRig *rig, const FaTopology *topo, int skin_part, FaFace *f, FaError *err) {
+    const FaMesh skin = {.nvert = f->nskin, .ntri = f->ntri, .x = f->x0, .tri = f->tri};
     const int n = rig->mesh.nvert;
+    int *ride_node = f->ride_node;
+    float *ride_weight = f->ride_weight;
     FaClosest *closest = NULL;
     FaHit *hit = FA_NEW(n, FaHit);
     int *near = FA_NEW(3 * (size_t)n, int), *part = FA_NEW(n, int);
     float *dense = FA_NEW(3 * (size_t)n, float);
     Likeness like = {FA_NEW(topo->nparts, double), FA_NEW(topo->nparts, double)};
     FaCode rc = FA_OK;
-    *count = 0;
     for (size_t i = 0; i < 3 * (size_t)n; i++) ride_node[i] = -1, ride_weight[i] = 0;
     if (!hit || !near || !part || !dense || !like.sum || !like.count) FA_TRY_GOTO(done, rc, FA_FAIL_MEMORY(err));
     if (topo->nparts < 2) goto done;
-    FA_TRY_GOTO(done, rc, fai_closest_new(skin, NULL, &closest, err));
+    FA_TRY_GOTO(done, rc, fai_closest_new(&skin, NULL, &closest, err));
     fai_closest_points(closest, n, rig->mesh.x, (float)RIDE_NEAR, hit);
     for (int v = 0; v < n; v++) {
         part[v] = topo->part[fai_weld(&rig->mesh, v)];
         for (int k = 0; k < 3; k++) {
-            near[3 * (size_t)v + k] = hit[v].tri < 0 ? -1 : skin_vertex[skin->tri[3 * (size_t)hit[v].tri + k]];
+            near[3 * (size_t)v + k] = hit[v].tri < 0 ? -1 : f->skin_vertex[f->tri[3 * (size_t)hit[v].tri + k]];
             ride_weight[3 * (size_t)v + k] = hit[v].tri < 0 ? 0 : hit[v].bary[k];
         }
     }
     for (int s = 0; s < rig->nshape; s++)
         compare_shape(rig, &rig->shape[s], part, skin_part, near, ride_weight, dense, &like);
     for (int v = 0; v < n; v++) {
-        bool rides = node_of_vertex[v] < 0 && hit[v].tri >= 0 && part[v] >= 0 && part[v] != skin_part &&
+        bool rides = f->node_of_vertex[v] < 0 && hit[v].tri >= 0 && part[v] >= 0 && part[v] != skin_part &&
                      like.count[part[v]] > 0 && like.sum[part[v]] < RIDE_SAME * like.count[part[v]];
         for (int k = 0; k < 3; k++) {
             if (rides)
-                ride_node[3 * (size_t)v + k] = skin->tri[3 * (size_t)hit[v].tri + k];
+                ride_node[3 * (size_t)v + k] = f->tri[3 * (size_t)hit[v].tri + k];
             else
                 ride_weight[3 * (size_t)v + k] = 0;
         }
-        *count += rides;
     }
 done:
     fai_closest_free(closest);

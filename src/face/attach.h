@@ -25,9 +25,8 @@ FaCode fai_attach_find(const FaAttachInput *in, const float *const *region, floa
                        FaError *err);
 
 // Vertices of the rig outside the patch that move as the skin beneath them does (lashes, brows): three skin nodes and
-// weights. skin: triangles over skin nodes. ride_node is -1 elsewhere. Returns how many ride in *count.
-FaCode fai_ride_find(const FaRig *rig, const FaTopology *topo, const FaMesh *skin, const int *skin_vertex,
-                     int skin_part, const int *node_of_vertex, int *ride_node, float *ride_weight, int *count,
-                     FaError *err);
+// weights into the face's ride_node (-1 elsewhere) and ride_weight; its skin is there. topo: of the rig, skin_part: its
+// part that is skin.
+FaCode fai_ride_find(const FaRig *rig, const FaTopology *topo, int skin_part, FaFace *face, FaError *err);
 
 #endif

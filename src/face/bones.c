@@ -289,16 +289,16 @@ done:
 }
 
 FaCode fai_bones_collect(const FaRig *rig, const FaTopology *topo, int skin_part, const FaFaceOptions *options,
-                         FaArena *arena, int *count, FaBone **bone, FaNotes *notes, FaError *err) {
-    Collector c = {.rig = rig, .arena = arena, .notes = notes};
-    *count = 0;
-    *bone = c.bone = FA_PUSH(arena, MAX_BONES, FaBone);
+                         FaFace *face, FaError *err) {
+    Collector c = {.rig = rig, .arena = face->arena, .notes = &face->notes};
+    face->nbone = 0;
+    face->bone = c.bone = FA_PUSH(face->arena, MAX_BONES, FaBone);
     if (!c.bone) return FA_FAIL_MEMORY(err);
     if (!options->no_bones) {
         FA_TRY(add_companions(&c, rig, err));
         FA_TRY(add_own_parts(&c, topo, skin_part, err));
     }
     for (int i = 0; i < options->nbone; i++) FA_TRY(add_file(&c, options->bone[i], err));
-    *count = c.count;
+    face->nbone = c.count;
     return FA_OK;
 }

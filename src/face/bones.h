@@ -9,8 +9,8 @@
 // What a name says: "Mandible", "teeth_lower", "Eye_L". False if it names nothing hard.
 bool fai_bone_kind_of_name(const char *name, FaBoneKind *kind);
 
-// Collect them in the rig's frame, from the arena. skin_part: the part of topo that is skin. *count, *bone out.
+// Collect them in the rig's frame into the face, with notes. skin_part: the part of topo that is skin.
 FaCode fai_bones_collect(const FaRig *rig, const FaTopology *topo, int skin_part, const FaFaceOptions *options,
-                         FaArena *arena, int *count, FaBone **bone, FaNotes *notes, FaError *err);
+                         FaFace *face, FaError *err);
 
 #endif

@@ -11,19 +11,8 @@
 #ifndef FAI_FACE_H
 #define FAI_FACE_H
 
-#include "base/base.h"
-#include "fascia/rig.h"
-
-typedef enum FaRegion {
-    FA_REGION_LIP_UPPER,
-    FA_REGION_LIP_LOWER,
-    FA_REGION_MOUTH, // what may touch: lips and the lining just behind them
-    FA_REGION_EYELIDS,
-    FA_REGION_CHEEKS,
-    FA_REGION_FREE, // held by no bone: lips, pouches of the cheeks, tentacles
-    FA_REGIONS
-} FaRegion;
-extern const char *const fai_region_name[FA_REGIONS]; // "lip_upper", ...
+#include "face/face_arrays.h"
+#include "fascia/face.h"
 
 typedef enum FaBoneKind {
     FA_BONE_SKULL,
@@ -36,8 +25,6 @@ typedef enum FaBoneKind {
 } FaBoneKind;
 extern const char *const fai_bone_kind_name[FA_BONE_KINDS]; // "skull", ...
 enum { FA_FACE_LAYERS = 16 };                               // at most
-#define FA_STIFF_LEAST 1e-4f                                // relative stiffness that a face may have
-#define FA_STIFF_MOST 1e4f
 
 typedef struct FaBone {
     char name[64];
@@ -63,15 +50,6 @@ typedef struct FaJaw {
     double residual;      // m, rms of the fit on the chin
 } FaJaw;
 
-// What each shape adds at weight 1 to numbers of nodes or of tets, sparse (columns.h).
-typedef struct FaColumns {
-    int nshape;   // of the rig; 0: there are none
-    int width;    // numbers per entry
-    int *first;   // entries of each shape, then how many there are                           (nshape + 1)
-    int *item;    // node or tet, increasing within a shape                                   (first[nshape])
-    float *value; //                                                                          (first[nshape] x width)
-} FaColumns;
-
 // What making the volumes found, for the report; version 0: not known (made by an earlier fascia).
 enum { FA_VOLUMES_VERSION = 3 };
 typedef struct FaVolumesMade {
@@ -93,53 +71,36 @@ typedef struct FaStiffMade {
     float mean[3];                // relative, of anchors, edges, bending
 } FaStiffMade;
 
-typedef struct FaFace {
+struct FaFace {
     // what it was built from
     uint64_t rig_hash;    // fai_face_rig_hash of the rig: neutral, topology, shapes' names
     int nvert;            // of the rig
     const char *rig_path; // the rig's file as it can be opened from here; NULL or "": unknown
-    // nodes
+    // counts
     int nskin, layers, nnode; // nnode = nskin * (layers + 1)
-    int *skin_vertex;         // rig vertex of each skin node (welded representative)                     (nskin)
-    int *node_of_vertex;      // skin node of each rig vertex (its weld's), -1 = not simulated            (nvert)
-    float *x0;                // rest positions, head frame, m                                            (nnode x 3)
-    float *mass;              // kg, rho V / 4                                                            (nnode)
     int ntri, ntet;
-    int *tri;               // skin triangles, node indices, facing outwards                            (ntri x 3)
-    int *tet;               // positive volume                                                          (ntet x 4)
-    float *thickness;       // skin to deepest node as built, m                                         (nskin)
-    float *thickness_asked; // before clamping                                                       (nskin)
-    unsigned char
-        *rim; // 1: on an open boundary of the simulated skin (neck, mask edge): held to the linear surface   (nskin)
-    // attachment of the deepest layer, each 0..1, sum <= 1; the rest is free
-    float *to_skull;           //                                                                          (nskin)
-    float *to_jaw;             //                                                                          (nskin)
-    float *region[FA_REGIONS]; // 0..1 per skin node                                                (nskin)
-    // vertices of the rig that are not simulated but ride on the skin (lashes, brows): three skin nodes each, -1 =
-    // linear alone
-    int *ride_node;     //                                                                          (nvert x 3)
-    float *ride_weight; //                                                                          (nvert x 3)
-    // stiffness of the surface model, each relative to what it would be: full shapes rest under unit force
-    // (build/equilibrium.h). All NULL: 1 everywhere
-    int stiff_edges;     // edges of the skin, in the order of fai_topology_build
-    float *stiff_anchor; //                                                                          (nskin)
-    float *stiff_bend;   //                                                                          (nskin)
-    float *stiff_edge;   //                                                                          (stiff_edges)
+    int stiff_edges; // edges of the skin; 0: no stiffness of the surface model
+    // arrays: one row each in face_arrays.h
+#define X(tag, field, type, per, width, values, stage, what) type *field;
+    FA_FACE_ARRAYS(X)
+#undef X
+    float *region[FA_REGIONS]; // 0..1 per skin node                                                        (nskin)
+    // how shapes change the flesh, likewise
+#define X(tag, field, per, width, most, stage, what) FaColumns field;
+    FA_FACE_COLUMNS(X)
+#undef X
+    FaVolumesMade volumes_made;
     FaStiffMade stiff_made;
     FaJaw jaw;
     int nbone;
-    FaBone *bone; //                                                                          (nbone)
-    // how shapes change the flesh (paper 000, section 6); absent until they are made
-    FaColumns volumes; // B_X: rest position of the nodes, m                                       (width 3, nodes)
-    FaVolumesMade volumes_made;
-    float *mu0, *lambda0; // P_0, Pa; NULL: uniform                                                  (ntet)
-    FaColumns materials;  // B_P: mu, lambda, Pa                                                      (width 2, tets)
-    FaNotes notes;        // what was clamped, guessed, left out
-    FaArena *arena;       // owns the arrays
-} FaFace;
+    FaBone *bone;   //                                                                                     (nbone)
+    FaNotes notes;  // what was clamped, guessed, left out
+    FaArena *arena; // owns the arrays
+};
 
 uint64_t fai_face_rig_hash(const FaRig *rig);
-FaCode fai_face_check(const FaFace *face, FaError *err); // indices, positive volumes, weights, finite
+// Everything is there and sound: the table's ranges, positive volumes, what belongs together.
+FaCode fai_face_check(const FaFace *face, FaError *err);
 // Rigid motion of the jaw against the skull for these weights: turn about the hinge, then slide; identity if no jaw was
 // found.
 FaPose fai_jaw_pose(const FaJaw *jaw, const float *weights);

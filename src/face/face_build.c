@@ -104,8 +104,7 @@ static FaCode allocate_round(Build *b, FaError *err) {
 static FaCode find_regions(Build *b, FaError *err) {
     const FaPatch *p = &b->patch;
     if (!b->regions_known) {
-        FA_TRY(fai_find_regions(b->rig, &b->topo, p->skin_vertex, p->nskin, p->node_of_vertex, p->tri, p->ntri,
-                                b->region, &b->face->notes, err));
+        FA_TRY(fai_find_regions(b->rig, p, b->region, &b->face->notes, err));
         for (int r = 0; r < FA_REGIONS; r++)
             for (int i = 0; i < p->nskin; i++) {
                 float v = b->region[r][i], painted = b->paint.region[r] ? b->paint.region[r][p->skin_vertex[i]] : NAN;
@@ -201,8 +200,7 @@ static FaCode one_round(Build *b, FaError *err) {
     FA_TRY(fai_thickness_find(&in, b->asked, b->thickness, b->clamp, err));
     FA_TRY(fai_layer_solve(&b->skin, b->normal, b->thickness, b->patch.rim, &LAYER, b->deep, err));
     FA_TRY(uncross(b, err));
-    return fai_layer_repair(b->patch.nskin, b->options.layers, b->patch.ntri, b->patch.tri, b->skin.x,
-                            b->near.around_start, b->near.around, b->deep, b->scale, b->hopeless, &b->repair, err);
+    return fai_layer_repair(&b->skin, &b->near, b->options.layers, b->deep, b->scale, b->hopeless, &b->repair, err);
 }
 
 static FaCode rounds(Build *b, FaError *err) {
@@ -234,29 +232,6 @@ static FaCode rounds(Build *b, FaError *err) {
 }
 
 // --- the result -----------------------------------------------------------------------------------------------------
-
-static FaCode allocate_face(FaFace *f, FaError *err) {
-    const size_t n = (size_t)f->nskin, v = (size_t)f->nvert;
-    int *ok = f->skin_vertex = FA_PUSH(f->arena, n, int);
-    f->node_of_vertex = FA_PUSH(f->arena, v, int);
-    f->x0 = FA_PUSH(f->arena, 3 * (size_t)f->nnode, float);
-    f->mass = FA_PUSH(f->arena, f->nnode, float);
-    f->tri = FA_PUSH(f->arena, 3 * (size_t)f->ntri, int);
-    f->tet = FA_PUSH(f->arena, 4 * (size_t)f->ntet, int);
-    f->thickness = FA_PUSH(f->arena, n, float);
-    f->thickness_asked = FA_PUSH(f->arena, n, float);
-    f->rim = FA_PUSH(f->arena, n, unsigned char);
-    f->to_skull = FA_PUSH(f->arena, n, float);
-    f->to_jaw = FA_PUSH(f->arena, n, float);
-    f->ride_node = FA_PUSH(f->arena, 3 * v, int);
-    f->ride_weight = FA_PUSH(f->arena, 3 * v, float);
-    for (int r = 0; r < FA_REGIONS; r++)
-        if (!(f->region[r] = FA_PUSH(f->arena, n, float))) return FA_FAIL_MEMORY(err);
-    if (!ok || !f->node_of_vertex || !f->x0 || !f->mass || !f->tri || !f->tet || !f->thickness || !f->thickness_asked ||
-        !f->rim || !f->to_skull || !f->to_jaw || !f->ride_node || !f->ride_weight)
-        return FA_FAIL_MEMORY(err);
-    return FA_OK;
-}
 
 static void place_nodes(const Build *b, FaFace *f) {
     const size_t n = (size_t)f->nskin;
@@ -316,7 +291,6 @@ static void note_clamps(const Build *b, FaNotes *notes) {
 static FaCode finish(Build *b, FaError *err) {
     FaFace *f = b->face;
     const FaPatch *p = &b->patch;
-    int riders = 0;
     f->nskin = p->nskin;
     f->ntri = p->ntri;
     if ((int64_t)f->nskin * (f->layers + 1) > INT32_MAX / 4 || (int64_t)f->ntri * 3 * f->layers > INT32_MAX / 4)
@@ -324,7 +298,7 @@ static FaCode finish(Build *b, FaError *err) {
                        "the face would have too many nodes");
     f->nnode = f->nskin * (f->layers + 1);
     f->ntet = 3 * f->ntri * f->layers;
-    FA_TRY(allocate_face(f, err));
+    FA_TRY(fai_face_allocate(f, FA_NEED_FACE, err));
     const size_t n = (size_t)f->nskin;
     memcpy(f->skin_vertex, p->skin_vertex, n * sizeof(int));
     memcpy(f->node_of_vertex, p->node_of_vertex, (size_t)f->nvert * sizeof(int));
@@ -347,8 +321,7 @@ static FaCode finish(Build *b, FaError *err) {
                               .paint_jaw = b->paint.jaw,
                               .scale = fai_face_scale(b->rig)};
     FA_TRY(fai_attach_find(&in, (const float *const *)f->region, f->to_skull, f->to_jaw, err));
-    FA_TRY(fai_ride_find(b->rig, &b->topo, &b->skin, f->skin_vertex, p->part, f->node_of_vertex, f->ride_node,
-                         f->ride_weight, &riders, err));
+    FA_TRY(fai_ride_find(b->rig, &b->topo, p->part, f, err));
     if (b->coarse.rig) FA_TRY(fai_coarse_ride(&b->coarse, b->rig, f, err));
     note_clamps(b, &f->notes);
     return fai_face_check(f, err);
@@ -371,7 +344,7 @@ static FaCode build(Build *b, FaError *err) {
     const FaPatchOptions how = {.whole = true};
     FA_TRY(fai_patch_find(rig, &b->topo, &how, b->scratch, &first, err));
     FA_TRY(fai_fit_jaw(rig, &f->jaw, b->with_jaw, &f->notes, err));
-    FA_TRY(fai_bones_collect(rig, &b->topo, first.part, &b->options, f->arena, &f->nbone, &f->bone, &f->notes, err));
+    FA_TRY(fai_bones_collect(rig, &b->topo, first.part, &b->options, f, err));
     f->rig_hash = fai_face_rig_hash(rig);
     f->nvert = rig->mesh.nvert;
     if (rig->path && !(f->rig_path = fai_arena_strndup(f->arena, rig->path, strlen(rig->path))))

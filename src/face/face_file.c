@@ -6,11 +6,41 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 static const unsigned char SIGNATURE[8] = {0x89, 'F', 'A', 'C', 'E', 0x0d, 0x0a, 0x1a};
 enum { HEADER = 32, CHUNK = 16 };
-enum { STIFF_VERSION = 2 }; // what relative stiffness is relative to; another one is passed over
+
+// Chunks of the table that begin with a version and a count of what they have entries for. Another version is passed
+// over, with a note.
+typedef struct Head {
+    const char *tag;
+    uint32_t version;
+    size_t count; // in FaFace, an int
+    const char *note, *remedy, *text;
+} Head;
+static const Head HEADS[] = {{"stif", 2, offsetof(FaFace, stiff_edges), "stiffness-version",
+                              "build the face again with --equilibrium",
+                              "its optimised stiffness is of another fascia and is not used"}};
+
+static const Head *head_of(const char *tag) {
+    for (int i = 0; i < FA_COUNT(HEADS); i++)
+        if (!strcmp(HEADS[i].tag, tag)) return &HEADS[i];
+    return NULL;
+}
+
+// Regions are told by their names, not their order.
+enum { REGION_NAME = 32 };
+static bool is_region(const FaFaceArray *a) { return !strcmp(a->tag, "REGN"); }
+
+// Rows from this one that share its chunk.
+static int rows_of_chunk(int first) {
+    int n = 1;
+    if (is_region(&fai_face_array[first])) return 1;
+    while (first + n < FA_FACE_NARRAY && !strcmp(fai_face_array[first].tag, fai_face_array[first + n].tag)) n++;
+    return n;
+}
 
 static uint32_t swap32(uint32_t v) {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -81,10 +111,39 @@ static void close_chunk(Writer *w) {
     fai_text_bytes(&w->text, zeros, (8 - w->text.size % 8) % 8);
 }
 
-static void put_chunk(Writer *w, const char *tag, const void *data, size_t n) {
-    open_chunk(w, tag);
-    put_array(w, data, n);
+// Rows of the table that share a chunk. Nothing where one is not there.
+static void put_rows(Writer *w, const FaFace *f, int first, int n) {
+    const FaFaceArray *a = &fai_face_array[first];
+    const Head *head = head_of(a->tag);
+    for (int i = 0; i < n; i++)
+        if (!fai_face_array_get(f, a + i)) return;
+    open_chunk(w, a->tag);
+    if (is_region(a)) {
+        char name[REGION_NAME] = {0};
+        memcpy(name, a->what, strlen(a->what));
+        fai_text_bytes(&w->text, name, sizeof name);
+    }
+    if (head) {
+        int count;
+        memcpy(&count, (const char *)f + head->count, sizeof count);
+        put_u32(w, head->version);
+        put_u32(w, (uint32_t)count);
+    }
+    for (int i = 0; i < n; i++) {
+        const void *data = fai_face_array_get(f, a + i);
+        if (a[i].size == 4)
+            put_array(w, data, fai_face_numbers(f, a + i));
+        else
+            fai_text_bytes(&w->text, data, fai_face_numbers(f, a + i));
+    }
     close_chunk(w);
+}
+
+static void put_stages(Writer *w, const FaFace *f, unsigned stages) {
+    for (int i = 0, n; i < FA_FACE_NARRAY; i += n) {
+        n = rows_of_chunk(i);
+        if (fai_face_array[i].stage & stages) put_rows(w, f, i, n);
+    }
 }
 
 static void put_jaw(Writer *w, const FaJaw *jaw) {
@@ -182,58 +241,29 @@ static void put_stiff_made(Writer *w, const FaStiffMade *m) {
     close_chunk(w);
 }
 
-static void put_face(Writer *w, const FaFace *f, const char *rig) {
-    const size_t n = (size_t)f->nskin, v = (size_t)f->nvert;
+static void put_head(Writer *w, const FaFace *f) {
+    const int counts[] = {f->nvert, f->nskin, f->layers, f->ntri, f->ntet, f->nbone, FA_REGIONS, 0};
     open_chunk(w, "HEAD");
     put_u64(w, f->rig_hash);
-    const int counts[] = {f->nvert, f->nskin, f->layers, f->ntri, f->ntet, f->nbone, FA_REGIONS, 0};
     for (int i = 0; i < FA_COUNT(counts); i++) put_u32(w, (uint32_t)counts[i]);
     close_chunk(w);
-    put_chunk(w, "SKIN", f->skin_vertex, n);
-    put_chunk(w, "NODE", f->node_of_vertex, v);
-    put_chunk(w, "REST", f->x0, 3 * (size_t)f->nnode);
-    put_chunk(w, "MASS", f->mass, (size_t)f->nnode);
-    put_chunk(w, "TRIS", f->tri, 3 * (size_t)f->ntri);
-    put_chunk(w, "TETS", f->tet, 4 * (size_t)f->ntet);
-    put_chunk(w, "THIC", f->thickness, n);
-    put_chunk(w, "ASKD", f->thickness_asked, n);
-    put_chunk(w, "SKUL", f->to_skull, n);
-    put_chunk(w, "TJAW", f->to_jaw, n);
-    put_chunk(w, "RIDN", f->ride_node, 3 * v);
-    put_chunk(w, "RIDW", f->ride_weight, 3 * v);
-    open_chunk(w, "RIM ");
-    fai_text_bytes(&w->text, f->rim, n);
-    close_chunk(w);
-    for (int r = 0; r < FA_REGIONS; r++) {
-        open_chunk(w, "REGN");
-        char name[32] = {0};
-        memcpy(name, fai_region_name[r], strlen(fai_region_name[r]));
-        fai_text_bytes(&w->text, name, sizeof name);
-        put_array(w, f->region[r], n);
-        close_chunk(w);
-    }
+}
+
+// The order is that of the first files, so that the same face is the same bytes; readers take any.
+static void put_face(Writer *w, const FaFace *f, const char *rig) {
+    put_head(w, f);
+    put_stages(w, f, FA_NEED_FACE);
     put_jaw(w, &f->jaw);
     for (int i = 0; i < f->nbone; i++) put_bone(w, &f->bone[i]);
-    put_columns(w, "vols", &f->volumes);
-    put_volumes_made(w, &f->volumes_made);
-    put_columns(w, "mats", &f->materials);
-    if (f->mu0 && f->lambda0) {
-        open_chunk(w, "mat0");
-        put_array(w, f->mu0, (size_t)f->ntet);
-        put_array(w, f->lambda0, (size_t)f->ntet);
-        close_chunk(w);
+    for (int i = 0; i < FA_FACE_NCOLUMNS; i++) {
+        put_columns(w, fai_face_columns[i].tag, fai_face_columns_get(f, &fai_face_columns[i]));
+        if (fai_face_columns[i].stage == FA_NEED_VOLUMES) put_volumes_made(w, &f->volumes_made);
     }
+    put_stages(w, f, FA_NEED_MATERIALS);
     put_notes(w, &f->notes);
-    if (f->stiff_anchor) {
-        open_chunk(w, "stif");
-        put_u32(w, STIFF_VERSION);
-        put_u32(w, (uint32_t)f->stiff_edges);
-        put_array(w, f->stiff_anchor, n);
-        put_array(w, f->stiff_bend, n);
-        put_array(w, f->stiff_edge, (size_t)f->stiff_edges);
-        close_chunk(w);
-        put_stiff_made(w, &f->stiff_made);
-    }
+    put_stages(w, f, FA_NEED_EQUILIBRIUM);
+    if (f->stiff_anchor) put_stiff_made(w, &f->stiff_made);
+    put_stages(w, f, FA_NEEDS & ~(unsigned)(FA_NEED_FACE | FA_NEED_MATERIALS | FA_NEED_EQUILIBRIUM));
     if (rig && sound_path(rig, strlen(rig))) {
         open_chunk(w, "rigp");
         put_text(w, rig);
@@ -407,18 +437,6 @@ static FaCode read_bone(Reader *r, FaArena *arena, FaBone *b, FaError *err) {
     return r->short_read ? FA_OK : get_array(r, arena, 3 * (size_t)b->ntri, &b->tri, err);
 }
 
-static FaCode read_region(Reader *r, FaFace *f, FaError *err) {
-    char name[32];
-    if (r->end - r->at < (ptrdiff_t)sizeof name) return r->short_read = true, FA_OK;
-    memcpy(name, r->at, sizeof name);
-    name[sizeof name - 1] = 0;
-    r->at += sizeof name;
-    for (int i = 0; i < FA_REGIONS; i++)
-        if (!strcmp(name, fai_region_name[i])) return get_array(r, f->arena, (size_t)f->nskin, &f->region[i], err);
-    r->at = r->end; // a region of a later version
-    return FA_OK;
-}
-
 static FaCode read_notes(Reader *r, FaNotes *notes, FaError *err) {
     FaArena *arena = fai_arena_new(0);
     if (!arena) return FA_FAIL_MEMORY(err);
@@ -446,20 +464,6 @@ static FaCode read_rig_path(Reader *r, FaFace *f, FaError *err) {
         return FA_FAIL(err, FA_E_FORMAT, "chunk rigp", "build the face again", "this is no path of a rig");
     r->at += n;
     return (f->rig_path = fai_arena_strndup(f->arena, at, n)) ? FA_OK : FA_FAIL_MEMORY(err);
-}
-
-static FaCode read_stiffness(Reader *r, FaFace *f, FaError *err) {
-    if (get_u32(r) != STIFF_VERSION) {
-        if (!r->short_read)
-            fai_note(&f->notes, "stiffness-version", "", "build the face again with --equilibrium",
-                     "its optimised stiffness is of another fascia and is not used");
-        r->at = r->end;
-        return FA_OK;
-    }
-    f->stiff_edges = get_count(r);
-    FA_TRY(get_array(r, f->arena, (size_t)f->nskin, &f->stiff_anchor, err));
-    if (!r->short_read) FA_TRY(get_array(r, f->arena, (size_t)f->nskin, &f->stiff_bend, err));
-    return r->short_read ? FA_OK : get_array(r, f->arena, (size_t)f->stiff_edges, &f->stiff_edge, err);
 }
 
 static void read_stiff_made(Reader *r, FaStiffMade *m) {
@@ -517,43 +521,66 @@ static void read_volumes_made(Reader *r, FaVolumesMade *m) {
     get_name(r, m->swollen);
 }
 
-static FaCode read_materials(Reader *r, FaFace *f, FaError *err) {
-    FA_TRY(get_array(r, f->arena, (size_t)f->ntet, &f->mu0, err));
-    return r->short_read ? FA_OK : get_array(r, f->arena, (size_t)f->ntet, &f->lambda0, err);
+// One array of the table. Nothing is allocated for more bytes than there are.
+static FaCode read_row(Reader *r, FaFace *f, const FaFaceArray *a, FaError *err) {
+    const size_t n = fai_face_numbers(f, a);
+    void *data = NULL;
+    if (a->size == 4)
+        FA_TRY(get_array(r, f->arena, n, &data, err));
+    else if ((size_t)(r->end - r->at) < n)
+        r->short_read = true;
+    else {
+        if (!(data = fai_arena_push(f->arena, n, a->size))) return FA_FAIL_MEMORY(err);
+        memcpy(data, r->at, n);
+        r->at += n;
+    }
+    if (data) fai_face_array_set(f, a, data);
+    return FA_OK;
 }
 
-// The chunks that are arrays of four-byte values; sizes by HEAD.
-typedef struct Plain {
-    const char *tag;
-    size_t n;
-    void *out;
-} Plain;
+static FaCode read_region(Reader *r, FaFace *f, FaError *err) {
+    char name[REGION_NAME];
+    if (r->end - r->at < (ptrdiff_t)sizeof name) return r->short_read = true, FA_OK;
+    memcpy(name, r->at, sizeof name);
+    name[sizeof name - 1] = 0;
+    r->at += sizeof name;
+    for (int i = 0; i < FA_FACE_NARRAY; i++)
+        if (is_region(&fai_face_array[i]) && !strcmp(name, fai_face_array[i].what))
+            return read_row(r, f, &fai_face_array[i], err);
+    r->at = r->end; // a region of a later version
+    return FA_OK;
+}
+
+// Version and count of a chunk; false: it is of another version.
+static bool read_chunk_head(Reader *r, FaFace *f, const Head *head) {
+    if (get_u32(r) != head->version) {
+        if (!r->short_read) fai_note(&f->notes, head->note, "", head->remedy, "%s", head->text);
+        r->at = r->end;
+        return false;
+    }
+    const int count = get_count(r);
+    memcpy((char *)f + head->count, &count, sizeof count);
+    return true;
+}
+
+// A chunk of the table, from its first row.
+static FaCode read_rows(Reader *r, FaFace *f, int first, FaError *err) {
+    const FaFaceArray *a = &fai_face_array[first];
+    const Head *head = head_of(a->tag);
+    if (is_region(a)) return read_region(r, f, err);
+    if (head && !read_chunk_head(r, f, head)) return FA_OK;
+    for (int i = 0, n = rows_of_chunk(first); i < n && !r->short_read; i++) FA_TRY(read_row(r, f, a + i, err));
+    return FA_OK;
+}
 
 static FaCode read_chunk(Reader *r, const char tag[5], FaFace *f, int nbone, FaError *err) {
-    const size_t n = (size_t)f->nskin, v = (size_t)f->nvert;
-    const Plain plain[] = {{"SKIN", n, &f->skin_vertex},
-                           {"NODE", v, &f->node_of_vertex},
-                           {"REST", 3 * (size_t)f->nnode, &f->x0},
-                           {"MASS", (size_t)f->nnode, &f->mass},
-                           {"TRIS", 3 * (size_t)f->ntri, &f->tri},
-                           {"TETS", 4 * (size_t)f->ntet, &f->tet},
-                           {"THIC", n, &f->thickness},
-                           {"ASKD", n, &f->thickness_asked},
-                           {"SKUL", n, &f->to_skull},
-                           {"TJAW", n, &f->to_jaw},
-                           {"RIDN", 3 * v, &f->ride_node},
-                           {"RIDW", 3 * v, &f->ride_weight}};
-    for (int i = 0; i < FA_COUNT(plain); i++)
-        if (!strcmp(tag, plain[i].tag)) return get_array(r, f->arena, plain[i].n, plain[i].out, err);
-    if (!strcmp(tag, "RIM ")) {
-        if ((size_t)(r->end - r->at) < n) return r->short_read = true, FA_OK;
-        f->rim = FA_PUSH(f->arena, n, unsigned char);
-        if (!f->rim) return FA_FAIL_MEMORY(err);
-        memcpy(f->rim, r->at, n);
-        r->at += n;
-    } else if (!strcmp(tag, "REGN"))
-        return read_region(r, f, err);
-    else if (!strcmp(tag, "JAW "))
+    for (int i = 0; i < FA_FACE_NARRAY; i++)
+        if (!strcmp(tag, fai_face_array[i].tag)) return read_rows(r, f, i, err);
+    for (int i = 0; i < FA_FACE_NCOLUMNS; i++) {
+        const FaFaceColumns *c = &fai_face_columns[i];
+        if (!strcmp(tag, c->tag)) return read_columns(r, f->arena, c->width, fai_face_columns_get(f, c), err);
+    }
+    if (!strcmp(tag, "JAW "))
         read_jaw(r, &f->jaw);
     else if (!strcmp(tag, "BONE")) {
         if (f->nbone >= nbone)
@@ -562,18 +589,10 @@ static FaCode read_chunk(Reader *r, const char tag[5], FaFace *f, int nbone, FaE
         return read_bone(r, f->arena, &f->bone[f->nbone++], err);
     } else if (!strcmp(tag, "note"))
         return read_notes(r, &f->notes, err);
-    else if (!strcmp(tag, "stif"))
-        return read_stiffness(r, f, err);
     else if (!strcmp(tag, "stir"))
         read_stiff_made(r, &f->stiff_made);
-    else if (!strcmp(tag, "vols"))
-        return read_columns(r, f->arena, 3, &f->volumes, err);
     else if (!strcmp(tag, "volr"))
         read_volumes_made(r, &f->volumes_made);
-    else if (!strcmp(tag, "mats"))
-        return read_columns(r, f->arena, 2, &f->materials, err);
-    else if (!strcmp(tag, "mat0"))
-        return read_materials(r, f, err);
     else if (!strcmp(tag, "rigp"))
         return read_rig_path(r, f, err);
     else if (tag[0] >= 'a' && tag[0] <= 'z')
@@ -606,25 +625,6 @@ static FaCode check_header(const unsigned char *data, size_t size, FaError *err)
     if (sum != fai_hash64(data + HEADER, size - HEADER, version))
         return FA_FAIL(err, FA_E_FORMAT, NULL, "copy it again, or build the face again",
                        "the checksum does not match: the file is damaged");
-    return FA_OK;
-}
-
-// Is everything there that a face must have?
-static FaCode check_complete(const FaFace *f, int nbone, FaError *err) {
-    const void *const array[] = {f->skin_vertex, f->node_of_vertex,  f->x0,  f->mass,     f->tri,    f->tet,
-                                 f->thickness,   f->thickness_asked, f->rim, f->to_skull, f->to_jaw, f->ride_node,
-                                 f->ride_weight};
-    static const char *const name[] = {"SKIN", "NODE", "REST", "MASS", "TRIS", "TETS", "THIC",
-                                       "ASKD", "RIM",  "SKUL", "TJAW", "RIDN", "RIDW"};
-    for (int i = 0; i < FA_COUNT(array); i++)
-        if (!array[i])
-            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("chunk %s", name[i]), "build the face again", "it is missing");
-    for (int r = 0; r < FA_REGIONS; r++)
-        if (!f->region[r])
-            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("region %s", fai_region_name[r]), "build the face again",
-                           "it is missing");
-    if (f->nbone != nbone)
-        return FA_FAIL(err, FA_E_FORMAT, "bones", "build the face again", "%d of %d are there", f->nbone, nbone);
     return FA_OK;
 }
 
@@ -668,7 +668,8 @@ static FaCode read_chunks(const unsigned char *data, size_t size, FaFace *f, FaE
         at += FA_MIN((8 - at % 8) % 8, size - at);
     }
     if (!head) return FA_FAIL(err, FA_E_FORMAT, NULL, "build the face again", "the file is empty");
-    FA_TRY(check_complete(f, nbone, err));
+    if (f->nbone != nbone)
+        return FA_FAIL(err, FA_E_FORMAT, "bones", "build the face again", "%d of %d are there", f->nbone, nbone);
     return fai_face_check(f, err);
 }
 

@@ -60,22 +60,22 @@ static int cross_point(Growing *g, const float *x, int a, int b, double ha, doub
 }
 
 // The part of a surface behind the plane (plane NULL: all). skip (nullable): triangles to leave out.
-static FaCode clip(FaArena *arena, int nvert, const float *x, int ntri, const int *tri, const unsigned char *skip,
-                   const Plane *plane, Growing *g, FaError *err) {
-    FA_TRY(begin(g, arena, (size_t)nvert + 2 * (size_t)ntri, 2 * (size_t)ntri, err));
-    memcpy(g->mesh.x, x, 3 * (size_t)nvert * sizeof(float));
-    g->mesh.nvert = nvert;
-    for (int t = 0; t < ntri; t++) {
+static FaCode clip(FaArena *arena, const FaMesh *m, const unsigned char *skip, const Plane *plane, Growing *g,
+                   FaError *err) {
+    FA_TRY(begin(g, arena, (size_t)m->nvert + 2 * (size_t)m->ntri, 2 * (size_t)m->ntri, err));
+    memcpy(g->mesh.x, m->x, 3 * (size_t)m->nvert * sizeof(float));
+    g->mesh.nvert = m->nvert;
+    for (int t = 0; t < m->ntri; t++) {
         if (skip && skip[t]) continue;
-        const int *v = tri + 3 * (size_t)t;
+        const int *v = m->tri + 3 * (size_t)t;
         double h[3];
         int out = 0, n = 0, ring[4] = {0};
-        for (int k = 0; k < 3; k++) out += (h[k] = plane ? height(plane, x, v[k]) : -1) > 0;
+        for (int k = 0; k < 3; k++) out += (h[k] = plane ? height(plane, m->x, v[k]) : -1) > 0;
         if (out == 3) continue;
         for (int k = 0; k < 3; k++) {
             int next = (k + 1) % 3;
             if (h[k] <= 0) ring[n++] = v[k];
-            if ((h[k] <= 0) != (h[next] <= 0)) ring[n++] = cross_point(g, x, v[k], v[next], h[k], h[next]);
+            if ((h[k] <= 0) != (h[next] <= 0)) ring[n++] = cross_point(g, m->x, v[k], v[next], h[k], h[next]);
         }
         add_tri(g, ring[0], ring[1], ring[2]);
         if (n == 4) add_tri(g, ring[0], ring[2], ring[3]);
@@ -136,10 +136,10 @@ typedef struct Scene {
     int n;
 } Scene;
 
-static FaCode add_surface(Scene *s, int nvert, const float *x, int ntri, const int *tri, const unsigned char *skip,
-                          const Plane *plane, FaRenderMaterial material, FaError *err) {
+static FaCode add_surface(Scene *s, const FaMesh *mesh, const unsigned char *skip, const Plane *plane,
+                          FaRenderMaterial material, FaError *err) {
     FA_ASSERT(s->n < MAX_PARTS);
-    FA_TRY(clip(s->arena, nvert, x, ntri, tri, skip, plane, &s->mesh[s->n], err));
+    FA_TRY(clip(s->arena, mesh, skip, plane, &s->mesh[s->n], err));
     if (s->mesh[s->n].mesh.ntri == 0) return FA_OK;
     s->part[s->n] = (FaRenderPart){.mesh = &s->mesh[s->n].mesh, .material = material};
     s->n++;
@@ -168,26 +168,26 @@ static FaCode add_passive(Scene *s, const Plane *plane, FaError *err) {
         }
         skip[t] = simulated || far;
     }
-    return add_surface(s, m->nvert, m->x, m->ntri, m->tri, skip, plane, FA_RENDER_OTHER, err);
+    return add_surface(s, m, skip, plane, FA_RENDER_OTHER, err);
 }
 
 // All bones in one mesh; three kinds of look would be three parts.
 static FaCode add_bones(Scene *s, const Plane *plane, FaError *err) {
     const FaFace *f = s->face;
+    FaMesh all = {0};
     int nvert = 0, ntri = 0;
     for (int i = 0; i < f->nbone; i++) nvert += f->bone[i].nvert, ntri += f->bone[i].ntri;
-    float *x = FA_PUSH(s->arena, 3 * (size_t)nvert, float);
-    int *tri = FA_PUSH(s->arena, 3 * (size_t)ntri, int);
-    if (!x || !tri) return FA_FAIL_MEMORY(err);
-    nvert = ntri = 0;
+    all.x = FA_PUSH(s->arena, 3 * (size_t)nvert, float);
+    all.tri = FA_PUSH(s->arena, 3 * (size_t)ntri, int);
+    if (!all.x || !all.tri) return FA_FAIL_MEMORY(err);
     for (int i = 0; i < f->nbone; i++) {
         const FaBone *b = &f->bone[i];
-        memcpy(x + 3 * (size_t)nvert, b->x, 3 * (size_t)b->nvert * sizeof(float));
-        for (size_t k = 0; k < 3 * (size_t)b->ntri; k++) tri[3 * (size_t)ntri + k] = b->tri[k] + nvert;
-        nvert += b->nvert;
-        ntri += b->ntri;
+        memcpy(all.x + 3 * (size_t)all.nvert, b->x, 3 * (size_t)b->nvert * sizeof(float));
+        for (size_t k = 0; k < 3 * (size_t)b->ntri; k++) all.tri[3 * (size_t)all.ntri + k] = b->tri[k] + all.nvert;
+        all.nvert += b->nvert;
+        all.ntri += b->ntri;
     }
-    return ntri ? add_surface(s, nvert, x, ntri, tri, NULL, plane, FA_RENDER_BONE, err) : FA_OK;
+    return all.ntri ? add_surface(s, &all, NULL, plane, FA_RENDER_BONE, err) : FA_OK;
 }
 
 static FaCode draw(const Scene *s, const FaRenderView *view, int size, bool wire, double heat_max, FaImage *image,
@@ -239,15 +239,20 @@ static Plane middle(const FaFace *f, const FaRig *rig) {
     return p;
 }
 
+static FaMesh layer_of(const FaFace *f, int layer) {
+    return (FaMesh){
+        .nvert = f->nskin, .ntri = f->ntri, .tri = f->tri, .x = f->x0 + 3 * (size_t)f->nskin * (size_t)layer};
+}
+
 static FaCode picture_cut(Scene *s, FaSheet *sheet, int size, FaError *err) {
     const FaFace *f = s->face;
     const Plane plane = middle(f, s->rig);
     FA_TRY(section(s->arena, f, &plane, &s->mesh[0], err));
     s->part[0] = (FaRenderPart){.mesh = &s->mesh[0].mesh, .material = FA_RENDER_MOUTH};
     s->n = s->mesh[0].mesh.ntri > 0;
-    FA_TRY(add_surface(s, f->nskin, f->x0, f->ntri, f->tri, NULL, &plane, FA_RENDER_SKIN, err));
-    FA_TRY(add_surface(s, f->nskin, f->x0 + 3 * (size_t)f->nskin * (size_t)f->layers, f->ntri, f->tri, NULL, &plane,
-                       FA_RENDER_TEETH, err));
+    const FaMesh skin = layer_of(f, 0), deep = layer_of(f, f->layers);
+    FA_TRY(add_surface(s, &skin, NULL, &plane, FA_RENDER_SKIN, err));
+    FA_TRY(add_surface(s, &deep, NULL, &plane, FA_RENDER_TEETH, err));
     FA_TRY(add_passive(s, &plane, err));
     FA_TRY(add_bones(s, &plane, err));
     FA_TRY(fai_sheet_new(sheet, 2, 2, size, size, "cut in the middle: skin, flesh, deepest layer, bones", false, err));
@@ -265,7 +270,8 @@ static FaCode add_map(Scene *s, const float *value, float scale, FaError *err) {
     if (!heat) return FA_FAIL_MEMORY(err);
     for (int i = 0; i < f->nskin; i++) heat[i] = scale * value[i];
     s->n = 0;
-    FA_TRY(add_surface(s, f->nskin, f->x0, f->ntri, f->tri, NULL, NULL, FA_RENDER_SKIN, err));
+    const FaMesh skin = layer_of(f, 0);
+    FA_TRY(add_surface(s, &skin, NULL, NULL, FA_RENDER_SKIN, err));
     s->heat[0] = heat;
     return add_passive(s, NULL, err);
 }

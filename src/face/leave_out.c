@@ -85,18 +85,18 @@ static void pack_columns(FaColumns *c, const int *to) {
     }
 }
 
-// Edges are sorted by their nodes, whose order stays: what is left of them is theirs.
-static FaCode pack_edges(FaFace *f, const unsigned char *out, FaError *err) {
+// Edges are sorted by their nodes, whose order stays: what is left of them is theirs. to: (stiff_edges).
+static FaCode number_edges(const FaFace *f, const unsigned char *out, int *to, int *count, FaError *err) {
     const FaMesh skin = {.nvert = f->nskin, .ntri = f->ntri, .x = f->x0, .tri = f->tri};
     FaTopology topo;
-    int n = 0;
-    if (!f->stiff_edge) return FA_OK;
+    *count = 0;
+    if (f->stiff_edges == 0) return FA_OK;
     FA_TRY(fai_topology_build(&skin, &topo, err));
-    for (int e = 0; e < FA_MIN(topo.nedge, f->stiff_edges); e++) {
+    for (int e = 0; e < f->stiff_edges; e++) {
         const int *t = topo.edge_tri + 2 * (size_t)e;
-        if ((t[0] >= 0 && !out[t[0]]) || (t[1] >= 0 && !out[t[1]])) f->stiff_edge[n++] = f->stiff_edge[e];
+        const bool stays = e < topo.nedge && ((t[0] >= 0 && !out[t[0]]) || (t[1] >= 0 && !out[t[1]]));
+        to[e] = stays ? (*count)++ : -1;
     }
-    f->stiff_edges = n;
     fai_topology_free(&topo);
     return FA_OK;
 }
@@ -139,47 +139,55 @@ static void number(const FaFace *f, const unsigned char *out, int *tri_to, int *
         if (node[i % f->nskin] >= 0) node[i] = i / f->nskin * nskin + node[i % f->nskin];
 }
 
-static void pack_nodes(FaFace *f, const int *node) {
-    float *skin[] = {f->thickness, f->thickness_asked, f->to_skull, f->to_jaw, f->stiff_anchor, f->stiff_bend};
-    for (int i = 0; i < FA_COUNT(skin); i++) pack(skin[i], sizeof(float), f->nskin, node);
-    for (int r = 0; r < FA_REGIONS; r++) pack(f->region[r], sizeof(float), f->nskin, node);
-    pack(f->skin_vertex, sizeof(int), f->nskin, node);
-    pack(f->rim, 1, f->nskin, node);
-    pack(f->mass, sizeof(float), f->nnode, node);
-    pack(f->x0, 3 * sizeof(float), f->nnode, node);
-    pack_columns(&f->volumes, node);
-    for (int v = 0; v < f->nvert; v++) {
-        int *ride = f->ride_node + 3 * (size_t)v;
-        if (f->node_of_vertex[v] >= 0) f->node_of_vertex[v] = node[f->node_of_vertex[v]];
-        if (ride[0] < 0) continue;
-        for (int k = 0; k < 3; k++) ride[k] = node[ride[k]];
-        if (ride[0] >= 0 && ride[1] >= 0 && ride[2] >= 0) continue;
-        for (int k = 0; k < 3; k++) ride[k] = -1, f->ride_weight[3 * (size_t)v + (size_t)k] = 0;
+// Riders one of whose nodes goes are linear from now on.
+static void drop_riders(FaFace *f, const int *node) {
+    for (size_t v = 0; v < 3 * (size_t)f->nvert; v += 3) {
+        int *ride = f->ride_node + v;
+        if (ride[0] < 0 || (node[ride[0]] >= 0 && node[ride[1]] >= 0 && node[ride[2]] >= 0)) continue;
+        for (int k = 0; k < 3; k++) ride[k] = -1, f->ride_weight[v + (size_t)k] = 0;
+    }
+}
+
+// Every array of the table: indices get their new numbers, entries move up. to: of each count, NULL: nothing goes.
+static void pack_arrays(FaFace *f, const int *const to[FA_PERS]) {
+    for (int i = 0; i < FA_FACE_NARRAY; i++) {
+        const FaFaceArray *a = &fai_face_array[i];
+        const int *index = a->values.of < FA_PERS ? to[a->values.of] : NULL;
+        void *data = fai_face_array_get(f, a);
+        int *v = data;
+        for (size_t k = 0, n = fai_face_numbers(f, a); data && index && k < n; k++)
+            if (v[k] >= 0) v[k] = index[v[k]];
+        if (to[a->per]) pack(data, a->size * (size_t)a->width, fai_face_count(f, a->per), to[a->per]);
+    }
+    for (int i = 0; i < FA_FACE_NCOLUMNS; i++) {
+        const FaFaceColumns *c = &fai_face_columns[i];
+        if (to[c->per]) pack_columns(fai_face_columns_get(f, c), to[c->per]);
     }
 }
 
 FaCode fai_leave_out(FaFace *f, const unsigned char *out, int *node, FaError *err) {
-    int *to = FA_NEW((size_t)f->ntri + (size_t)f->ntet, int), *tet_to = to ? to + f->ntri : NULL, nskin = 0, ntri = 0;
+    int *tri_to = FA_NEW((size_t)f->ntri + (size_t)f->ntet + (size_t)f->stiff_edges, int), nskin = 0, ntri = 0, edges;
+    int *tet_to = tri_to ? tri_to + f->ntri : NULL, *edge_to = tri_to ? tet_to + f->ntet : NULL;
     double *mass = FA_NEW(f->nnode, double);
     unsigned char *mark = FA_NEW(f->nnode, unsigned char);
-    FaCode rc = to && mass && mark ? pack_edges(f, out, err) : FA_FAIL_MEMORY(err);
+    FaCode rc = tri_to && mass && mark ? number_edges(f, out, edge_to, &edges, err) : FA_FAIL_MEMORY(err);
     if (rc >= 0) {
-        number(f, out, to, tet_to, node);
+        number(f, out, tri_to, tet_to, node);
         weigh_again(f, tet_to, mark, mass);
         for (int i = 0; i < f->nskin; i++) nskin += node[i] >= 0;
-        for (int t = 0; t < f->ntri; t++) ntri += to[t] >= 0;
-        for (size_t k = 0; k < 3 * (size_t)f->ntri; k++) f->tri[k] = node[f->tri[k]];
-        for (size_t k = 0; k < 4 * (size_t)f->ntet; k++) f->tet[k] = node[f->tet[k]];
-        pack(f->tri, 3 * sizeof(int), f->ntri, to);
-        pack(f->tet, 4 * sizeof(int), f->ntet, tet_to);
-        pack(f->mu0, sizeof(float), f->ntet, tet_to);
-        pack(f->lambda0, sizeof(float), f->ntet, tet_to);
-        pack_columns(&f->materials, tet_to);
-        pack_nodes(f, node);
+        for (int t = 0; t < f->ntri; t++) ntri += tri_to[t] >= 0;
+        const int *const to[FA_PERS] = {[FA_PER_SKIN] = node,
+                                        [FA_PER_NODE] = node,
+                                        [FA_PER_TRI] = tri_to,
+                                        [FA_PER_TET] = tet_to,
+                                        [FA_PER_EDGE] = edge_to};
+        drop_riders(f, node);
+        pack_arrays(f, to);
         f->nskin = nskin, f->nnode = nskin * (f->layers + 1);
         f->ntri = ntri, f->ntet = 3 * f->layers * ntri;
+        f->stiff_edges = edges;
     }
-    fa_free(to);
+    fa_free(tri_to);
     fa_free(mass);
     fa_free(mark);
     return rc;

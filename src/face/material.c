@@ -405,19 +405,15 @@ static FaCode build(FaFace *face, const FaRig *rig, const FaJson *root, const Fa
     Build b = {.face = face, .rig = rig, .colors = colors};
     FaColumnsMaker maker = {.width = 2};
     FaColumns columns = {0};
-    float *mu = FA_PUSH(face->arena, face->ntet, float), *lambda = FA_PUSH(face->arena, face->ntet, float);
-    FaCode rc = mu && lambda ? allocate(&b, err) : FA_FAIL_MEMORY(err);
+    FaCode rc = allocate(&b, err);
     if (rc >= 0) rc = fill(&b, root, &maker, err);
     if (rc >= 0) rc = fai_columns_finish(&maker, face->arena, &columns, err);
-    if (rc >= 0) {
-        for (int t = 0; t < face->ntet; t++) {
-            mu[t] = (float)mean_of(&b, b.base_node, t);
-            lambda[t] = (float)mean_of(&b, b.base_node + face->nnode, t);
-        }
-        face->mu0 = mu;
-        face->lambda0 = lambda;
-        face->materials = columns;
+    if (rc >= 0) rc = fai_face_allocate(face, FA_NEED_MATERIALS, err);
+    for (int t = 0; rc >= 0 && t < face->ntet; t++) {
+        face->mu0[t] = (float)mean_of(&b, b.base_node, t);
+        face->lambda0[t] = (float)mean_of(&b, b.base_node + face->nnode, t);
     }
+    if (rc >= 0) face->materials = columns;
     fai_columns_drop(&maker);
     diffusion_free(&b.heat);
     fai_arena_free(b.arena);

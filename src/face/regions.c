@@ -133,21 +133,19 @@ static FaCode find_all(FaRegionWork *w, const int *tri, int ntri) {
     return FA_OK;
 }
 
-FaCode fai_find_regions(const FaRig *rig, const FaTopology *topo, const int *skin_vertex, int nskin,
-                        const int *node_of_vertex, const int *tri, int ntri, float *region[FA_REGIONS], FaNotes *notes,
+FaCode fai_find_regions(const FaRig *rig, const FaPatch *skin, float *region[FA_REGIONS], FaNotes *notes,
                         FaError *err) {
-    (void)topo, (void)node_of_vertex; // all that is needed is in the triangles of the skin
-    for (int r = 0; r < FA_REGIONS; r++) memset(region[r], 0, (size_t)nskin * sizeof *region[r]);
-    if (!nskin) return FA_OK;
+    for (int r = 0; r < FA_REGIONS; r++) memset(region[r], 0, (size_t)skin->nskin * sizeof *region[r]);
+    if (!skin->nskin) return FA_OK;
     FaRegionWork w = {.rig = rig,
-                      .vertex = skin_vertex,
-                      .n = nskin,
+                      .vertex = skin->skin_vertex,
+                      .n = skin->nskin,
                       .scale = 1,
                       .region = region,
                       .notes = notes,
                       .arena = fai_arena_new(0),
                       .err = err};
-    FaCode rc = w.arena ? find_all(&w, tri, ntri) : FA_FAIL_MEMORY(err);
+    FaCode rc = w.arena ? find_all(&w, skin->tri, skin->ntri) : FA_FAIL_MEMORY(err);
     fai_arena_free(w.arena);
     return rc;
 }

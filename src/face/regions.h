@@ -6,13 +6,11 @@
 #define FAI_REGIONS_H
 
 #include "face/face.h"
-#include "mesh/mesh.h"
+#include "face/patch.h"
 
-// region[r]: nskin floats each, from the caller; all are filled with 0..1. skin_vertex, node_of_vertex, tri as in
-// FaFace. A region whose shapes the rig lacks is found from the next best ones, or left empty, with a note. notes is
+// region[r]: nskin floats each, from the caller; all are filled with 0..1. Of the skin its vertices and triangles are
+// looked at. A region whose shapes the rig lacks is found from the next best ones, or left empty, with a note. notes is
 // nullable. Fails with FA_E_MEMORY, and FA_E_NUMERIC where a position is not finite.
-FaCode fai_find_regions(const FaRig *rig, const FaTopology *topo, const int *skin_vertex, int nskin,
-                        const int *node_of_vertex, const int *tri, int ntri, float *region[FA_REGIONS], FaNotes *notes,
-                        FaError *err);
+FaCode fai_find_regions(const FaRig *rig, const FaPatch *skin, float *region[FA_REGIONS], FaNotes *notes, FaError *err);
 
 #endif

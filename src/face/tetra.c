@@ -338,13 +338,18 @@ static FaCode repair(Repair *r, float *deep, float *scale, unsigned char *hopele
     return FA_OK;
 }
 
-FaCode fai_layer_repair(int nskin, int layers, int ntri, const int *tri, const float *x, const int *start,
-                        const int *around, float *deep, float *scale, unsigned char *hopeless, FaRepair *report,
-                        FaError *err) {
+FaCode fai_layer_repair(const FaMesh *skin, const FaTopology *near, int layers, float *deep, float *scale,
+                        unsigned char *hopeless, FaRepair *report, FaError *err) {
     *report = (FaRepair){0};
     FaArena *scratch = fai_arena_new(0);
     if (!scratch) return FA_FAIL_MEMORY(err);
-    Repair r = {.nskin = nskin, .layers = layers, .ntri = ntri, .tri = tri, .start = start, .around = around, .x = x};
+    Repair r = {.nskin = skin->nvert,
+                .layers = layers,
+                .ntri = skin->ntri,
+                .tri = skin->tri,
+                .start = near->around_start,
+                .around = near->around,
+                .x = skin->x};
     FaCode rc = repair(&r, deep, scale, hopeless, report, scratch, err);
     fai_arena_free(scratch);
     return rc;

@@ -3,6 +3,7 @@
 #define FAI_TETRA_H
 
 #include "base/base.h"
+#include "mesh/mesh.h"
 
 // Each triangle of the skin, extruded through all layers, becomes 3 * layers tets of positive volume (tet: 3 * layers *
 // ntri). Node l * nskin + i lies below skin node i. Conforming: every side of a prism is cut by the diagonal that
@@ -22,11 +23,10 @@ typedef struct FaRepair {
 } FaRepair;
 
 // Shorten columns (and, smoothly, their neighbours) until every tet has volume; then, unless something is hopeless,
-// move the deep ends of the worst tets to where the least quality around them is higher. x: nskin x 3; deep: nskin x 3,
-// in and out; start, around: neighbours of each node. scale (nullable) gets how much of each column is left, 0..1
-// (nskin); hopeless gets 1 for triangles to leave out (ntri).
-FaCode fai_layer_repair(int nskin, int layers, int ntri, const int *tri, const float *x, const int *start,
-                        const int *around, float *deep, float *scale, unsigned char *hopeless, FaRepair *report,
-                        FaError *err);
+// move the deep ends of the worst tets to where the least quality around them is higher. near: the skin's topology;
+// deep: nskin x 3, in and out. scale (nullable) gets how much of each column is left, 0..1 (nskin); hopeless gets 1 for
+// triangles to leave out (ntri).
+FaCode fai_layer_repair(const FaMesh *skin, const FaTopology *near, int layers, float *deep, float *scale,
+                        unsigned char *hopeless, FaRepair *report, FaError *err);
 
 #endif

@@ -558,7 +558,7 @@ static void span_of(const Import *im, const struct aiAnimation *a, const struct 
     }
 }
 
-static FaCode fill_head(const Import *im, const struct aiAnimation *a, double unit, double first, double tick,
+static FaCode fill_head(const Import *im, const struct aiAnimation *a, const FaRig *rig, double first, double tick,
                         FaClip *clip, FaError *err) {
     clip->head = FA_NEW(clip->nframe, FaPose);
     if (!clip->head) return FA_FAIL_MEMORY(err);
@@ -573,7 +573,7 @@ static FaCode fill_head(const Import *im, const struct aiAnimation *a, double un
             return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("frame %d", f), "remove the keys that scale it to zero",
                            "the node's scale is zero");
         double *p = clip->head[f].p;
-        for (int k = 0; k < 3; k++) p[k] = unit * world[12 + k];
+        for (int k = 0; k < 3; k++) p[k] = rig->unit * world[12 + k];
         if (world_up(im) == FA_UP_Z) { // the world of a clip has y up
             static const double upright[9] = {1, 0, 0, 0, 0, 1, 0, -1, 0};
             fai_mat3_mul(upright, r, r);
@@ -583,6 +583,7 @@ static FaCode fill_head(const Import *im, const struct aiAnimation *a, double un
         }
         fai_pose_rotate(&clip->head[f], r, f ? &clip->head[f - 1] : NULL);
     }
+    for (int f = 0; f < clip->nframe; f++) clip->head[f] = fa_rig_head(rig, &clip->head[f]);
     return FA_OK;
 }
 
@@ -624,7 +625,7 @@ static FaCode add_clip(const Import *im, FaRig *rig, FaError *err) {
     for (int s = 0; s < im->nshape; s++) names[s] = rig->shape[s].name;
     FA_TRY(fa_clip_new((int)floor(frames + 1e-3) + 1, im->nshape, names, fps, &rig->clip, err));
     if (morph) FA_TRY(fill_weights(im, morph, span[0], tick, rig->clip, err));
-    if (moves(im, a)) FA_TRY(fill_head(im, a, rig->unit, span[0], tick, rig->clip, err));
+    if (moves(im, a)) FA_TRY(fill_head(im, a, rig, span[0], tick, rig->clip, err));
     rig->clip->path = fai_strdup(rig->path);
     return rig->clip->path ? fa_clip_check(rig->clip, err) : FA_FAIL_MEMORY(err);
 }

@@ -8,9 +8,8 @@
 // Let the sequence own `user` and `time` (s from the first frame, nframe; both nullable, freed with fa_free on close).
 void fai_sequence_own(FaSequence *seq, void *user, double *time);
 
-// Whether a clip is the rig's own: the one that came in its file, or a part of it. Its channels are the rig's shapes
-// and its head poses take the mesh's own frame to the file's world, y up. Poses of any other clip take the canonical
-// frame (x left, y up, z front) to the world, so that the rig's axes come first.
+// Whether a clip is the rig's own: the one that came in its file, or a part of it. Its channels are the rig's shapes,
+// in order, and what else moves in the file moves with it.
 bool fai_clip_is_own(const FaRig *rig, const FaClip *clip);
 
 // Shape weights of a rig under a clip. The rig's own clip has one channel per shape, in order; others are bound by

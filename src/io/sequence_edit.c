@@ -5,6 +5,7 @@
 
 typedef struct Derived {
     FaSequence *inner;
+    const FaRig *rig;
     const FaClip *clip;
     int first;
 } Derived;
@@ -14,8 +15,8 @@ static FaCode read_slice(void *user, int frame, float *x, FaError *err) {
     return fa_sequence_read(d->inner, d->first + frame, x, err);
 }
 
-static FaCode make(FaSequence *inner, const FaClip *clip, int first, int n, FaSequenceReadFn *read, FaSequence **seq,
-                   FaError *err) {
+static FaCode make(FaSequence *inner, const FaRig *rig, const FaClip *clip, int first, int n, FaSequenceReadFn *read,
+                   FaSequence **seq, FaError *err) {
     *seq = NULL;
     Derived *d = FA_NEW(1, Derived);
     double *time = FA_NEW(n, double);
@@ -29,7 +30,7 @@ static FaCode make(FaSequence *inner, const FaClip *clip, int first, int n, FaSe
         fa_free(time);
         return rc;
     }
-    *d = (Derived){inner, clip, first};
+    *d = (Derived){inner, rig, clip, first};
     for (int f = 0; f < n; f++) time[f] = fa_sequence_time(inner, first + f) - fa_sequence_time(inner, first);
     fai_sequence_own(*seq, d, time);
     return FA_OK;
@@ -40,7 +41,7 @@ FaCode fa_sequence_slice(FaSequence *inner, int first, int last, FaSequence **se
     int n = fa_sequence_nframe(inner);
     if (first < 0 || last < first || last >= n)
         return FA_FAIL(err, FA_E_ARG, NULL, NULL, "frames %d-%d are not inside 0-%d", first, last, n - 1);
-    return make(inner, NULL, first, last - first + 1, read_slice, seq, err);
+    return make(inner, NULL, NULL, first, last - first + 1, read_slice, seq, err);
 }
 
 // --- world positions ----------------------------------------------------------------------------------------------
@@ -72,14 +73,15 @@ static void apply_rigid(void *ctx, int begin, int end, int chunk) {
 static FaCode read_world(void *user, int frame, float *x, FaError *err) {
     const Derived *d = user;
     FA_TRY(fa_sequence_read(d->inner, frame, x, err));
-    FaPose pose;
-    fa_clip_sample(d->clip, fa_sequence_time(d->inner, frame), NULL, &pose);
+    FaPose head, pose;
+    fa_clip_sample(d->clip, fa_sequence_time(d->inner, frame), NULL, &head);
+    pose = fa_rig_pose(d->rig, &head);
     Rigid t = {.p = {pose.p[0], pose.p[1], pose.p[2]}, .x = x};
     rotation(pose.q, t.r);
     fai_parallel(fa_sequence_nvert(d->inner), 4096, apply_rigid, &t);
     return FA_OK;
 }
 
-FaCode fa_sequence_world(FaSequence *inner, const FaClip *clip, FaSequence **seq, FaError *err) {
-    return make(inner, clip, 0, fa_sequence_nframe(inner), read_world, seq, err);
+FaCode fa_sequence_world(FaSequence *inner, const FaRig *rig, const FaClip *clip, FaSequence **seq, FaError *err) {
+    return make(inner, rig, clip, 0, fa_sequence_nframe(inner), read_world, seq, err);
 }

@@ -175,11 +175,10 @@ static bool turned(const FaRig *rig) {
     return false;
 }
 
-// What stands between the world and the points: the head's motion, then the axes, which poses of the rig's own clip
-// have in them already. USD matrices act on rows.
+// What stands between the world and the points: the head's motion, then the rig's axes. USD matrices act on rows.
 static FaCode put_transforms(Out *o, const FaRig *rig, const FaClip *clip, double fps, double start, FaError *err) {
     FaText *t = &o->text;
-    bool head = clip && clip->head && fps > 0, axes = turned(rig) && !(head && fai_clip_is_own(rig, clip));
+    bool head = clip && clip->head && fps > 0, axes = turned(rig);
     if (axes) {
         fai_text_str(t, "    matrix4d xformOp:transform:axes = ( ");
         for (int r = 0; r < 3; r++) {

@@ -49,6 +49,11 @@ const FaParamInfo *fa_method_params(const char *name) {
     return ops ? ops->params : NULL;
 }
 
+unsigned fa_method_needs(const char *name) {
+    const FaMethodOps *ops = find(name);
+    return ops ? ops->needs : 0;
+}
+
 // --- opening ------------------------------------------------------------------------------------------------------
 
 static FaCode check_setup(const FaMethodOps *ops, const FaMethodSetup *s, FaError *err) {
@@ -116,9 +121,18 @@ const FaNotes *fa_method_notes(const FaMethod *m) { return &m->notes; }
 
 // --- stepping -----------------------------------------------------------------------------------------------------
 
+// Methods move the rig's own frame; inputs speak of the canonical one, as clips do.
+static FaInput in_rig_frame(const FaMethod *m, const FaInput *in) {
+    FaInput own = *in;
+    const double *q = in->head.q;
+    if (q[0] != 0 || q[1] != 0 || q[2] != 0 || q[3] != 0) own.head = fa_rig_pose(m->rig, &in->head);
+    return own;
+}
+
 static FaCode start(FaMethod *m, const FaInput *in, float *surface, FaError *err) {
     if (!isfinite(in->time)) return FA_FAIL(err, FA_E_ARG, NULL, "give seconds", "the time is not a number");
-    FaCode rc = m->ops->reset(m, in, surface, err);
+    const FaInput own = in_rig_frame(m, in);
+    FaCode rc = m->ops->reset(m, &own, surface, err);
     if (rc < 0) return rc;
     m->time = in->time;
     m->started = true;
@@ -140,8 +154,10 @@ FaCode fa_method_step(FaMethod *m, const FaInput *in, float *surface, FaStats *s
     else if (!(in->time > m->time))
         return FA_FAIL(err, FA_E_ARG, NULL, "give inputs in the order of time, each later than the last",
                        "time does not increase");
-    else
-        rc = m->ops->step(m, in, surface, stats, err);
+    else {
+        const FaInput own = in_rig_frame(m, in);
+        rc = m->ops->step(m, &own, surface, stats, err);
+    }
     if (rc >= 0) m->time = in->time;
     stats->seconds = fai_seconds() - begin;
     return rc;

@@ -22,6 +22,7 @@ typedef struct FaMethodOps {
     const char *name;
     const char *help;          // one line
     const FaParamInfo *params; // ended by a NULL name
+    unsigned needs;            // stages of the face, FA_NEED_... (fascia/face.h); 0: it has no face
     size_t size;               // of the method's own struct, which begins with FaMethod
     unsigned takes;            // FA_TAKES_* of the setup
     // Prepare m (zeroed, head filled in); setup->params is there. On failure close is called.
@@ -29,7 +30,8 @@ typedef struct FaMethodOps {
     FaCode (*reset)(FaMethod *m, const FaInput *in, float *surface, FaError *err);
     FaCode (*step)(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err);
     void (*state)(FaMethod *m, FaStream *s);
-    // Weights and head that the last step found in its input, where that is more than what it was given; nullable.
+    // Weights and head (canonical) that the last step found in its input, where that is more than what it was given;
+    // nullable.
     void (*found)(const FaMethod *m, FaInput *next);
     // How far the present state is from a saved one, m: positions, and what velocities make in a step. NULL: only equal
     // bytes are near.
@@ -46,7 +48,7 @@ struct FaMethod {
     // the head's motion as a whole, while a run that knows it steps (method/run.h); NULL: differences of the poses so
     // far
     const struct FaPoseCurve *motion;
-    uint64_t inputs; // fingerprint of what it was opened with beside parameters (files of colliders); 0: nothing
+    uint64_t inputs; // fingerprint of what it was opened with beside parameters (face, colliders); 0: nothing
 };
 
 extern const FaMethodOps fai_method_linear, fai_method_analytic, fai_method_projective, fai_method_enrich,

@@ -115,7 +115,12 @@ FaCode fa_params_set(FaParams *p, const char *name, const char *text, FaError *e
     double v;
     const char *end = text + strlen(text);
     if (fai_parse_double(text, end, &v) != end || !isfinite(v))
-        return FA_FAIL(err, FA_E_ARG, NULL, p->info[i].help, "%s cannot be '%s'", name, text);
+        return FA_FAIL(err, FA_E_ARG, NULL,
+                       p->info[i].type == FA_PARAM_FLAG
+                           ? "it takes on or off"
+                           : FA_PLACE("it takes a number%s%s: %s", p->info[i].unit[0] ? ", " : "", p->info[i].unit,
+                                      p->info[i].help),
+                       "%s cannot be '%s'", name, text);
     return set_at(p, i, v, err);
 }
 

@@ -34,7 +34,7 @@ struct FaRun {
 void fai_run_input(FaRun *r, int frame, FaInput *in) {
     fai_driver_weights(&r->driver, frame, r->weights);
     *in = (FaInput){.time = r->clip ? r->clip->time[frame] : 0, .weights = r->weights};
-    if (r->head) in->head = r->head[frame];
+    if (r->head) in->head = fa_rig_head(fa_method_rig(r->method), &r->head[frame]);
 }
 
 int fai_run_nframe(const FaRun *r) { return r->nframe; }
@@ -89,16 +89,14 @@ static FaCode read_frame(void *user, int frame, float *x, FaError *err) {
     return FA_OK;
 }
 
-// Clips that came with the rig move its mesh's own frame; others speak of a head with y up, seen from the front.
+// Methods move the rig's own frame; clips speak of the canonical one.
 static FaCode head_motion(FaRun *r, FaError *err) {
     const FaClip *clip = r->moves;
     const FaRig *rig = fa_method_rig(r->method);
     if (!clip || !clip->head) return FA_OK;
     r->head = FA_NEW(FA_MAX(clip->nframe, r->nframe), FaPose);
     if (!r->head) return FA_FAIL_MEMORY(err);
-    FaPose axes = fai_pose_identity();
-    if (clip != rig->clip) fai_q_from_m3(rig->axes, axes.q);
-    for (int f = 0; f < clip->nframe; f++) r->head[f] = fai_pose_mul(&clip->head[f], &axes);
+    for (int f = 0; f < clip->nframe; f++) r->head[f] = fa_rig_pose(rig, &clip->head[f]);
     FA_TRY(fai_pose_curve_new(clip->nframe, clip->time, r->head, FA_ENDS_FREE, &r->curve, err));
     for (int f = 0; f < r->nframe && r->own; f++) {
         FaMotion motion;

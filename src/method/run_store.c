@@ -26,7 +26,7 @@ static size_t record_size(const FaRunStoreShape *s, bool state) {
 }
 
 static FaCode broken(FaError *err, const char *what) {
-    return FA_FAIL(err, FA_E_FILE, NULL, "check the disk and its free space", "cannot %s the stored take: %s", what,
+    return FA_FAIL(err, FA_E_FILE, NULL, "check the disk and its free space", "cannot %s the run file: %s", what,
                    strerror(errno));
 }
 

@@ -23,31 +23,34 @@
 #include <math.h>
 
 #define PROJECTIVE_PARAMS(X)                                                                                           \
-    X(TEXT, face, NAN, 0, 0, "", NULL, "a face made by fascia build; not given: built from the rig with defaults")     \
-    X(CHOICE, model, 0, 0, 1, "", "volume|surface", "flesh between skin and bone, or springs on the skin alone")       \
-    X(CHOICE, solver, 0, 0, 2, "", "quick|gs|pd", "ours; the thesis's Gauss-Seidel-L-BFGS; plain projective dynamics") \
-    X(CHOICE, svd, 0, 0, 1, "", "exact|taylor",                                                                        \
-      "decompositions of the flesh's strain: exact, or the thesis's expansion")                                        \
-    X(INT, iterations, 8, 1, 1000, "", NULL, "of the solver in a step")                                                \
-    X(NUMBER, rate, 60, 10, 5000, "Hz", NULL, "steps per second, at least")                                            \
-    X(CHOICE, integrator, 0, 0, 1, "", "bdf2|euler", "bdf2 lets flesh ring; euler, the thesis's, calms it at once")    \
+    X(TEXT, face, NAN, 0, 0, "", "FILE.face", "made by fascia build; not given: built from the rig with defaults")     \
+    X(CHOICE, model, 0, 0, 1, "", "volume|surface",                                                                    \
+      "volume: flesh between skin and bone. surface: springs on the skin alone")                                       \
+    X(CHOICE, solver, 0, 0, 2, "", "quick|gs|pd", "how it is solved; gs and pd are only for comparison")               \
+    X(CHOICE, svd, 0, 0, 1, "", "exact|taylor", "for comparison only; leave it at exact")                              \
+    X(INT, iterations, 8, 1, 1000, "", NULL, "rounds of the solver in a step; more is more exact and slower")          \
+    X(NUMBER, rate, 60, 10, 5000, "Hz", NULL, "simulation steps per second, at least; more is smoother and slower")    \
+    X(CHOICE, integrator, 0, 0, 1, "", "bdf2|euler", "bdf2: flesh swings after a stop. euler: it calms at once")       \
     X(NUMBER, shear, 3000, 10, 1e7, "Pa", NULL, "stiffness of flesh; 1000 wobbles, 20000 is firm")                     \
     X(NUMBER, bulk, 20000, 0, 1e8, "Pa", NULL, "how hard flesh keeps its volume")                                      \
-    X(NUMBER, goal, 8, 0.1, 200, "Hz", NULL, "how firmly 6 mm of flesh follow the clip; thicker tissue less")          \
-    X(NUMBER, bone, 40, 1, 500, "Hz", NULL, "how firmly deep flesh hangs on skull and jaw")                            \
-    X(NUMBER, drag, 20, 0, 1e4, "1/s", NULL, "how fast a swing dies: its rate, on top of the integrator's own")        \
-    X(FLAG, follow, 1, 0, 1, "", NULL, "a held pose is met exactly: the flesh's rest follows the clip")                \
-    X(NUMBER, head, 1, 0, 10, "", NULL, "share of the head's motion that the flesh feels")                             \
-    X(NUMBER, gravity, 1, 0, 1, "", NULL, "how much of gravity the sculpted shapes hold already")                      \
+    X(NUMBER, goal, 8, 0.1, 200, "Hz", NULL, "how firmly the skin follows the clip: 4 is loose, 15 is tight")          \
+    X(NUMBER, bone, 40, 1, 500, "Hz", NULL, "how firmly deep flesh is held by skull and jaw")                          \
+    X(NUMBER, drag, 20, 0, 1e4, "1/s", NULL, "how fast a swing dies: 5 swings long, 60 hardly at all")                 \
+    X(FLAG, follow, 1, 0, 1, "", NULL,                                                                                 \
+      "on: a held pose is reached exactly. off: flesh pulls back to the neutral a little")                             \
+    X(NUMBER, head, 1, 0, 10, "", NULL, "how much of the head's motion the flesh feels: 0.5 is half")                  \
+    X(NUMBER, gravity, 1, 0, 1, "", NULL,                                                                              \
+      "1: the sculpts already sag, so only tilting the head adds sag. 0: full gravity on top of the sculpts")          \
     X(CHOICE, contact, 0, 0, 3, "", "mouth|face|off|openings",                                                         \
-      "what may touch; openings: mouth, the skin around it, lids")                                                     \
-    X(NUMBER, contact_stiffness, 150, 0.1, 1e6, "N/m/mm2", NULL, "of touching skin, per area")                         \
-    X(NUMBER, friction, 0.3, 0, 1, "", NULL, "share of sliding speed lost per 1/60 s of touch")                        \
+      "what may touch: the mouth; the whole face (slower); nothing; mouth, the skin around it and lids")               \
+    X(NUMBER, contact_stiffness, 150, 0.1, 1e6, "N/m/mm2", NULL, "how hard touching skin pushes back")                 \
+    X(NUMBER, friction, 0.3, 0, 1, "", NULL, "how much touching skin slows sliding skin: 0 slides freely, 1 holds")    \
     X(FLAG, sticky, 1, 0, 1, "", NULL, "lips stick where they touched and part gradually")                             \
-    X(NUMBER, sticky_stiffness, 0.3, 0, 1e5, "N/m/mm2", NULL, "of lips that stick, per area; 1 tears, 2 hardly parts") \
-    X(NUMBER, sticky_length, 2, 0.05, 50, "mm", NULL, "a bond of this length breaks with 10 % per 1/60 s")             \
-    X(FLAG, teeth, 1, 0, 1, "", NULL, "flesh slides on teeth and other bones given, where the face has them")          \
-    X(INT, seed, 0, 0, 2147483647, "", NULL, "of the bonds' breaking")
+    X(NUMBER, sticky_stiffness, 0.3, 0, 1e5, "N/m/mm2", NULL,                                                          \
+      "how strongly lips stick: 0.3 parts softly, 2 hardly lets go")                                                   \
+    X(NUMBER, sticky_length, 2, 0.05, 50, "mm", NULL, "how far sticking lips stretch before they let go")              \
+    X(FLAG, teeth, 1, 0, 1, "", NULL, "flesh is stopped by teeth and bones, where the face has them")                  \
+    X(INT, seed, 0, 0, 2147483647, "", NULL, "decides which sticking places let go first")
 
 enum {
 #define X(type, name, value, min, max, unit, choices, help) P_##name,
@@ -107,13 +110,10 @@ typedef struct Projective {
 // --- opening ------------------------------------------------------------------------------------------------------
 
 static FaCode get_face(Projective *p, const char *path, const FaFace *given, FaError *err) {
-    if (given)
-        p->face = given;
-    else if (path[0])
-        FA_TRY(fa_face_load(path, &p->owned, err));
-    else
-        FA_TRY(fa_face_build(p->m.rig, NULL, &p->owned, err));
-    if (!given) p->face = p->owned;
+    const FaFaceGet how = {.file = path[0] ? path : NULL};
+    if (!given) FA_TRY(fa_face_get(p->m.rig, p->m.ops->needs, &how, &p->owned, err));
+    p->face = given ? given : p->owned;
+    p->m.inputs = fai_face_hash(p->face);
     return fa_face_fits(p->face, p->m.rig, err);
 }
 
@@ -512,6 +512,7 @@ const FaMethodOps fai_method_projective = {
     .name = "projective",
     .help = "flesh in real time: volume, inertia, lips that press and stick",
     .params = projective_params,
+    .needs = FA_NEED_FACE,
     .size = sizeof(Projective),
     .takes = FA_TAKES_FACE,
     .open = projective_open,

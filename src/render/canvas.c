@@ -88,8 +88,12 @@ float fai_text_width(const char *text, float size) {
     return units > 0 ? (units - gap) * size / 9 : 0;
 }
 
-static void draw_text(FaImage *image, float x, float y, float size, FaAlign align, const char *text, float half,
-                      float soft, FaInk ink) {
+typedef struct Pen {
+    float half, soft; // half a stroke's width and its edge's, pixels
+    FaInk ink;
+} Pen;
+
+static void draw_text(FaImage *image, float x, float y, float size, FaAlign align, const char *text, Pen with) {
     if (align != FA_ALIGN_LEFT) x -= fai_text_width(text, size) * (align == FA_ALIGN_CENTRE ? 0.5f : 1);
     float scale = size / 9;
     while (*text) {
@@ -100,7 +104,7 @@ static void draw_text(FaImage *image, float x, float y, float size, FaAlign alig
                 g.segment[k][e] = x + g.segment[k][e] * scale;
                 g.segment[k][e + 1] = y - g.segment[k][e + 1] * scale;
             }
-        draw_segments(image, (const float(*)[4])g.segment, g.n, half, soft, ink);
+        draw_segments(image, (const float(*)[4])g.segment, g.n, with.half, with.soft, with.ink);
         x += (g.width + gap) * scale;
     }
 }
@@ -108,11 +112,11 @@ static void draw_text(FaImage *image, float x, float y, float size, FaAlign alig
 static float pen(float size) { return FA_MAX(0.45f, size * 0.062f); } // half a stroke's width
 
 void fai_canvas_text(FaImage *image, float x, float y, float size, FaAlign align, const char *text, FaInk ink) {
-    draw_text(image, x, y, size, align, text, pen(size), 0.5f, ink);
+    draw_text(image, x, y, size, align, text, (Pen){pen(size), 0.5f, ink});
 }
 
 void fai_canvas_label(FaImage *image, float x, float y, float size, FaAlign align, const char *text, FaInk ink) {
-    draw_text(image, x, y, size, align, text, pen(size) + 0.6f, 1.5f, (FaInk){10, 11, 13, 0.55f * ink.alpha});
+    draw_text(image, x, y, size, align, text, (Pen){pen(size) + 0.6f, 1.5f, {10, 11, 13, 0.55f * ink.alpha}});
     fai_canvas_text(image, x, y, size, align, text, ink);
 }
 

@@ -229,7 +229,7 @@ static FaCode track_weights(const FaPageTrack *track, Residual *s, FaError *err)
     return FA_OK;
 }
 
-static FaCode put_motion(Page *p, const FaPageTrack *track, FaError *err) {
+static FaCode put_motion(Page *p, const FaRig *rig, const FaPageTrack *track, FaError *err) {
     int n = fa_sequence_nframe(track->seq);
     double *time = FA_NEW(n, double);
     float *head = FA_NEW(7 * (size_t)n, float);
@@ -242,8 +242,9 @@ static FaCode put_motion(Page *p, const FaPageTrack *track, FaError *err) {
     for (int f = 0; f < n; f++) {
         time[f] = same ? track->clip->time[f] : fa_sequence_time(track->seq, f);
         if (!track->clip || !track->clip->head) continue;
-        FaPose pose;
-        fa_clip_sample(track->clip, time[f], NULL, &pose);
+        FaPose at, pose;
+        fa_clip_sample(track->clip, time[f], NULL, &at);
+        pose = fa_rig_pose(rig, &at); // the page moves the mesh's own frame
         for (int k = 0; k < 4; k++) head[7 * f + k] = (float)pose.q[k];
         for (int k = 0; k < 3; k++) head[7 * f + 4 + k] = (float)pose.p[k];
     }
@@ -369,7 +370,7 @@ static FaCode put_track(Page *p, const FaPageTrack *track, Residual *s, const Fa
         fai_jw_close(&p->w);
     }
     fai_bake_free(bake);
-    FaCode rc = put_motion(p, track, err);
+    FaCode rc = put_motion(p, s->rig, track, err);
     if (rc >= 0) rc = put_dots(p, track, err);
     fai_jw_open(&p->w, "numbers", '{');
     for (int i = 0; i < track->nnumbers; i++)

@@ -30,6 +30,8 @@ typedef struct Work {
     float *weights;      // scratch                                                (nshape)
     FaRenderDot *dots;   // scratch                                                (nmarker)
     int first, last;
+    bool follow; // the camera goes with the place it is aimed at
+    bool held;   // for now the head is kept still
     FaText comment;
 } Work;
 
@@ -47,11 +49,25 @@ static void compare(Work *w, const float *other) {
     }
 }
 
+// Where the place that the view is aimed at goes with the head, in the mesh's own frame.
+static void focus_at(const Work *w, double time, double focus[3]) {
+    const double *p = w->job->look.view.focus;
+    double m[12];
+    memcpy(focus, p, 3 * sizeof *p);
+    if (!w->follow || w->held || !fai_subject_motion(w->subject, time, m)) return;
+    for (int k = 0; k < 3; k++) focus[k] = m[4 * k] * p[0] + m[4 * k + 1] * p[1] + m[4 * k + 2] * p[2] + m[4 * k + 3];
+}
+
 // Show the face as it is in w->x; other (nullable): what to measure from.
 static FaCode show(Work *w, double time, const float *weights, const float *other, FaError *err) {
     if (other) compare(w, other);
     fai_subject_pose(w->subject, w->x, time, weights);
-    if (w->job->world) fai_subject_turn(w->subject, time);
+    if (w->job->world && !w->held) fai_subject_turn(w->subject, time);
+    if (w->follow) {
+        double focus[3];
+        focus_at(w, time, focus);
+        fai_renderer_aim(w->renderer, focus);
+    }
     w->heats[0] = other ? w->heat : NULL;
     return fa_renderer_pose(w->renderer, (const float *const *)w->subject->x, other ? w->heats : NULL, err);
 }
@@ -119,10 +135,11 @@ static FaCode show_shape(Work *w, int shape, FaError *err) {
     return show_weights(w, w->weights, err);
 }
 
-// One camera for all pictures: it holds the neutral (unless the head moves away from it) and what is to be shown.
-static FaCode look(Work *w, FaError *err) {
+// One camera for all pictures: it holds the neutral (unless the head moves away from it) and what is to be shown. One
+// that follows is as far away as from a head that is kept still: how far the head travels has no say.
+static FaCode fit(Work *w, FaError *err) {
     enum { STOPS = 9 };
-    bool away = w->job->world && w->clip && w->clip->head;
+    bool away = w->job->world && w->clip && w->clip->head && !w->held;
     fai_renderer_fit_none(w->renderer);
     if (!away || w->picture == FA_PICTURE_SHAPES) {
         memcpy(w->x, w->rig->mesh.x, 3 * (size_t)w->rig->mesh.nvert * sizeof(float));
@@ -136,6 +153,21 @@ static FaCode look(Work *w, FaError *err) {
         FA_TRY(fai_renderer_fit_pose(w->renderer, err));
     }
     return fai_renderer_look_fit(w->renderer, &w->job->look.view, err);
+}
+
+static FaCode look(Work *w, FaError *err) {
+    w->held = w->follow;
+    FaCode rc = fit(w, err);
+    w->held = false;
+    return rc;
+}
+
+// The view for the frame of a still, turned by yaw degrees.
+static FaRenderView view_of_still(const Work *w, double yaw) {
+    FaRenderView view = w->job->look.view;
+    view.yaw += yaw;
+    focus_at(w, w->job->weights ? NAN : fa_sequence_time(w->seq, w->job->frame), view.focus);
+    return view;
 }
 
 // One scale for all pictures of a film or sheet.
@@ -234,10 +266,7 @@ static FaCode draw_turntable(Work *w, FaError *err) {
     FaMovie *movie = NULL;
     FaCode rc = FA_OK;
     if (!view || !camera) FA_TRY_GOTO(done, rc, FA_FAIL_MEMORY(err));
-    for (int i = 0; i < count; i++) {
-        view[i] = w->job->look.view;
-        view[i].yaw += 360.0 * i / count;
-    }
+    for (int i = 0; i < count; i++) view[i] = view_of_still(w, 360.0 * i / count);
     FA_TRY_GOTO(done, rc, show_frame(w, w->job->frame, err));
     FA_TRY_GOTO(done, rc, fai_renderer_look_all(w->renderer, view, count, camera, err));
     const FaRenderOptions *o = &w->renderer->options;
@@ -335,10 +364,7 @@ static FaCode draw_sheet(Work *w, FaError *err) {
     if (w->picture == FA_PICTURE_SHAPES && w->job->heat && !w->job->against && !(w->job->look.heat_max_mm > 0))
         w->renderer->heat_max_mm = fai_heat_scale(largest_delta_mm(w->rig));
     if (w->picture == FA_PICTURE_VIEWS || w->picture == FA_PICTURE_TURNTABLE) {
-        for (int i = 0; i < count; i++) {
-            view[i] = w->job->look.view;
-            view[i].yaw += around[view_of_tile(w, i)].yaw;
-        }
+        for (int i = 0; i < count; i++) view[i] = view_of_still(w, around[view_of_tile(w, i)].yaw);
         FA_TRY(show_frame(w, w->job->frame, err));
         FA_TRY(fai_renderer_look_all(w->renderer, view, count, camera, err));
     }
@@ -432,6 +458,7 @@ static FaCode prepare(Work *w, FaError *err) {
     if (w->job->dots && !(w->dots = FA_NEW(w->job->dots->nmarker, FaRenderDot))) return FA_FAIL_MEMORY(err);
     if (!w->x || !w->other || !w->heat || !w->weights || w->comment.failed) return FA_FAIL_MEMORY(err);
     FA_TRY(fai_subject_new(w->rig, w->clip, w->job->alone, &w->subject, err));
+    w->follow = w->job->world && w->clip && w->clip->head && o.view.aim;
     w->heats = FA_NEW(w->subject->nparts, const float *);
     if (!w->heats) return FA_FAIL_MEMORY(err);
     FA_TRY(fa_renderer_new(w->subject->part, w->subject->nparts, &o, &w->renderer, err));

@@ -130,6 +130,11 @@ FaCode fai_renderer_look_fit(FaRenderer *r, const FaRenderView *view, FaError *e
     return FA_OK;
 }
 
+void fai_renderer_aim(FaRenderer *r, const double focus[3]) {
+    FaRenderView v = in_scene(r, (FaRenderView){.focus = {focus[0], focus[1], focus[2]}});
+    r->camera.centre = fai_vec((float)v.focus[0], (float)v.focus[1], (float)v.focus[2]);
+}
+
 FaCode fa_renderer_look(FaRenderer *r, const FaRenderView *view, FaError *err) {
     fai_renderer_fit_none(r);
     FA_TRY(fai_renderer_fit_pose(r, err));

@@ -27,6 +27,8 @@ FaCode fai_renderer_fit_parts(FaRenderer *r, int nparts, FaError *err);
 void fai_renderer_fit_none(FaRenderer *r);
 FaCode fai_renderer_fit_pose(FaRenderer *r, FaError *err);
 FaCode fai_renderer_look_fit(FaRenderer *r, const FaRenderView *view, FaError *err);
+// Aim the camera at another place, m, in the mesh's own frame; distance and scale stay.
+void fai_renderer_aim(FaRenderer *r, const double focus[3]);
 // Cameras for n views of the present pose that are drawn one after another: all of the same scale and centre.
 FaCode fai_renderer_look_all(FaRenderer *r, const FaRenderView *view, int n, FaCamera *camera, FaError *err);
 

@@ -1,6 +1,9 @@
 #include "render/subject.h"
 
 #include "io/gltf/gltf.h"
+#include "io/sequence.h"
+#include "math/mat3.h"
+#include "rig/head_frame.h"
 
 #include <math.h>
 
@@ -23,20 +26,10 @@ static bool invert3(const double a[9], double out[9]) {
 static bool world_of_rig(const FaRig *rig, int node, double unit, double m[12]) {
     const FaGltf *doc = fai_gltf_of_rig(rig);
     double w[16], inverse[9];
-    for (int i = 0; i < 16; i++) w[i] = i % 5 == 0;
-    bool own = node == doc->face.node;
-    int carrier = own ? doc->face.carrier : node;
-    if (carrier >= 0) fai_gltf_node_world(doc, carrier, w);
-    if (own && carrier >= 0) {
-        double product[16];
-        for (int c = 0; c < 4; c++)
-            for (int r = 0; r < 4; r++) {
-                double sum = 0;
-                for (int k = 0; k < 4; k++) sum += w[4 * k + r] * doc->face.offset[4 * c + k];
-                product[4 * c + r] = sum;
-            }
-        memcpy(w, product, sizeof w);
-    }
+    if (node == doc->face.node)
+        fai_gltf_face_world(doc, w);
+    else
+        fai_gltf_node_world(doc, node, w);
     if (!invert3(rig->local, inverse)) return false;
     for (int r = 0; r < 3; r++) {
         for (int c = 0; c < 3; c++) {
@@ -74,13 +67,6 @@ static bool relative(const double a[12], const double b[12], double out[12]) {
             out[4 * i + j] = sum;
         }
     return true;
-}
-
-static void multiply(const double a[12], const double b[12], double out[12]) {
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 4; j++)
-            out[4 * i + j] =
-                a[4 * i] * b[j] + a[4 * i + 1] * b[4 + j] + a[4 * i + 2] * b[8 + j] + (j == 3 ? a[4 * i + 3] : 0);
 }
 
 static void transform(const double m[12], const float *x, int n, float *out) {
@@ -178,8 +164,9 @@ static FaCode add_companion(FaSubject *s, const FaGltf *doc, int node, FaError *
     FaCompanion *c = &s->companion[i];
     c->rig = rig;
     memcpy(c->rest, rest, sizeof rest);
+    // what moves in the file goes with the file's own clip, and with parts of it; others know nothing of it
     c->moves =
-        own->face.node == node && s->clip && s->clip == s->rig->clip && s->clip->head && rig->clip && rig->clip->head;
+        own->face.node == node && fai_clip_is_own(s->rig, s->clip) && s->clip->head && rig->clip && rig->clip->head;
     c->weights = FA_PUSH(s->arena, rig->nshape, float);
     s->x[i] = FA_PUSH(s->arena, 3 * (size_t)rig->mesh.nvert, float);
     c->same = FA_PUSH(s->arena, s->rig->nshape, int);
@@ -194,16 +181,6 @@ static FaCode add_companion(FaSubject *s, const FaGltf *doc, int node, FaError *
     s->mesh[i].x = at_rest;
     transform(rest, rig->mesh.x, rig->mesh.nvert, at_rest);
     return set_materials(s, i, rig, &s->mesh[i], node, false, err);
-}
-
-// A clip out of the rig's own file tells poses in the file's world, where the face at rest may lie on its back (an axis
-// conversion sits on the node); a clip from elsewhere tells them in upright axes, with rest as no turn at all.
-static void set_upright(FaSubject *s) {
-    double world[12];
-    const FaGltf *doc = fai_gltf_of_rig(s->rig);
-    bool own = doc && s->clip == s->rig->clip && world_of_rig(s->rig, doc->face.node, s->rig->unit, world);
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) s->upright[3 * i + j] = own ? world[4 * j + i] : s->rig->axes[3 * j + i];
 }
 
 FaCode fai_subject_new(const FaRig *rig, const FaClip *clip, bool alone, FaSubject **subject, FaError *err) {
@@ -227,7 +204,6 @@ FaCode fai_subject_new(const FaRig *rig, const FaClip *clip, bool alone, FaSubje
     FA_TRY_GOTO(fail, rc, set_materials(s, 0, rig, &rig->mesh, doc ? doc->face.node : -1, true, err));
     for (int n = 0; !alone && doc && doc->path && doc->face.node >= 0 && n < doc->nnode && s->nparts < room; n++)
         if (doc->node[n].mesh >= 0 && n != doc->face.node) FA_TRY_GOTO(fail, rc, add_companion(s, doc, n, err));
-    set_upright(s);
     *subject = s;
     return FA_OK;
 fail:
@@ -240,13 +216,15 @@ void fai_subject_pose(FaSubject *s, float *x, double time, const float *weights)
     bool moving = s->clip && isfinite(time);
     FaPose head = {{0, 0, 0, 1}, {0, 0, 0}};
     if (moving) fa_clip_sample(s->clip, time, s->channels, &head);
+    head = fa_rig_pose(s->rig, &head);
     for (int i = 1; i < s->nparts; i++) {
         FaCompanion *c = &s->companion[i];
         double place[12], face[12], here[12];
         memcpy(place, c->rest, sizeof place);
         if (moving && c->moves) {
             FaPose own;
-            fa_clip_sample(c->rig->clip, time, NULL, &own);
+            fa_clip_sample(c->rig->clip, s->clip->start + time - c->rig->clip->start, NULL, &own);
+            own = fa_rig_pose(c->rig, &own);
             pose_matrix(&head, face);
             pose_matrix(&own, here);
             // it counts in its own metres where the units differ
@@ -264,17 +242,12 @@ void fai_subject_pose(FaSubject *s, float *x, double time, const float *weights)
 
 bool fai_subject_motion(FaSubject *s, double time, double all[12]) {
     if (!s->clip || !s->clip->head || !isfinite(time)) return false;
-    FaPose head;
-    double m[12], u[12] = {0}, v[12] = {0}, turned[12];
+    // the picture's world is canonical = axes * mesh frame, as the head is: axes^-1 (head axes)
+    FaPose head, axes = fai_head_axes(s->rig), back = fai_pose_inverse(&axes);
     fa_clip_sample(s->clip, time, s->channels, &head);
-    pose_matrix(&head, m);
-    // upright * pose, and for clips from elsewhere pose * axes before it, so that rest stays where it was
-    bool own = s->rig->clip == s->clip;
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            u[4 * i + j] = s->upright[3 * i + j], v[4 * i + j] = own ? i == j : s->rig->axes[3 * i + j];
-    multiply(m, v, turned);
-    multiply(u, turned, all);
+    head = fa_rig_pose(s->rig, &head);
+    head = fai_pose_mul(&back, &head);
+    pose_matrix(&head, all);
     return true;
 }
 

@@ -24,7 +24,6 @@ typedef struct FaSubject {
     FaCompanion *companion; // of part[i]; [0] unused                    (nparts)
     FaMesh *mesh;           // companions' meshes, placed in the face's frame at rest (nparts)
     float **x;              // positions; x[0] is the caller's              (nparts)
-    double upright[9];      // rotation that undoes the head pose at rest, so that the head's motion starts upright
     float *channels;        // scratch                                      (clip->nchan)
     FaArena *arena;
 } FaSubject;

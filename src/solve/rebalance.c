@@ -262,9 +262,10 @@ static double norm_of(const FaRebalance *r, const double *force) {
     return sqrt(sum);
 }
 
-// A step of time within rest shape `which`: positions, and what is carried there.
+// A step of time within rest shape `which`, the old or the new one: positions, and what is carried there.
 static FaCode step_within(FaRebalance *r, const FaRebalanceInput *in, int which, double inertia, FaNewtonInput *p,
-                          double *x, double *carried, FaNewtonReport *report, int *stalled, FaError *err) {
+                          FaRebalanceReport *report, FaError *err) {
+    double *x = which ? r->x_new : r->x, *carried = which ? r->carried_new : r->carried;
     const double *X = fai_solid_rest_x(r->rest[0]);
     double eta = 1 / sqrt(inertia), ahead = r->frame.h_last > 0 ? in->h / r->frame.h_last : 0;
     *p = (FaNewtonInput){.rest = r->rest[which],
@@ -281,7 +282,8 @@ static FaCode step_within(FaRebalance *r, const FaRebalanceInput *in, int which,
     // start where the motion against the head goes on, as it changed before
     for (size_t i = 0; i < 3 * r->n; i++)
         x[i] = X[i] + r->d[i] + ahead * (2 * (r->d[i] - r->d_last[i]) - r->gain_last[i]);
-    FA_TRY(solve(r, r->newton[FA_REBALANCE_DYNAMIC], in, p, x, report, stalled, err));
+    FA_TRY(solve(r, r->newton[FA_REBALANCE_DYNAMIC], in, p, x, which ? &report->naive : &report->dynamic,
+                 &report->stalled, err));
     carry(r, r->rest[which], in, p, x, carried);
     return FA_OK;
 }
@@ -383,9 +385,8 @@ FaCode fai_rebalance_step(FaRebalance *r, const FaRebalanceInput *in, FaRebalanc
     FaInertia inertia = inertia_of(r, in);
     double k = predict(r, &inertia, X);
     FaNewtonInput p = {0};
-    if (alpha > 0) FA_TRY(step_within(r, in, 0, k, &p, r->x, r->carried, &report->dynamic, &report->stalled, err));
-    if (alpha < 1)
-        FA_TRY(step_within(r, in, 1, k, &p, r->x_new, r->carried_new, &report->naive, &report->stalled, err));
+    if (alpha > 0) FA_TRY(step_within(r, in, 0, k, &p, report, err));
+    if (alpha < 1) FA_TRY(step_within(r, in, 1, k, &p, report, err));
     for (size_t i = 0; i < 3 * r->n; i++) {
         if (alpha == 0) r->x[i] = r->x_new[i];
         r->stepped[i] = alpha == 1 || alpha == 0 ? r->x[i] - X[i] : alpha * r->x[i] + (1 - alpha) * r->x_new[i] - X[i];

@@ -70,9 +70,12 @@ FaCode fai_fit_work_new(const FaFitSetup *setup, FaFitWork **work, FaError *err)
 
 // --- what is known ------------------------------------------------------------------------------------------------
 
-FaCode fai_fit_setup(const FaFaceModel *model, FaLandmarkLayout layout, int dims, bool metric, double width,
-                     double height, const FaCameraOptions *o, FaFitSetup *setup, FaError *err) {
-    const FaModelRows *rows = fai_model_rows(model, layout);
+FaCode fai_fit_setup(const FaFaceModel *model, const FaCameraInput *in, const FaCameraOptions *o, FaFitSetup *setup,
+                     FaError *err) {
+    const FaModelRows *rows = fai_model_rows(model, in->layout);
+    const double width = in->width, height = in->height;
+    const bool metric = in->metric;
+    const int dims = in->dims;
     if (!rows)
         return FA_FAIL(err, FA_E_ARG, NULL, "give the model a table of these landmarks",
                        "the face model does not say where the landmarks of this layout are");

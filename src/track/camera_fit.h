@@ -75,8 +75,8 @@ typedef struct FaFitWork FaFitWork; // scratch of one thread
 FaCode fai_fit_work_new(const FaFitSetup *setup, FaFitWork **work, FaError *err);
 void fai_fit_work_free(FaFitWork *work);
 
-FaCode fai_fit_setup(const FaFaceModel *model, FaLandmarkLayout layout, int dims, bool metric, double width,
-                     double height, const FaCameraOptions *options, FaFitSetup *setup, FaError *err);
+FaCode fai_fit_setup(const FaFaceModel *model, const FaCameraInput *in, const FaCameraOptions *options,
+                     FaFitSetup *setup, FaError *err);                 // fps is not looked at
 void fai_fit_shared_set(const FaFitSetup *setup, FaFitShared *shared); // face from id
 // Take in a frame: x is layout count x dims, visibility nullable.
 void fai_fit_see(const FaFitSetup *setup, int count, const float *x, const float *visibility, FaFitSeen *seen);

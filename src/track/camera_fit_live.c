@@ -64,17 +64,16 @@ static bool push_all(FaCameraTracker *t) {
     return t->weight && t->identity && fai_filter_new(&t->filter, m->nexp, t->o.smooth, t->arena);
 }
 
-FaCode fa_camera_tracker_new(const FaFaceModel *model, FaLandmarkLayout layout, int dims, bool metric, double width,
-                             double height, double fps, const FaCameraOptions *options, FaCameraTracker **tracker,
-                             FaError *err) {
-    FA_ASSERT(model && tracker && (dims == 2 || dims == 3));
+FaCode fa_camera_tracker_new(const FaFaceModel *model, const FaCameraInput *in, const FaCameraOptions *options,
+                             FaCameraTracker **tracker, FaError *err) {
+    FA_ASSERT(model && in && tracker && (in->dims == 2 || in->dims == 3));
     *tracker = NULL;
     FaCameraOptions o = options ? *options : fa_camera_options_default();
-    if (!(fps > 0) || !isfinite(fps) || o.id_frames < 0 || o.id_frames > 1000)
+    if (!(in->fps > 0) || !isfinite(in->fps) || o.id_frames < 0 || o.id_frames > 1000)
         return FA_FAIL(err, FA_E_ARG, NULL, "give the frames per second, and up to 1000 frames for the identity",
                        "the tracker's rate or its number of frames makes no sense");
     FaFitSetup setup;
-    FA_TRY(fai_fit_setup(model, layout, dims, metric, width, height, &o, &setup, err));
+    FA_TRY(fai_fit_setup(model, in, &o, &setup, err));
     FaCameraTracker *t = FA_NEW(1, FaCameraTracker);
     if (!t || !(t->arena = fai_arena_new(0))) {
         fa_free(t);
@@ -85,8 +84,8 @@ FaCode fa_camera_tracker_new(const FaFaceModel *model, FaLandmarkLayout layout, 
     t->irises = fai_gaze_channels(&t->setup, t->gaze);
     t->o = o;
     t->o.id_frames = FA_MAX(o.id_frames, 1);
-    t->fps = fps;
-    t->count = layout == FA_LANDMARKS_68 ? 68 : layout == FA_LANDMARKS_468 ? 468 : 478;
+    t->fps = in->fps;
+    t->count = in->layout == FA_LANDMARKS_68 ? 68 : in->layout == FA_LANDMARKS_468 ? 468 : 478;
     t->shared.focal = setup.focal0;
     FaCode rc = push_all(t) ? fai_fit_work_new(&t->setup, &t->work, err) : FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = fai_nnls_new(FA_MAX(model->nid, 1), &t->nnls, err);
@@ -228,7 +227,9 @@ FaCode fa_camera_tracker_step(FaCameraTracker *t, const FaCameraFrame *frame, Fa
             t->first = state->pose;
             t->started = true;
         }
-        fai_fit_world(&state->pose, &t->first, t->up, &state->world);
+        FaPose at;
+        fai_fit_world(&state->pose, &t->first, t->up, &at);
+        state->world = fa_rig_head(t->setup.model->rig, &at);
     }
     t->known = rep.ok;
     return rep.ok ? FA_OK : FA_CLAMPED;

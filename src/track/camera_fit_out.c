@@ -17,7 +17,9 @@ static void world_poses(const FaCameraFit *fit, const FaFaceModel *model, FaPose
     double up[3] = {model->rig->axes[3], model->rig->axes[4], model->rig->axes[5]}, y[3];
     fai_q_rotate(fit->pose[first].q, up, y); // metric landmarks may have y up already
     for (int i = 0; i < fit->nframe; i++) {
-        fai_fit_world(&fit->pose[i], &fit->pose[first], fit->metric && y[1] > 0, &world[i]);
+        FaPose at;
+        fai_fit_world(&fit->pose[i], &fit->pose[first], fit->metric && y[1] > 0, &at);
+        world[i] = fa_rig_head(model->rig, &at);
         if (i && fai_q_dot(world[i].q, world[i - 1].q) < 0)
             for (int k = 0; k < 4; k++) world[i].q[k] = -world[i].q[k];
     }
@@ -175,13 +177,11 @@ static FaCode head_poses(const FaClip *clip, const FaFaceModel *model, const FaR
     FaPose local = model_from_rig(model, rig);
     double first[3] = {0};
     for (int i = 0; i < t->nframe; i++) {
-        const FaPose *h = &clip->head[i];
-        double p[3];
-        fai_q_mul(h->q, local.q, t->head[i].q);
-        fai_q_rotate(h->q, local.p, p);
-        fai_v3_add(p, h->p, p);
-        if (i == 0) memcpy(first, p, sizeof first);
-        fai_v3_sub(p, first, t->head[i].p); // the rig's own origin begins at 0
+        FaPose at = fa_rig_pose(model->rig, &clip->head[i]);
+        at = fai_pose_mul(&at, &local);
+        t->head[i] = fa_rig_head(rig, &at);
+        if (i == 0) memcpy(first, at.p, sizeof first);
+        fai_v3_sub(at.p, first, t->head[i].p); // the rig's own origin begins at 0
     }
     return FA_OK;
 }

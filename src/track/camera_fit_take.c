@@ -507,7 +507,8 @@ FaCode fa_camera_fit(const FaFaceModel *model, const FaLandmarkTake *take, const
     FaCameraOptions o = options ? *options : fa_camera_options_default();
     FaFitSetup setup;
     FA_TRY(fa_landmarks_check(take, err));
-    FA_TRY(fai_fit_setup(model, take->layout, take->dims, take->metric, take->width, take->height, &o, &setup, err));
+    const FaCameraInput in = {take->layout, take->dims, take->metric, take->width, take->height, take->fps};
+    FA_TRY(fai_fit_setup(model, &in, &o, &setup, err));
     FaArena *arena = fai_arena_new(0);
     FaCameraFit *f = NULL;
     FaCode rc = arena ? new_fit(model, take, &setup, &f, err) : FA_FAIL_MEMORY(err);

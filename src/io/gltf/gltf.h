@@ -242,6 +242,7 @@ const void *fai_gltf_bytes(const FaGltf *doc, int accessor); // first element as
 
 // --- the scene ----------------------------------------------------------------------------------------------------
 void fai_gltf_node_world(const FaGltf *doc, int node, double m[16]); // at rest, column-major
+void fai_gltf_face_world(const FaGltf *doc, double m[16]);           // what carries the face's mesh, at rest; likewise
 // Split the 3x3 part of a column-major 4x4 into a rotation and a stretch (row-major): m = r s. Where m mirrors, s is
 // the symmetric stretch with its first row negated. Returns false if m is singular (r is then the identity, s = m).
 bool fai_gltf_split(const double m[16], double r[9], double s[9]);

@@ -139,24 +139,29 @@ static FaCode parse_place(const FaGltf *doc, const FaJson *json, FaGltfAccessor 
     return FA_OK;
 }
 
-// One of the two views of a sparse accessor: packed elements.
-static FaCode parse_sparse_part(const FaGltf *doc, const FaJson *json, int count, int comp, int element, int extent,
-                                int *view, size_t *offset, FaError *err) {
+// Elements one after the other: how many, bytes of a component, from one to the next, of the last.
+typedef struct Packed {
+    int count, comp, element, extent;
+} Packed;
+
+// One of the two views of a sparse accessor.
+static FaCode parse_sparse_part(const FaGltf *doc, const FaJson *json, Packed p, int *view, size_t *offset,
+                                FaError *err) {
     int64_t at;
     FA_TRY(fai_gltf_ref(json, "bufferView", doc->nview, "buffer view", view, err));
     FA_TRY(fai_json_int_or(json, "byteOffset", 0, INT64_MAX / 2, 0, &at, err));
     *offset = (size_t)at;
     const FaGltfView *v = &doc->view[*view];
     if (v->stride) return BAD_AT(err, fai_json_get(json, "bufferView"), "a view of sparse data has no stride");
-    if (at % comp)
+    if (at % p.comp)
         return BAD_AT(err, fai_json_get(json, "byteOffset"),
-                      "the offset %lld is no multiple of the component's %d bytes", (long long)at, comp);
-    if ((v->offset + *offset) % (size_t)comp)
+                      "the offset %lld is no multiple of the component's %d bytes", (long long)at, p.comp);
+    if ((v->offset + *offset) % (size_t)p.comp)
         return BAD_AT(err, json, "the data start at byte %zu of the buffer, no multiple of the component's %d bytes",
-                      v->offset + *offset, comp);
-    if (!fits(v, *offset, count, element, extent))
-        return BAD_AT(err, json, "%d sparse elements from byte %zu do not fit into a view of %zu bytes", count, *offset,
-                      v->size);
+                      v->offset + *offset, p.comp);
+    if (!fits(v, *offset, p.count, p.element, p.extent))
+        return BAD_AT(err, json, "%d sparse elements from byte %zu do not fit into a view of %zu bytes", p.count,
+                      *offset, v->size);
     return FA_OK;
 }
 
@@ -206,10 +211,11 @@ static FaCode parse_sparse(const FaGltf *doc, const FaJson *json, FaGltfAccessor
     if (!indices || !values) return BAD_AT(err, sparse, "\"%s\" is missing", indices ? "values" : "indices");
     FA_TRY(parse_component(indices, true, &a->index_comp, err));
     int size = fai_gltf_comp_size(a->index_comp);
-    FA_TRY(parse_sparse_part(doc, indices, a->nsparse, size, size, size, &a->index_view, &a->index_offset, err));
-    FA_TRY(parse_sparse_part(doc, values, a->nsparse, fai_gltf_comp_size(a->comp),
-                             fai_gltf_element_size(a->comp, a->type), element_extent(a->comp, a->type), &a->value_view,
-                             &a->value_offset, err));
+    const Packed index = {a->nsparse, size, size, size},
+                 value = {a->nsparse, fai_gltf_comp_size(a->comp), fai_gltf_element_size(a->comp, a->type),
+                          element_extent(a->comp, a->type)};
+    FA_TRY(parse_sparse_part(doc, indices, index, &a->index_view, &a->index_offset, err));
+    FA_TRY(parse_sparse_part(doc, values, value, &a->value_view, &a->value_offset, err));
     return check_sparse_indices(doc, a, indices, err);
 }
 

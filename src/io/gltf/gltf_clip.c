@@ -6,7 +6,8 @@
 // of the frames follows it: a step becomes a ramp of at most one frame.
 //
 // Head. The carrier's world matrix is M(t); the rig has taken the stretch S of M at rest. What is left, M(t) S^-1, is
-// split again and its rotation kept; a stretch that changes over time cannot be a pose, and is noted.
+// split again and its rotation kept; a stretch that changes over time cannot be a pose, and is noted. That is a pose of
+// the mesh's own frame; the rig's axes make it canonical.
 #include "io/gltf/gltf_parse.h"
 
 #include "io/clip_tools.h"
@@ -425,6 +426,7 @@ static FaCode fill_head(Clip *k, FaClip *clip, bool *moves, FaError *err) {
         for (int i = 0; i < 4; i++) *moves |= fabs(pose->q[i] - clip->head[0].q[i]) > 1e-7;
         for (int i = 0; i < 3; i++) *moves |= fabs(pose->p[i] - clip->head[0].p[i]) > 1e-7;
     }
+    for (int f = 0; f < clip->nframe; f++) clip->head[f] = fa_rig_head(k->rig, &clip->head[f]);
     if (worst > 1e-3)
         fai_note(&clip->notes, "head-scale-animated", fai_json_path(k->doc->node[k->doc->face.carrier].json).text,
                  "keep the scale of the head's node constant",

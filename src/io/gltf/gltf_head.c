@@ -1,6 +1,7 @@
 // The head's motion on the node that carries the face: the way back from gltf_clip.c.
 //
-// The rig has taken the stretch S out of the carrier's matrix: world = R (unit S file) + p for a pose (R, p). So the
+// The rig has taken the stretch S out of the carrier's matrix: world = R (unit S file) + p for a pose (R, p) of its own
+// frame, which fa_rig_pose makes of a head's. So the
 // carrier's matrix is W = [R S | p / unit] * offset^-1, and below its parent (at rest) it is parent^-1 W, which is
 // split into translation, rotation and the scale that the node has anyway.
 #include "io/clip_tools.h"
@@ -90,11 +91,12 @@ FaCode fai_gltf_head_keys(FaGltfOut *out, const FaRig *rig, int nframe, const Fa
     FaPose before = {{0, 0, 0, 1}, {0, 0, 0}};
     for (int f = 0; f < nframe; f++) {
         double r[9], m[16] = {0}, stretch[9];
-        fai_pose_matrix(&head[f], r);
+        FaPose at = fa_rig_pose(rig, &head[f]);
+        fai_pose_matrix(&at, r);
         for (int i = 0; i < 3; i++) {
             for (int j = 0; j < 3; j++)
                 for (int k = 0; k < 3; k++) m[4 * j + i] += r[3 * i + k] * rig->local[3 * k + j] / rig->unit;
-            m[12 + i] = head[f].p[i] / rig->unit;
+            m[12 + i] = at.p[i] / rig->unit;
         }
         m[15] = 1;
         fai_gltf_multiply(m, offset, m);

@@ -556,8 +556,7 @@ static void place(Build *b, FaRigHints *hints) {
     for (int i = 0; i < 9; i++) hints->linear[i] = hints->rest[i] = i % 4 == 0;
     if (face->carrier < 0) return;
     double m[16], r[9], s[9];
-    fai_gltf_node_world(b->doc, face->carrier, m);
-    fai_gltf_multiply(m, face->offset, m);
+    fai_gltf_face_world(b->doc, m);
     FaPlace where = fai_json_path(b->doc->node[face->carrier].json);
     if (!fai_gltf_split(m, r, s)) {
         fai_note(b->notes, "node-flat", where.text, "give the node a scale other than 0",

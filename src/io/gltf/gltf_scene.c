@@ -359,6 +359,13 @@ void fai_gltf_node_world(const FaGltf *doc, int node, double m[16]) {
     for (int p = doc->node[node].parent; p >= 0; p = doc->node[p].parent) fai_gltf_multiply(doc->node[p].matrix, m, m);
 }
 
+void fai_gltf_face_world(const FaGltf *doc, double m[16]) {
+    for (int i = 0; i < 16; i++) m[i] = i % 5 == 0;
+    if (doc->face.carrier < 0) return;
+    fai_gltf_node_world(doc, doc->face.carrier, m);
+    fai_gltf_multiply(m, doc->face.offset, m);
+}
+
 static double det3(const double m[9]) {
     return m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) + m[2] * (m[3] * m[7] - m[4] * m[6]);
 }

@@ -217,8 +217,8 @@ static FaCode bake_rest(const Motion *motion, const FaRig *rig, FaSequenceReadFn
     return rc;
 }
 
-static FaCode bake_and_save(const char *path, int nframe, FaSequenceReadFn *read, void *user, const FaSinkOptions *o,
-                            Motion *k, FaBake **bake, size_t *added, FaError *err) {
+static FaCode bake_and_save(const char *path, const FaBakeSource *frames, const FaSinkOptions *o, Motion *k,
+                            FaBake **bake, size_t *added, FaError *err) {
     const FaRig *rig = o->rig;
     const FaGltf *doc = fai_gltf_of_rig(rig);
     bool own = o->clip && o->clip == rig->clip; // the document plays it already, the head's part of it stays as it is
@@ -226,12 +226,12 @@ static FaCode bake_and_save(const char *path, int nframe, FaSequenceReadFn *read
                  : o->clip && o->clip->fps > 0 ? o->clip->fps
                                                : 30,
            start = own ? rig->clip->start : o->start;
-    FA_TRY(motion_init(k, rig, nframe, err));
+    FA_TRY(motion_init(k, rig, frames->nframe, err));
     if (o->clip)
         FA_TRY(motion_of_clip(k, rig, o->clip, fps, start, !own || !doc, err));
     else
-        FA_TRY(motion_of_frames(k, rig, read, user, fps, start, err));
-    FaCode rc = bake_rest(k, rig, read, user, o, bake, err);
+        FA_TRY(motion_of_frames(k, rig, frames->read, frames->user, fps, start, err));
+    FaCode rc = bake_rest(k, rig, frames->read, frames->user, o, bake, err);
     FA_TRY(rc);
     k->m.bake = *bake;
     k->m.allowed_mm = o->bake_error_mm > 0 ? o->bake_error_mm : fa_sink_options_default().bake_error_mm;
@@ -246,7 +246,8 @@ FaCode fai_gltf_bake_frames(const char *path, int nframe, FaSequenceReadFn *read
     Motion k = {0};
     FaBake *bake = NULL;
     size_t added = 0;
-    FaCode rc = bake_and_save(path, nframe, read, user, options, &k, &bake, &added, err);
+    const FaBakeSource frames = {options->rig->mesh.nvert, nframe, read, user};
+    FaCode rc = bake_and_save(path, &frames, options, &k, &bake, &added, err);
     if (rc >= 0 && report)
         *report = (FaBakeReport){bake->ntarget, 1e3 * bake->max_error, 1e3 * bake->mean_error, added};
     fai_bake_free(bake);

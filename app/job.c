@@ -1,0 +1,404 @@
+// The walk that every verb makes: rig, clip, frames, figures, file, report.
+#include "job.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+// --- loading ------------------------------------------------------------------------------------------------------
+
+LoadOptions load_options;
+OutOptions out_options;
+
+FaRigOptions load_rig_options(void) {
+    return (FaRigOptions){.unit = (FaUnit)common.unit,
+                          .up = (FaUp)load_options.up,
+                          .mesh = load_options.mesh,
+                          .map = load_options.names,
+                          .any_size = load_options.any_size};
+}
+
+FaClipOptions load_clip_options(void) {
+    static const double metres[] = {0, 1, 0.01, 0.001};
+    return (FaClipOptions){.head_units = (FaHeadUnits)load_options.head_units,
+                           .joint = load_options.joint,
+                           .unit = metres[common.unit],
+                           .fps = common.fps};
+}
+
+FaMarkerOptions load_marker_options(void) {
+    return (FaMarkerOptions){.unit = (FaUnit)common.unit, .fps = common.fps, .any_size = load_options.any_size};
+}
+
+FaCode load_rig(const char *path, FaRig **rig, FaError *err) {
+    FaRigOptions opt = load_rig_options();
+    return fa_rig_load(path, &opt, rig, err);
+}
+
+FaCode load_clip(const char *path, FaClip **clip, FaError *err) {
+    FaClipOptions opt = load_clip_options();
+    return fa_clip_load(path, &opt, clip, err);
+}
+
+bool path_has_ext(const char *path, const char *ext) {
+    const char *dot = strrchr(path, '.');
+    return dot && !strcasecmp(dot + 1, ext);
+}
+
+const char *path_base(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+bool output_wanted(void) { return common.output && !common.dry_run; }
+
+int output_missing(const char *example) { return cli_usage("no output file: add -o OUT, for example -o %s", example); }
+
+char **split_list(const char *text, int *count) {
+    *count = 0;
+    if (!text) return NULL;
+    int n = 1;
+    for (const char *p = text; *p; p++) n += *p == ',';
+    char **item = malloc((size_t)n * sizeof *item + strlen(text) + 1);
+    if (!item) return NULL;
+    char *at = strcpy((char *)(item + n), text);
+    for (; *count < n; ++*count) {
+        item[*count] = at;
+        if ((at = strchr(at, ','))) *at++ = 0;
+    }
+    return item;
+}
+
+// RIG may be a .face: it knows its rig's file, and is the face of a method that has one.
+static FaCode load_subject(Job *j, FaError *err) {
+    static char rig_path[4096];
+    FaFace *face;
+    const char *path = j->rig_path, *other = cli_has("face") ? fa_params_text(cli_params, "face") : "";
+    if (!path_has_ext(path, "face")) return load_rig(path, &j->rig, err);
+    if (*other) return cli_wrong(err, "two faces are named: %s and %s", path, other);
+    TRY(fa_face_load(path, &face, err));
+    snprintf(rig_path, sizeof rig_path, "%s", fa_face_rig_path(face));
+    fa_face_free(face);
+    if (!rig_path[0])
+        return cli_wrong(err, "%s does not say which rig it was built from: give the rig, and --face %s", path, path);
+    if (cli_has("face")) TRY(fa_params_set(cli_params, "face", path, err));
+    j->rig_path = rig_path;
+    return load_rig(rig_path, &j->rig, err);
+}
+
+static FaCode check_binding(const Job *j, FaError *err) {
+    FaBinding binding;
+    TRY(fa_clip_bind(j->clip, j->rig, &binding, err));
+    int matched = binding.matched;
+    fa_binding_free(&binding);
+    if (!matched && !j->clip->head)
+        return cli_wrong(err, "no channel of %s drives a shape of %s; name them with --map", j->clip_path, j->rig_path);
+    if (!matched) cli_say("note: no channel of %s drives a shape; only the head moves", j->clip_path);
+    return FA_OK;
+}
+
+// The rig's own animation at the rate of --fps, as a clip of another file would be.
+static void set_fps(FaClip *clip) {
+    clip->fps = common.fps;
+    for (int f = 0; f < clip->nframe; f++) clip->time[f] = f / common.fps;
+}
+
+static FaCode load(Job *j, FaError *err) {
+    if (j->rig_path) TRY(load_subject(j, err));
+    if (j->clip_path)
+        TRY(load_clip(j->clip_path, &j->loaded, err));
+    else if (j->simulated && common.fps > 0 && j->rig && j->rig->clip)
+        set_fps(j->rig->clip);
+    j->clip = j->loaded ? j->loaded : j->rig ? j->rig->clip : NULL;
+    if (j->no_clip && !j->clip) return cli_wrong(err, "%s has no animation: give %s", j->rig_path, j->no_clip);
+    if (j->no_clip && j->clip_path) TRY(check_binding(j, err));
+    return j->load ? j->load(j, err) : FA_OK;
+}
+
+// --- making -------------------------------------------------------------------------------------------------------
+
+FaCode record_new(FaSequence *frames, int last, const FaRig *rig, const FaClip *clip, Record *rec, FaError *err) {
+    static int made;
+    const char *out = common.output ? common.output : "", *slash = strrchr(out, '/'), *tmp = getenv("TMPDIR");
+    char dir[4000];
+    FaSequence *wanted;
+    if (common.output)
+        snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - out + 1) : 2, slash ? out : "./");
+    else
+        snprintf(dir, sizeof dir, "%s/", tmp && *tmp ? tmp : "/tmp");
+    TRY(fa_sequence_slice(frames, 0, last, &wanted, err));
+    snprintf(rec->path, sizeof rec->path, "%s.fascia-%ld-%d.pc2", dir, (long)getpid(), made++);
+    double fps = fa_sequence_fps(frames);
+    FaSinkOptions opt = {.rig = rig, .clip = clip, .fps = fps > 0 ? fps : 30, .progress = cli_progress};
+    FaCode rc = fa_sequence_save(wanted, rec->path, &opt, NULL, err);
+    fa_sequence_close(wanted);
+    cli_progress_end();
+    return rc >= 0 ? fa_sequence_open(rec->path, NULL, &rec->seq, err) : rc;
+}
+
+void record_free(Record *rec) {
+    fa_sequence_close(rec->seq);
+    if (rec->path[0]) remove(rec->path);
+    *rec = (Record){0};
+}
+
+FaCode job_parameters(Job *j, FaError *err) {
+    TRY(fa_params_json(cli_params, &j->params, err));
+    snprintf(j->generator, sizeof j->generator, "fascia %s %s %s", fa_version(), j->verb, j->params);
+    return FA_OK;
+}
+
+FaCode job_method(Job *j, const char *method, FaMethodSetup setup, FaError *err) {
+    setup.rig = j->rig;
+    setup.face = j->face;
+    setup.params = cli_params;
+    TRY(job_parameters(j, err));
+    TRY(fa_method_open(method, &setup, &j->method, err));
+    job_note(j, fa_method_notes(j->method));
+    return FA_OK;
+}
+
+// --frames cuts the result, but what came before still acts: frames are made from the first on.
+FaCode job_play(Job *j, FaError *err) {
+    TRY(cli_frames(j->clip->nframe, &j->first, &j->last, err));
+    TRY(job_method(j, j->track, (FaMethodSetup){0}, err));
+    TRY(fa_run_new(j->method, j->clip, &j->run, err));
+    j->frames = fa_run_sequence(j->run);
+    j->played = j->clip;
+    // comparing, baking and pages read frames several times
+    if (j->slow) TRY(record_new(j->frames, j->last, j->rig, j->clip, &j->record, err));
+    if (j->slow) j->frames = j->record.seq;
+    return FA_OK;
+}
+
+// --- frames asked for ----------------------------------------------------------------------------------------------
+
+const FaClip *job_clip(const Job *j) { return j->cut_clip ? j->cut_clip : j->played; }
+
+// World positions. A cache knows no times: its frames are the clip's, one by one.
+static FaCode move(Job *j, FaError *err) {
+    const FaClip *clip = j->played;
+    int n = fa_sequence_nframe(j->frames);
+    if (!(fa_sequence_fps(j->frames) > 0) && n <= clip->nframe) {
+        TRY(fa_clip_slice(clip, 0, n - 1, &j->moved_clip, err));
+        for (int f = 0; f < n; f++) j->moved_clip->time[f] = fa_sequence_time(j->frames, f);
+        clip = j->moved_clip;
+    }
+    return fa_sequence_world(j->frames, j->rig, clip, &j->moved, err);
+}
+
+static FaCode cut(Job *j, FaError *err) {
+    const FaClip *clip = j->played;
+    int n = fa_sequence_nframe(j->frames);
+    bool all = j->first == 0 && j->last == (j->simulated ? clip->nframe : n) - 1;
+    bool fits = clip && (j->simulated || clip->nframe == n); // one of another length goes along as it is
+    // a simulation of all of the file's own animation leaves that as it stands
+    bool stands = all && j->simulated && !(common.fps > 0);
+    if (fits && !stands) TRY(fa_clip_slice(clip, j->first, j->last, &j->cut_clip, err));
+    if (j->simulated && !j->linear) TRY(fa_sequence_of_clip(j->rig, clip, &j->linear, err));
+    if (j->linear) TRY(fa_sequence_slice(j->linear, j->first, j->last, &j->before, err));
+    if (out_options.world && clip && clip->head) TRY(move(j, err));
+    return fa_sequence_slice(j->moved ? j->moved : j->frames, j->first, j->last, &j->cut, err);
+}
+
+static FaCode compare(Job *j, FaError *err) {
+    FaCompareOptions opt = {.rig = j->rig, .intersections = out_options.check, .progress = cli_progress};
+    FaSequence *own = NULL; // in the head's frame, as linear blending is
+    TRY(fa_sequence_slice(j->frames, j->first, j->last, &own, err));
+    FaCode rc = fa_compare(j->before, own, &opt, &j->compare, err);
+    fa_sequence_close(own);
+    cli_progress_end();
+    if (rc >= 0 && j->run) j->stats = fa_run_stats(j->run);
+    return rc;
+}
+
+// --- writing ------------------------------------------------------------------------------------------------------
+
+static FaCode save_page(const Job *j, FaError *err) {
+    FaPageTrack tracks[2];
+    int n = 0;
+    if (j->before)
+        tracks[n++] =
+            (FaPageTrack){.name = "linear", .note = "the rig as it is", .seq = j->before, .clip = job_clip(j)};
+    tracks[n++] = (FaPageTrack){.name = j->track, .seq = j->cut, .clip = job_clip(j)};
+    char title[64];
+    snprintf(title, sizeof title, "fascia %s", j->verb);
+    FaPageOptions opt = {.title = title, .facts = j->generator, .progress = cli_progress};
+    return fa_page_save(j->output, j->rig, tracks, n, &opt, err);
+}
+
+static FaCode save_picture(const Job *j, FaError *err) {
+    FaRenderJob job = fa_render_job();
+    job.rig = j->rig;
+    job.clip = job_clip(j);
+    job.generator = j->generator;
+    job.progress = cli_progress;
+    if (path_has_ext(j->output, "png") && !j->one_picture) {
+        int n = fa_sequence_nframe(j->cut);
+        job.picture = FA_PICTURE_FRAMES;
+        job.tiles = n < 120 ? n : 120;
+        job.look.width = job.look.height = 200;
+    }
+    return fa_render_file(j->cut, &job, j->output, err);
+}
+
+FaCode job_save(Job *j, FaError *err) {
+    const char *path = j->output;
+    const FaClip *clip = job_clip(j);
+    if (path_has_ext(path, "html")) return save_page(j, err);
+    if (path_has_ext(path, "png") || path_has_ext(path, "mp4") || path_has_ext(path, "gif"))
+        return save_picture(j, err);
+    if (clip && (path_has_ext(path, "csv") || path_has_ext(path, "json"))) return fa_clip_save(clip, path, err);
+    double fps = j->fps > 0 ? j->fps : fa_sequence_fps(j->frames);
+    if (!(fps > 0) && clip) fps = clip->fps; // a cache does not know it
+    FaSinkOptions opt = {.rig = j->rig,
+                         .clip = clip,
+                         .fps = fps,
+                         .start = j->start,
+                         .bake_error_mm = out_options.bake_error,
+                         .max_targets = out_options.max_targets,
+                         .generator = j->generator,
+                         .progress = cli_progress};
+    FaCode rc = fa_sequence_save(j->cut, path, &opt, &j->bake, err);
+    j->stalled = rc == FA_STALLED;
+    return rc;
+}
+
+// --- reporting ----------------------------------------------------------------------------------------------------
+
+void job_note(Job *j, const FaNotes *notes) {
+    if (!notes || !notes->count) return;
+    if (j->nnotes < JOB_NOTES) j->notes[j->nnotes++] = notes;
+    for (int i = 0; i < notes->count && !common.json; i++) {
+        const FaNote *n = &notes->note[i];
+        cli_say("note: %s%s%s%s%s%s", n->where, n->where[0] ? ": " : "", n->text, n->remedy[0] ? " (" : "", n->remedy,
+                n->remedy[0] ? ")" : "");
+    }
+}
+
+static double frame_ms(const Job *j) {
+    return j->ms + (j->stats.frames ? 1e3 * j->stats.seconds / j->stats.frames : 0);
+}
+
+static void say_report(Job *j) {
+    int n = j->last - j->first + 1;
+    if (j->say) j->say(j);
+    if (j->simulated) {
+        cli_say("%d frame%s in %.1f s, %.4g ms each; up to %.2f mm from linear blending, %.3f mm on average", n,
+                n == 1 ? "" : "s", j->seconds, frame_ms(j), j->compare.max_mm, j->compare.mean_mm);
+        if (out_options.check)
+            cli_say("triangles that cross: %d, of linear blending %d", j->compare.intersections_b,
+                    j->compare.intersections_a);
+    }
+    if (j->output) cli_say("%s %s", common.dry_run ? "would write" : "wrote", j->output);
+    if (j->bake.targets) cli_say("baked %d morph targets, largest error %.4f mm", j->bake.targets, j->bake.max_mm);
+}
+
+static void json_notes(const Job *j, FaJsonWriter *w) {
+    fa_json_begin(w, "warnings", '[');
+    for (int k = 0; k < j->nnotes; k++)
+        for (int i = 0; i < j->notes[k]->count; i++) {
+            const FaNote *note = &j->notes[k]->note[i];
+            fa_json_begin(w, NULL, '{');
+            fa_json_text(w, "code", note->code);
+            fa_json_text(w, "text", note->text);
+            fa_json_text(w, "where", note->where);
+            fa_json_end(w);
+        }
+    fa_json_end(w);
+}
+
+static void json_simulation(const Job *j, FaJsonWriter *w) {
+    fa_json_int(w, "frames", j->last - j->first + 1);
+    fa_json_number(w, "seconds", j->seconds);
+    fa_json_number(w, "ms_per_frame", frame_ms(j));
+    fa_json_number(w, "max_displacement_mm", j->compare.max_mm);
+    fa_json_number(w, "mean_displacement_mm", j->compare.mean_mm);
+    fa_json_int(w, "intersections", out_options.check ? j->compare.intersections_b : -1);
+    fa_json_int(w, "clamped", j->stats.clamped);
+}
+
+static void json_bake(const FaBakeReport *bake, FaJsonWriter *w) {
+    fa_json_begin(w, "bake", '{');
+    fa_json_int(w, "targets", bake->targets);
+    fa_json_number(w, "max_mm", bake->max_mm);
+    fa_json_number(w, "mean_mm", bake->mean_mm);
+    fa_json_int(w, "bytes", (int64_t)bake->bytes);
+    fa_json_end(w);
+}
+
+static FaCode print_report(Job *j, FaError *err) {
+    FaJsonWriter *w;
+    char *json;
+    TRY(fa_json_new(&w, err));
+    fa_json_begin(w, NULL, '{');
+    if (j->simulated)
+        json_simulation(j, w);
+    else
+        fa_json_number(w, "seconds", j->seconds);
+    if (j->json) j->json(j, w);
+    if (!j->own_notes) json_notes(j, w);
+    if (j->params) fa_json_raw(w, "parameters", j->params);
+    fa_json_text(w, "output", common.dry_run ? NULL : j->output);
+    json_bake(&j->bake, w);
+    fa_json_end(w);
+    TRY(fa_json_finish(w, &json, err));
+    puts(json);
+    fa_free(json);
+    return FA_OK;
+}
+
+// --- the walk -----------------------------------------------------------------------------------------------------
+
+static void job_free(Job *j) {
+    fa_compare_free(&j->compare);
+    fa_sequence_close(j->cut);
+    fa_sequence_close(j->before);
+    fa_sequence_close(j->moved);
+    fa_sequence_close(j->linear);
+    record_free(&j->record);
+    fa_run_free(j->run);
+    if (j->free) j->free(j);
+    fa_method_close(j->method);
+    fa_free(j->params);
+    fa_clip_free(j->cut_clip);
+    fa_clip_free(j->moved_clip);
+    fa_clip_free(j->loaded);
+    fa_face_free(j->face);
+    fa_rig_free(j->rig);
+}
+
+static FaCode walk(Job *j, FaError *err) {
+    TRY(load(j, err));
+    cli_progress_end();
+    if (j->make) TRY(j->make(j, err));
+    cli_progress_end();
+    if (j->frames) TRY(cut(j, err));
+    if (j->simulated) TRY(compare(j, err));
+    if (!common.dry_run && j->write)
+        TRY(j->write(j, err));
+    else if (!common.dry_run && j->output && j->cut)
+        TRY(job_save(j, err));
+    cli_progress_end();
+    j->seconds = cli_seconds() - j->begin;
+    if (common.json) return print_report(j, err);
+    say_report(j);
+    return FA_OK;
+}
+
+int job_walk(Job *j) {
+    FaError err = {0};
+    j->begin = cli_seconds();
+    if (!j->output) j->output = common.output;
+    FaCode rc = walk(j, &err);
+    cli_progress_end();
+    int code = rc < 0 ? cli_fail(&err) : EXIT_OK;
+    if (rc >= 0 && j->stalled) {
+        cli_say("warning: %d targets leave an error of %.4f mm; raise --max-targets or --bake-error", j->bake.targets,
+                j->bake.max_mm);
+        code = EXIT_CONVERGE;
+    }
+    job_free(j);
+    return code;
+}

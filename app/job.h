@@ -1,0 +1,138 @@
+// The walk every verb takes, and what is loaded, measured, written and reported on it. A verb is a table of options
+// and the steps that are its own.
+//
+//     rig, clip ──▶ load ──▶ make ──▶ frames A-B ──▶ compare ──▶ write ──▶ report ──▶ free
+//
+// Figures are of the frames asked for and no others: what a verb prints is what `fascia compare` finds between linear
+// blending and its output.
+#ifndef FASCIA_JOB_H
+#define FASCIA_JOB_H
+
+#include "cli.h"
+
+// --- options that several verbs have -------------------------------------------------------------------------------
+
+typedef struct LoadOptions {
+    const char *mesh, *names, *joint;
+    int up;         // FaUp
+    int head_units; // FaHeadUnits
+    bool any_size;
+} LoadOptions;
+extern LoadOptions load_options;
+
+typedef struct OutOptions {
+    double bake_error;
+    int max_targets;
+    bool world, check;
+} OutOptions;
+extern OutOptions out_options;
+
+// For rigs and clips. names: "map", or "names" where --map is a map of markers.
+#define LOAD_OPTIONS(names_option)                                                                                      \
+    {names_option, 0, OPT_TEXT, &load_options.names,                                                                    \
+     "names.json", 0, 0,        "your shape names: {\"theirName\": \"jawOpen\", ...}"},                                 \
+        {"mesh", 0, OPT_TEXT, &load_options.mesh,                                                                       \
+         "NAME", 0, 0,        "the mesh to take, by name or number (the one with most shapes)"},                        \
+        {"up", 0, OPT_CHOICE, &load_options.up, "auto|y|z", 0, 0, "which axis points up"},                              \
+        {"any-size", 0, OPT_FLAG, &load_options.any_size, NULL, 0, 0, "accept what is not the size of a head"},         \
+        {"head-units", 0, OPT_CHOICE, &load_options.head_units, "auto|norm180|rad|deg", 0, 0, "Live Link head angles"}, \
+    {                                                                                                                   \
+        "joint", 0, OPT_TEXT, &load_options.joint, "NAME", 0, 0, "BVH: the joint that is the head"                      \
+    }
+// For frames that are written.
+#define OUT_OPTIONS                                                                                                    \
+    {"world", 0, OPT_FLAG, &out_options.world, NULL, 0, 0, "point caches in world space: the head's motion applied"},  \
+        {"bake-error", 0,    OPT_NUM, &out_options.bake_error,                                                         \
+         "MM",         1e-6, 1000,    "largest error of motion baked into a .glb (0.05)"},                             \
+    {                                                                                                                  \
+        "max-targets", 0, OPT_INT, &out_options.max_targets, "N", 1, 2000,                                             \
+            "at most this many morph targets added to a .glb (512)"                                                    \
+    }
+// For frames that are simulated.
+#define CHECK_OPTION                                                                                                   \
+    { "check", 0, OPT_FLAG, &out_options.check, NULL, 0, 0, "count intersecting triangles too (slower)" }
+
+FaRigOptions load_rig_options(void);
+FaClipOptions load_clip_options(void);
+FaMarkerOptions load_marker_options(void);
+FaCode load_rig(const char *path, FaRig **rig, FaError *err);
+FaCode load_clip(const char *path, FaClip **clip, FaError *err);
+
+bool path_has_ext(const char *path, const char *ext);
+const char *path_base(const char *path);         // what follows the last '/'
+bool output_wanted(void);                        // -o is given, and this is no dry run
+int output_missing(const char *example);         // says so; the exit code
+char **split_list(const char *text, int *count); // "a,b,,d": free with free; NULL (and count 0) without a text
+
+// --- the walk ------------------------------------------------------------------------------------------------------
+
+// Frames that cost time, made once: in a file beside the output that record_free removes.
+typedef struct Record {
+    char path[4096]; // "" if none
+    FaSequence *seq; // reads it
+} Record;
+FaCode record_new(FaSequence *frames, int last, const FaRig *rig, const FaClip *clip, Record *rec, FaError *err);
+void record_free(Record *rec);
+
+enum { JOB_NOTES = 8 };
+
+typedef struct Job Job;
+struct Job {
+    // what the verb gives; all nullable but the verb
+    const char *verb;                    // "drive"
+    const char *rig_path;                // RIG, or the FACE that names it
+    const char *clip_path;               // NULL: the rig's own animation
+    const char *no_clip;                 // a clip is needed: what to give where there is none
+    const char *output;                  // where it goes; NULL: -o
+    FaCode (*load)(Job *, FaError *);    // what else is given
+    FaCode (*make)(Job *, FaError *);    // frames and played, or what the verb makes
+    FaCode (*write)(Job *, FaError *);   // NULL: the frames
+    void (*say)(Job *);                  // lines for people, before "wrote OUT"
+    void (*json)(Job *, FaJsonWriter *); // members of the object
+    void (*free)(Job *);                 // what is its own
+    bool slow;                           // of job_play: frames cost time and are recorded
+    bool simulated;                      // the report is a simulation's
+    bool own_notes;                      // json has the warnings among its members
+
+    FaRig *rig;
+    FaFace *face;       // NULL: the method gets one by itself
+    FaClip *loaded;     // of clip_path
+    const FaClip *clip; // that, or the rig's own
+
+    const char *track;    // name of the result on pages: "analytic"
+    char generator[1024]; // what outputs record
+    char *params;         // of the method, JSON
+    FaMethod *method;
+    FaRun *run;
+    Record record;
+    FaRunStats stats;
+    double ms;            // per frame, beside the method's own
+    FaSequence *frames;   // the result
+    const FaClip *played; // goes with them; nullable
+    FaSequence *linear;   // linear blending, frame by frame; NULL: of played
+    int first, last;      // the frames asked for
+    double fps, start;    // of the output; 0: as the frames and the clip say, 0 s
+    bool one_picture;     // a picture shows one frame, not a sheet of them
+
+    FaSequence *moved, *cut, *before; // those frames: in the world; as written; of linear blending
+    FaClip *cut_clip, *moved_clip;    // of them; NULL: played
+    FaCompare compare;
+    FaBakeReport bake;
+    bool stalled; // the bake missed its goal
+    const FaNotes *notes[JOB_NOTES];
+    int nnotes;
+    double begin, seconds;
+};
+
+int job_walk(Job *job); // the program's exit code
+
+// Steps that several verbs share.
+FaCode job_play(Job *job, FaError *err);       // make: the clip through the verb's method
+FaCode job_parameters(Job *job, FaError *err); // params and generator, of cli_params
+// The method, with those parameters and the job's rig and face; setup: what else it has.
+FaCode job_method(Job *job, const char *method, FaMethodSetup setup, FaError *err);
+FaCode job_save(Job *job, FaError *err);       // write: the frames, in the format of the path
+const FaClip *job_clip(const Job *job);        // that goes with the frames as written; nullable
+void job_note(Job *job, const FaNotes *notes); // says them; the report has them too. They must outlive the walk.
+
+#endif

@@ -1,0 +1,13 @@
+// The one place where a head's pose changes frames. Poses of clips and takes are canonical (FaPose in fascia/clip.h);
+// fa_rig_pose and fa_rig_head (fascia/rig.h) go from them to the rig's own frame and back. A rig whose axes are
+// canonical has one frame: its poses come back bit for bit.
+#ifndef FAI_HEAD_FRAME_H
+#define FAI_HEAD_FRAME_H
+
+#include "base/base.h"
+#include "fascia/rig.h"
+
+// Canonical from the rig's own frame: the rig's axes as a pose. NULL, and a rig that says nothing: identity.
+FaPose fai_head_axes(const FaRig *rig);
+
+#endif
