@@ -43,6 +43,29 @@ static int print_result(const FaCompare *c) {
     return EXIT_OK;
 }
 
+// The moments worth a look: where the two are furthest apart, and where most triangles of each cross.
+typedef struct Telling {
+    char sentence[160], what[3][80];
+    FaPageJump jump[3];
+} Telling;
+
+static FaPagePair find_telling(const FaCompare *c, Telling *t) {
+    const int *crossing[2] = {c->frame_intersections_a, c->frame_intersections_b};
+    int n = 1, count[2] = {c->intersections_a, c->intersections_b};
+    snprintf(t->sentence, sizeof t->sentence, "B is up to %.3g mm from A, %.3g mm on average.", c->max_mm, c->mean_mm);
+    snprintf(t->what[0], sizeof t->what[0], "largest distance: %.2g mm", c->max_mm);
+    t->jump[0] = (FaPageJump){t->what[0], c->worst_frame};
+    for (int i = 0; i < 2; i++) {
+        if (count[i] <= 0) continue;
+        int most = 0;
+        while (crossing[i][most] < count[i]) most++;
+        snprintf(t->what[n], sizeof t->what[n], "most crossings in %s: %d", i ? "B" : "A", count[i]);
+        t->jump[n] = (FaPageJump){t->what[n], most};
+        n++;
+    }
+    return (FaPagePair){.name = "A and B", .sentence = t->sentence, .after = 1, .jumps = t->jump, .njumps = n};
+}
+
 static FaCode write_page(const char **path, FaSequence *a, FaSequence *b, const FaRig *rig, const FaCompare *c,
                          FaError *err) {
     const FaRig *faces = rig ? rig : fa_sequence_rig(a) ? fa_sequence_rig(a) : fa_sequence_rig(b);
@@ -58,15 +81,21 @@ static FaCode write_page(const char **path, FaSequence *a, FaSequence *b, const 
         rc = fa_sequence_slice(from[i], 0,
                                (c->frames < fa_sequence_nframe(from[i]) ? c->frames : fa_sequence_nframe(from[i])) - 1,
                                &cut[i], err);
-        tracks[i] = (FaPageTrack){
-            .name = path_base(path[i]), .note = i ? "B" : "A", .seq = cut[i], .clip = fa_sequence_clip(from[i])};
+        tracks[i] = (FaPageTrack){.name = path_base(path[i]),
+                                  .note = i ? "B" : "A",
+                                  .seq = cut[i],
+                                  .clip = fa_sequence_clip(from[i]),
+                                  .crossings = (i ? c->intersections_b : c->intersections_a) > 0};
     }
     // a cache plays at the rate of the clip beside it
     for (int i = 0; i < 2 && rc >= 0; i++)
         if (!tracks[i].clip && fa_sequence_nframe(cut[i]) == fa_sequence_nframe(cut[1 - i]))
             tracks[i].clip = tracks[1 - i].clip;
     if (rc >= 0 && fa_sequence_nframe(cut[1]) == c->frames) tracks[1].numbers = numbers, tracks[1].nnumbers = 3;
-    FaPageOptions opt = {.title = "fascia compare", .progress = cli_progress};
+    Telling t;
+    FaPagePair pair = find_telling(c, &t);
+    if (rc >= 0 && fa_sequence_nframe(cut[1]) != c->frames) pair.njumps = 0; // matched by time: B's frames are others
+    FaPageOptions opt = {.title = "fascia compare", .pairs = &pair, .npairs = 1, .progress = cli_progress};
     if (rc >= 0) rc = fa_page_save(common.output, faces, tracks, 2, &opt, err);
     fa_sequence_close(cut[0]);
     fa_sequence_close(cut[1]);

@@ -1,9 +1,13 @@
-// fascia demo: everything on one head and one clip, with files to open at the end.
+// fascia demo: what each method is for, before and after, on the head that ships; one page to open at the end.
 #include "cli.h"
+#include "job.h"
+
 #include "fascia/drive.h"
 #include "fascia/head.h"
-#include "fascia/projective.h"
+#include "fascia/page.h"
 #include "fascia/render.h"
+#include "fascia/report.h"
+#include "fascia/retarget.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,28 +15,35 @@
 #include <sys/stat.h>
 
 static int level = 1;
-static const char *clip_name = "talk";
 
-static const Option options[] = {
-    {"level", 0, OPT_INT, &level, "N", 0, 2, "resolution of the head, 0 to 2 (1)"},
-    {"clip", 0, OPT_TEXT, &clip_name, "NAME", 0, 0, "talk, rom, run, shake, nod or press (talk)"},
-    {0}};
+static const Option options[] = {{"level", 0, OPT_INT, &level, "N", 0, 2, "resolution of the head, 0 to 2 (1)"}, {0}};
+
+static const char generator[] = "fascia " FA_VERSION_TEXT " demo";
+
+enum { LIPS, RUN, ACTOR, SMILE, EXAMPLES, JUMPS = 2 };
+
+// A clip before and after a method: one pair of the page, one file.
+typedef struct Example {
+    FaClip *clip;
+    FaSequence *linear;  // of the clip; NULL for the actor
+    Record actor, after; // frames
+    FaCompare compare;   // after against linear; the actor's: against what our head does at the actor's weights
+    char sentence[240], jump_name[JUMPS][80];
+    FaPageJump jump[JUMPS];
+    int njump;
+} Example;
 
 typedef struct Demo {
     const char *dir;
-    FaHead *head;
-    FaRig *rig;
-    FaClip *clip;
-    FaMethod *method, *flesh;
-    FaRun *run;
-    FaFace *face;
-    FaMarkerMap *map;
-    FaMarkerTake *take;
+    FaHead *head, *actor;
+    FaRig *rig, *actor_rig;
+    unsigned char *color; // of our head's skin, sRGB: lips stand out                      (nvert x 3)
+    FaFace *face;         // for flesh in real time
+    FaMarkerTake *seen;   // the actor's markers, in the actor's head frame
+    FaMarkerMap *seen_map;
+    FaMarkerMap *map; // where they are on our head
     FaDrive *drive;
-    FaFace *volumes; // with the flesh of every shape
-    FaSequence *linear, *truth, *pressed, *driven, *enriched;
-    FaCompare compare, lag, flesh_lag, swing, dots,
-        own; // own: of the shapes alone, by their clip's weights, from the truth
+    Example ex[EXAMPLES];
     char path[4096];
 } Demo;
 
@@ -41,9 +52,32 @@ static const char *in_dir(Demo *d, const char *name) {
     return d->path;
 }
 
-static FaCode read_truth(void *user, int frame, float *x, FaError *err) {
-    const Demo *d = user; // the head's clips have one channel per ARKit shape, in order
-    return fa_head_truth(d->head, 0, d->clip->weight + (size_t)frame * (size_t)d->clip->nchan, x, err);
+static FaSinkOptions sink(const FaRig *rig, const FaClip *clip) {
+    return (FaSinkOptions){
+        .rig = rig, .clip = clip, .fps = clip->fps, .generator = generator, .progress = cli_progress};
+}
+
+// --- the head -----------------------------------------------------------------------------------------------------
+
+// Lips in their own colour, so that one sees them meet: by the share of a vertex's faces that are lip. NULL: no memory.
+static unsigned char *color_lips(const FaHeadPart *p) {
+    static const double skin[3] = {220, 184, 164}, lip[3] = {186, 104, 98};
+    int red = -1, n = p->mesh.nvert;
+    for (int i = 0; i < p->nregion; i++)
+        if (!strcmp(p->region[i], "lip")) red = i;
+    unsigned char *color = malloc(3 * (size_t)n);
+    int *count = calloc(2 * (size_t)n, sizeof *count); // faces, and how many of them are lip   (n x 2)
+    for (int f = 0; count && f < p->mesh.nface; f++)
+        for (int c = p->mesh.face_start[f]; c < p->mesh.face_start[f + 1]; c++) {
+            int v = p->mesh.face_vert[c];
+            count[2 * v]++, count[2 * v + 1] += p->face_region[f] == red;
+        }
+    for (int v = 0; count && color && v < n; v++) {
+        double s = count[2 * v] ? (double)count[2 * v + 1] / count[2 * v] : 0;
+        for (int k = 0; k < 3; k++) color[3 * v + k] = (unsigned char)(skin[k] + s * (lip[k] - skin[k]) + 0.5);
+    }
+    free(count);
+    return color;
 }
 
 static FaCode make_head(Demo *d, FaError *err) {
@@ -51,14 +85,10 @@ static FaCode make_head(Demo *d, FaError *err) {
     params.level = level;
     fa_head_params_seed(&params, (uint64_t)common.seed);
     FaCode rc = fa_head_new(&params, &d->head, err);
-    if (rc >= 0) rc = fa_head_clip(clip_name, &d->clip, err);
-    if (rc >= 0)
-        rc = fa_head_save(d->head, d->clip, false, "fascia " FA_VERSION_TEXT " demo", in_dir(d, "head.glb"), err);
+    if (rc >= 0) rc = fa_head_save(d->head, NULL, false, generator, in_dir(d, "head.glb"), err);
     // from here on as with anybody's rig: from its file
     if (rc >= 0) rc = fa_rig_load(in_dir(d, "head.glb"), NULL, &d->rig, err);
-    if (rc >= 0)
-        cli_say("  %-14s the head: %d vertices, %d shapes, clip '%s' of %.1f s", "head.glb", d->rig->mesh.nvert,
-                d->rig->nshape, clip_name, d->clip->time[d->clip->nframe - 1]);
+    if (rc >= 0) d->color = color_lips(&d->head->part[0]);
     return rc;
 }
 
@@ -74,156 +104,9 @@ static FaCode write_report(Demo *d, FaError *err) {
     if (f) {
         fputs(text, f);
         fclose(f);
-        cli_say("  %-14s the rig doctor's report", "info.txt");
     }
     fa_free(text);
     return FA_OK;
-}
-
-static FaCode bake(Demo *d, FaError *err) {
-    FaBakeReport report = {0};
-    FaSinkOptions opt = {.rig = d->rig,
-                         .clip = d->clip,
-                         .fps = d->clip->fps,
-                         .generator = "fascia " FA_VERSION_TEXT " demo",
-                         .progress = cli_progress};
-    FaSequence *exact = NULL;
-    FaCode rc = fa_sequence_custom(d->rig->mesh.nvert, d->clip->nframe, d->clip->fps, read_truth, d, &exact, err);
-    if (rc >= 0) rc = fa_sequence_of_clip(d->rig, d->clip, &d->linear, err);
-    if (rc >= 0) rc = fa_sequence_save(exact, in_dir(d, "truth.pc2"), &opt, NULL, err);
-    fa_sequence_close(exact);
-    // baking and the page read the frames several times: from the file, not by evaluating them again
-    if (rc >= 0) rc = fa_sequence_open(in_dir(d, "truth.pc2"), NULL, &d->truth, err);
-    if (rc >= 0) cli_say("  %-14s what real skin does: the jaw turns, lids slide, lips stop each other", "truth.pc2");
-    if (rc >= 0) rc = fa_sequence_save(d->truth, in_dir(d, "truth.glb"), &opt, &report, err);
-    cli_progress_end();
-    if (rc >= 0)
-        cli_say("  %-14s the same, baked: %d morph targets, every vertex within %.3f mm", "truth.glb", report.targets,
-                report.max_mm);
-    if (rc >= 0) rc = fa_compare(d->linear, d->truth, &(FaCompareOptions){.rig = d->rig}, &d->compare, err);
-    if (rc >= 0)
-        cli_say("  %-14s linear blending is off by %.2f mm at most, %.3f mm on average", "", d->compare.max_mm,
-                d->compare.mean_mm);
-    return rc;
-}
-
-// Flesh at the price of linear blending: the analytic method, with its default preset.
-static FaCode play_analytic(Demo *d, FaError *err) {
-    FaBakeReport report = {0};
-    FaSinkOptions opt = {.rig = d->rig,
-                         .clip = d->clip,
-                         .fps = d->clip->fps,
-                         .generator = "fascia " FA_VERSION_TEXT " demo",
-                         .progress = cli_progress};
-    FaCode rc = fa_method_open("analytic", &(FaMethodSetup){.rig = d->rig}, &d->method, err);
-    if (rc >= 0) rc = fa_run_new(d->method, d->clip, &d->run, err);
-    if (rc >= 0) rc = fa_sequence_save(fa_run_sequence(d->run), in_dir(d, "analytic.glb"), &opt, &report, err);
-    cli_progress_end();
-    if (rc >= 0) rc = fa_compare(d->linear, fa_run_sequence(d->run), &(FaCompareOptions){.rig = d->rig}, &d->lag, err);
-    if (rc >= 0)
-        cli_say("  %-14s flesh that lags and settles: %.2f mm behind at most, %d morph targets", "analytic.glb",
-                d->lag.max_mm, report.targets);
-    return rc;
-}
-
-// Flesh by simulation: volume, inertia, lips that press and stick. Written once, read back by the page.
-static FaCode play_projective(Demo *d, FaError *err) {
-    FaBakeReport report = {0};
-    FaRun *run = NULL;
-    FaSinkOptions opt = {.rig = d->rig,
-                         .clip = d->clip,
-                         .fps = d->clip->fps,
-                         .generator = "fascia " FA_VERSION_TEXT " demo",
-                         .progress = cli_progress};
-    FaCode rc = fa_face_get(d->rig, fa_method_needs("projective"), NULL, &d->face, err);
-    if (rc >= 0) rc = fa_method_open("projective", &(FaMethodSetup){.rig = d->rig, .face = d->face}, &d->flesh, err);
-    if (rc >= 0) rc = fa_run_new(d->flesh, d->clip, &run, err);
-    if (rc >= 0) rc = fa_sequence_save(fa_run_sequence(run), in_dir(d, "projective.pc2"), &opt, NULL, err);
-    cli_progress_end();
-    if (rc >= 0) {
-        FaRunStats stats = fa_run_stats(run);
-        cli_say("  %-14s flesh on bone, simulated: %.1f ms per frame", "projective.pc2",
-                1e3 * stats.seconds / (stats.frames ? stats.frames : 1));
-    }
-    fa_run_free(run);
-    if (rc >= 0) rc = fa_sequence_open(in_dir(d, "projective.pc2"), NULL, &d->pressed, err);
-    if (rc >= 0) rc = fa_sequence_save(d->pressed, in_dir(d, "projective.glb"), &opt, &report, err);
-    cli_progress_end();
-    FaCompareOptions compare = {.rig = d->rig, .intersections = true, .progress = cli_progress};
-    if (rc >= 0) rc = fa_compare(d->linear, d->pressed, &compare, &d->flesh_lag, err);
-    cli_progress_end();
-    if (rc >= 0)
-        cli_say("  %-14s baked, %d morph targets; triangles that cross: %d with linear blending, %d with flesh",
-                "projective.glb", report.targets, d->flesh_lag.intersections_a, d->flesh_lag.intersections_b);
-    return rc;
-}
-
-// What real skin does, seen through 80 dots only, and put together again: the truth is not the solver's.
-static FaCode drive_by_dots(Demo *d, FaError *err) {
-    enum { DOTS = 80 };
-    FaDriveOptions how = {.kind = FA_DRIVE_BF, .head_frame = true, .progress = cli_progress};
-    FaSinkOptions opt = {.rig = d->rig,
-                         .clip = d->clip,
-                         .fps = d->clip->fps,
-                         .generator = "fascia " FA_VERSION_TEXT " demo",
-                         .progress = cli_progress};
-    FaCode rc = fa_markers_choose(d->rig, DOTS, &d->map, err);
-    if (rc >= 0) rc = fa_markers_sample(d->truth, d->map, d->clip->fps, &d->take, err);
-    if (rc >= 0) rc = fa_markers_save(d->take, in_dir(d, "dots.csv"), err);
-    if (rc >= 0) cli_say("  %-14s %d dots on the truth, as a camera system would see them", "dots.csv", DOTS);
-    if (rc >= 0) rc = fa_drive_open(d->rig, d->face, d->take, d->map, &how, &d->drive, err);
-    cli_progress_end();
-    if (rc >= 0) rc = fa_sequence_save(fa_drive_sequence(d->drive), in_dir(d, "driven.pc2"), &opt, NULL, err);
-    cli_progress_end();
-    if (rc >= 0) rc = fa_sequence_open(in_dir(d, "driven.pc2"), NULL, &d->driven, err);
-    if (rc >= 0) rc = fa_compare(d->truth, d->driven, &(FaCompareOptions){.rig = d->rig}, &d->dots, err);
-    if (rc >= 0) rc = fa_compare(d->truth, d->linear, &(FaCompareOptions){.rig = d->rig}, &d->own, err);
-    if (rc >= 0)
-        cli_say("  %-14s the face from those dots: %.3f mm from the truth on average (its shapes and weights alone: "
-                "%.3f mm)",
-                "driven.pc2", d->dots.mean_mm, d->own.mean_mm);
-    return rc;
-}
-
-// The flesh of every shape takes a minute: a folder that has it already keeps it.
-static FaCode get_volumes(Demo *d, FaError *err) {
-    const FaFaceGet how = {.cache = in_dir(d, "head.enrich.face"), .progress = cli_progress};
-    FaCode rc = fa_face_get(d->rig, fa_method_needs("enrich"), &how, &d->volumes, err);
-    cli_progress_end();
-    return rc;
-}
-
-// Flesh that leaves the animation alone and swings around it.
-static FaCode play_enrich(Demo *d, FaError *err) {
-    FaParams *params = NULL;
-    FaMethod *method = NULL;
-    FaRun *run = NULL;
-    FaSinkOptions opt = {.rig = d->rig,
-                         .clip = d->clip,
-                         .fps = d->clip->fps,
-                         .generator = "fascia " FA_VERSION_TEXT " demo",
-                         .progress = cli_progress};
-    FaCode rc = get_volumes(d, err);
-    if (rc >= 0) cli_say("  %-14s the flesh of every shape, and what it stiffens", "head.enrich.face");
-    if (rc >= 0) rc = fa_params_new("enrich", &params, err);
-    if (rc >= 0) rc = fa_params_set(params, "rate", "120", err); // fascia enrich takes 300
-    if (rc >= 0)
-        rc = fa_method_open("enrich", &(FaMethodSetup){.rig = d->rig, .face = d->volumes, .params = params}, &method,
-                            err);
-    if (rc >= 0) rc = fa_run_new(method, d->clip, &run, err);
-    if (rc >= 0) rc = fa_sequence_save(fa_run_sequence(run), in_dir(d, "enrich.pc2"), &opt, NULL, err);
-    cli_progress_end();
-    if (rc >= 0) rc = fa_sequence_open(in_dir(d, "enrich.pc2"), NULL, &d->enriched, err);
-    if (rc >= 0) rc = fa_compare(d->linear, d->enriched, &(FaCompareOptions){.rig = d->rig}, &d->swing, err);
-    if (rc >= 0) {
-        FaRunStats stats = fa_run_stats(run);
-        cli_say("  %-14s flesh around the animation: %.2f mm from it at most, where the head moves; %.0f ms per frame",
-                "enrich.pc2", d->swing.max_mm, 1e3 * stats.seconds / (stats.frames ? stats.frames : 1));
-    }
-    fa_run_free(run);
-    fa_method_close(method);
-    fa_params_free(params);
-    return rc;
 }
 
 static FaCode draw(Demo *d, FaError *err) {
@@ -232,70 +115,324 @@ static FaCode draw(Demo *d, FaError *err) {
     FaSequence *seq = NULL;
     FaCode rc = fa_sequence_open(in_dir(d, "head.glb"), NULL, &seq, err);
     if (rc >= 0) rc = fa_render_file(seq, &job, in_dir(d, "head.png"), err);
-    if (rc >= 0) cli_say("  %-14s a picture", "head.png");
     job.look.width = job.look.height = 160;
     job.look.samples = 4;
     job.picture = FA_PICTURE_SHAPES;
     fa_render_view("front", &job.look.view);
     if (rc >= 0) rc = fa_render_file(seq, &job, in_dir(d, "shapes.png"), err);
-    if (rc >= 0) cli_say("  %-14s every shape at weight 1", "shapes.png");
     fa_sequence_close(seq);
     return rc;
 }
 
-static FaCode write_page(Demo *d, FaError *err) {
-    static const char max_mm[] = "distance to linear, max mm", mean_mm[] = "distance to linear, mean mm";
-    FaPageNumbers truth[] = {{max_mm, d->compare.frame_max_mm}, {mean_mm, d->compare.frame_mean_mm}};
-    FaPageNumbers flesh[] = {{max_mm, d->flesh_lag.frame_max_mm}, {mean_mm, d->flesh_lag.frame_mean_mm}};
-    FaPageNumbers swing[] = {{max_mm, d->swing.frame_max_mm}, {mean_mm, d->swing.frame_mean_mm}};
-    FaPageNumbers lag[] = {{max_mm, d->lag.frame_max_mm}, {mean_mm, d->lag.frame_mean_mm}};
-    static const char dense[] = "distance to the truth, mean mm";
-    FaPageNumbers dots[] = {{dense, d->dots.frame_mean_mm}};
-    char note[96];
-    snprintf(note, sizeof note, "from 80 dots of the truth: %.3f mm off on average", d->dots.mean_mm);
-    FaPageNumbers own[] = {{dense, d->own.frame_mean_mm}};
-    FaPageTrack tracks[] = {
-        {.name = "linear",
-         .note = "blendshapes as they are",
-         .seq = d->linear,
-         .clip = d->clip,
-         .numbers = own,
-         .nnumbers = 1},
-        {.name = "analytic",
-         .note = "inertia, damping",
-         .seq = fa_run_sequence(d->run),
-         .clip = d->clip,
-         .numbers = lag,
-         .nnumbers = 2},
-        {.name = "projective",
-         .note = "volume, inertia, contact, sticky lips",
-         .seq = d->pressed,
-         .clip = d->clip,
-         .numbers = flesh,
-         .nnumbers = 2},
-        {.name = "enrich",
-         .note = "the animation itself, and flesh that swings around it",
-         .seq = d->enriched,
-         .clip = d->clip,
-         .numbers = swing,
-         .nnumbers = 2},
-        {.name = "blendforces, 80 dots",
-         .note = note,
-         .seq = d->driven,
-         .clip = fa_drive_clip(d->drive),
-         .numbers = dots,
-         .nnumbers = 1,
-         .markers = fa_drive_markers(d->drive),
-         .map = d->map},
-        {.name = "truth", .note = "nonlinear", .seq = d->truth, .clip = d->clip, .numbers = truth, .nnumbers = 2}};
-    FaPageOptions opt = {.title = "fascia: one head, one clip",
-                         .facts = "fascia demo\nLinear blendshapes, the analytic method, flesh by projective dynamics "
-                                  "and around the animation, what real skin does, and that again from 80 dots.",
-                         .progress = cli_progress};
-    FaCode rc = fa_page_save(in_dir(d, "demo.html"), d->rig, tracks, 6, &opt, err);
+// --- before and after ---------------------------------------------------------------------------------------------
+
+static void add_jump(Example *e, int frame, const char *format, double value) {
+    char *name = e->jump_name[e->njump];
+    snprintf(name, sizeof e->jump_name[0], format, value);
+    e->jump[e->njump++] = (FaPageJump){name, frame};
+}
+
+// The frames of a method once, as a file to read again; the same baked into NAME.glb; how far they are from `from`.
+static FaCode keep(Demo *d, Example *e, FaSequence *frames, const FaClip *clip, const char *name, FaSequence *from,
+                   bool crossings, FaError *err) {
+    char file[64];
+    snprintf(file, sizeof file, "%s.glb", name);
+    FaSinkOptions how = sink(d->rig, clip);
+    FaCompareOptions compare = {.rig = d->rig, .intersections = crossings, .progress = cli_progress};
+    FaCode rc = record_new(frames, fa_sequence_nframe(frames) - 1, d->rig, clip, &e->after, err);
+    if (rc >= 0) rc = fa_sequence_save(e->after.seq, in_dir(d, file), &how, NULL, err);
+    if (rc >= 0) rc = fa_compare(from, e->after.seq, &compare, &e->compare, err);
     cli_progress_end();
-    if (rc >= 0) cli_say("  %-14s open this one: play, compare, heat map, sliders", "demo.html");
     return rc;
+}
+
+// A method on a clip of the head's own, beside linear blending.
+static FaCode play(Demo *d, Example *e, FaMethod *method, const char *name, bool crossings, FaError *err) {
+    FaRun *run = NULL;
+    FaCode rc = fa_run_new(method, e->clip, &run, err);
+    if (rc >= 0) rc = fa_sequence_of_clip(d->rig, e->clip, &e->linear, err);
+    if (rc >= 0) rc = keep(d, e, fa_run_sequence(run), e->clip, name, e->linear, crossings, err);
+    fa_run_free(run);
+    return rc;
+}
+
+static int frames_above_zero(const int *count, int n) {
+    int frames = 0;
+    for (int f = 0; f < n; f++) frames += count[f] > 0;
+    return frames;
+}
+
+static int largest(const int *count, int n) {
+    int most = 0;
+    for (int f = 1; f < n; f++)
+        if (count[f] > count[most]) most = f;
+    return most;
+}
+
+// Lips that a clip drives through each other; flesh lets them press.
+static FaCode press_lips(Demo *d, FaError *err) {
+    Example *e = &d->ex[LIPS];
+    FaMethod *method = NULL;
+    FaCode rc = fa_head_clip("plosive", &e->clip, err);
+    if (rc >= 0) rc = fa_face_get(d->rig, fa_method_needs("projective"), NULL, &d->face, err);
+    if (rc >= 0) rc = fa_method_open("projective", &(FaMethodSetup){.rig = d->rig, .face = d->face}, &method, err);
+    if (rc >= 0) rc = play(d, e, method, "lips", true, err);
+    fa_method_close(method);
+    if (rc < 0) return rc;
+    const FaCompare *c = &e->compare;
+    int n = c->frames, before = frames_above_zero(c->frame_intersections_a, n),
+        after = frames_above_zero(c->frame_intersections_b, n), most = largest(c->frame_intersections_a, n);
+    char flesh[24] = "none";
+    if (after) snprintf(flesh, sizeof flesh, "%d", after);
+    snprintf(e->sentence, sizeof e->sentence,
+             "Saying \"pa pa ma\": linear blending pushes the lips through each other (red); flesh lets them meet "
+             "and press.");
+    add_jump(e, most, "most crossings: %.0f", c->frame_intersections_a[most]);
+    add_jump(e, c->worst_frame, "lips stick before they part: %.1f mm", c->max_mm);
+    cli_say("  %-12s lips cross in %d of %d frames with linear blending, in %s with flesh (fascia drive)", "lips.glb",
+            before, n, flesh);
+    return rc;
+}
+
+// A runner's head: the animation is left alone and the flesh swings around it.
+static FaCode run_with_flesh(Demo *d, FaError *err) {
+    Example *e = &d->ex[RUN];
+    FaParams *params = NULL;
+    FaMethod *method = NULL;
+    FaFace *face = NULL;
+    FaClip *all = NULL;
+    FaCode rc = fa_head_clip("run", &all, err);
+    if (rc >= 0) rc = fa_clip_slice(all, 60, 150, &e->clip, err); // four strides at full speed
+    fa_clip_free(all);
+    // the flesh of every shape takes a while: a folder that has it already keeps it
+    const FaFaceGet how = {.cache = in_dir(d, "head.enrich.face"), .progress = cli_progress};
+    if (rc >= 0) rc = fa_face_get(d->rig, fa_method_needs("enrich"), &how, &face, err);
+    cli_progress_end();
+    if (rc >= 0) rc = fa_params_new("enrich", &params, err);
+    if (rc >= 0) rc = fa_params_set(params, "rate", "120", err); // fascia enrich takes 300
+    if (rc >= 0) rc = fa_params_set(params, "softness", "1.5", err);
+    if (rc >= 0) rc = fa_params_set(params, "strength", "lips=0.7", err); // loose lips would hide what the cheeks do
+    FaMethodSetup setup = {.rig = d->rig, .face = face, .params = params};
+    if (rc >= 0) rc = fa_method_open("enrich", &setup, &method, err);
+    if (rc >= 0) rc = play(d, e, method, "run", false, err);
+    fa_method_close(method);
+    fa_params_free(params);
+    fa_face_free(face);
+    if (rc < 0) return rc;
+    snprintf(
+        e->sentence, sizeof e->sentence,
+        "A runner, the camera running along: left, skin as stiff as bone; right, lips and cheeks lag up to %.0f mm "
+        "behind every step.",
+        e->compare.max_mm);
+    add_jump(e, e->compare.worst_frame, "largest lag: %.1f mm", e->compare.max_mm);
+    cli_say("  %-12s running: lips and cheeks lag up to %.1f mm behind the bone (fascia enrich)", "run.glb",
+            e->compare.max_mm);
+    return rc;
+}
+
+// --- another face -------------------------------------------------------------------------------------------------
+
+typedef struct Truth {
+    const FaHead *head;
+    const FaClip *clip;
+} Truth;
+
+static FaCode read_truth(void *user, int frame, float *x, FaError *err) {
+    const Truth *t = user; // the head's clips have one channel per ARKit shape, in order
+    return fa_head_truth(t->head, 0, t->clip->weight + (size_t)frame * (size_t)t->clip->nchan, x, err);
+}
+
+static FaCode truth_of(Truth *t, FaSequence **seq, FaError *err) {
+    return fa_sequence_custom(t->head->part[0].mesh.nvert, t->clip->nframe, t->clip->fps, read_truth, t, seq, err);
+}
+
+static FaCode make_actor(Demo *d, FaError *err) {
+    static const struct {
+        FaHeadId id;
+        double value;
+    } looks[] = {{FA_HEAD_face_width, 2.4},  {FA_HEAD_jaw_width, 2.2},    {FA_HEAD_face_height, -1.6},
+                 {FA_HEAD_head_width, 1.6},  {FA_HEAD_cheek_fullness, 2}, {FA_HEAD_nose_width, 2.2},
+                 {FA_HEAD_nose_length, 1.2}, {FA_HEAD_mouth_width, 1.6},  {FA_HEAD_brow_ridge, 1.8},
+                 {FA_HEAD_eye_spacing, 1.2}, {FA_HEAD_age, 1.6},          {FA_HEAD_neck_width, 2}};
+    FaHeadParams params = fa_head_params_default();
+    params.level = level;
+    for (int i = 0; i < (int)(sizeof looks / sizeof *looks); i++) params.identity[looks[i].id] = looks[i].value;
+    FaCode rc = fa_head_new(&params, &d->actor, err);
+    if (rc >= 0) rc = fa_head_clip("laugh", &d->ex[ACTOR].clip, err);
+    if (rc >= 0) rc = fa_head_save(d->actor, d->ex[ACTOR].clip, false, generator, in_dir(d, "actor.glb"), err);
+    if (rc >= 0) rc = fa_rig_load(in_dir(d, "actor.glb"), NULL, &d->actor_rig, err);
+    return rc;
+}
+
+// What a mocap stage would give: 80 markers on the actor's skin, in the room, the head's motion in them.
+static FaCode film_actor(Demo *d, FaSequence *actor, FaMarkerTake **take, FaError *err) {
+    enum { MARKERS = 80 };
+    const FaClip *clip = d->ex[ACTOR].clip;
+    FaSequence *world = NULL;
+    FaCode rc = fa_markers_choose(d->actor_rig, MARKERS, &d->seen_map, err);
+    if (rc >= 0) rc = fa_markers_sample(actor, d->seen_map, clip->fps, &d->seen, err);
+    if (rc >= 0) rc = fa_sequence_world(actor, d->actor_rig, clip, &world, err);
+    if (rc >= 0) rc = fa_markers_sample(world, d->seen_map, clip->fps, take, err);
+    if (rc >= 0) rc = fa_markers_save(*take, in_dir(d, "actor.csv"), err);
+    fa_sequence_close(world);
+    return rc;
+}
+
+// Our head moved by the markers of a face of other proportions.
+static FaCode drive_by_markers(Demo *d, const FaMarkerTake *take, FaRetargetReport *report, FaError *err) {
+    Example *e = &d->ex[ACTOR];
+    FaDriveOptions how = {.kind = FA_DRIVE_BF, .head_frame = true, .progress = cli_progress};
+    Truth ours = {d->head, e->clip};
+    FaSequence *truth = NULL;
+    FaMarkerTake *moved = NULL;
+    FaCode rc = fa_retarget(take, d->rig, NULL, &moved, &d->map, report, err);
+    if (rc >= 0) rc = fa_drive_open(d->rig, d->face, moved, d->map, &how, &d->drive, err);
+    cli_progress_end();
+    if (rc >= 0) rc = truth_of(&ours, &truth, err);
+    // measured against what our own head does at the actor's weights, which no marker has seen
+    if (rc >= 0) rc = keep(d, e, fa_drive_sequence(d->drive), fa_drive_clip(d->drive), "laugh", truth, false, err);
+    fa_sequence_close(truth);
+    fa_markers_free(moved);
+    return rc;
+}
+
+static int strongest(const FaClip *clip) {
+    int best = 0;
+    float most = -1;
+    for (int f = 0; f < clip->nframe; f++) {
+        float sum = 0;
+        for (int c = 0; c < clip->nchan; c++) sum += clip->weight[(size_t)f * (size_t)clip->nchan + (size_t)c];
+        if (sum > most) most = sum, best = f;
+    }
+    return best;
+}
+
+static FaCode borrow_a_laugh(Demo *d, FaError *err) {
+    Example *e = &d->ex[ACTOR];
+    FaSequence *made = NULL;
+    FaMarkerTake *take = NULL;
+    FaRetargetReport report = {0};
+    FaCode rc = make_actor(d, err);
+    Truth theirs = {d->actor, e->clip};
+    if (rc >= 0) rc = truth_of(&theirs, &made, err);
+    if (rc >= 0) rc = record_new(made, e->clip->nframe - 1, d->actor_rig, e->clip, &e->actor, err);
+    fa_sequence_close(made);
+    if (rc >= 0) rc = film_actor(d, e->actor.seq, &take, err);
+    if (rc >= 0) rc = drive_by_markers(d, take, &report, err);
+    fa_markers_free(take);
+    if (rc < 0) return rc;
+    snprintf(e->sentence, sizeof e->sentence,
+             "%d markers on a laughing face of other proportions, as a mocap stage records them, make our own head "
+             "laugh its own laugh.",
+             report.used);
+    add_jump(e, strongest(e->clip), "widest laugh", 0);
+    add_jump(e, e->compare.worst_frame, "largest error: %.1f mm", e->compare.max_mm);
+    cli_say(
+        "  %-12s %d markers of a face %.0f mm unlike ours make our head laugh, %.2f mm off on average (fascia drive "
+        "--retarget)",
+        "laugh.glb", report.used, report.shape_mm, e->compare.mean_mm);
+    cli_say("  %-12s that face; actor.csv has its markers, as a mocap stage would give them", "actor.glb");
+    return rc;
+}
+
+// --- inertia for nothing ------------------------------------------------------------------------------------------
+
+// After the largest difference: where it peaks again, on the other side.
+static int next_peak(const double *v, int n, int f) {
+    while (f + 1 < n && v[f + 1] <= v[f]) f++;
+    while (f + 1 < n && v[f + 1] > v[f]) f++;
+    return f;
+}
+
+static FaCode smile_softly(Demo *d, FaError *err) {
+    Example *e = &d->ex[SMILE];
+    FaMethod *method = NULL;
+    FaCode rc = fa_head_clip("smile", &e->clip, err);
+    if (rc >= 0) rc = fa_method_open("analytic", &(FaMethodSetup){.rig = d->rig}, &method, err);
+    if (rc >= 0) rc = play(d, e, method, "smile", false, err);
+    fa_method_close(method);
+    if (rc < 0) return rc;
+    const FaCompare *c = &e->compare;
+    int over = next_peak(c->frame_max_mm, c->frames, c->worst_frame);
+    snprintf(
+        e->sentence, sizeof e->sentence,
+        "A fast smile, slowed down: on the left it snaps on like a switch; on the right it starts late, overshoots by "
+        "%.0f mm and settles.",
+        c->frame_max_mm[over]);
+    add_jump(e, c->worst_frame, "largest lag: %.1f mm", c->max_mm);
+    add_jump(e, over, "overshoot: %.1f mm", c->frame_max_mm[over]);
+    cli_say("  %-12s a fast smile lags %.1f mm, overshoots %.1f mm and settles (fascia blend --preset soft)",
+            "smile.glb", c->max_mm, c->frame_max_mm[over]);
+    return rc;
+}
+
+// --- the page -----------------------------------------------------------------------------------------------------
+
+static FaCode write_page(Demo *d, FaError *err) {
+    Example *x = d->ex;
+    FaPageNumbers number[EXAMPLES][1];
+    for (int i = 0; i < EXAMPLES; i++)
+        number[i][0] = (FaPageNumbers){i == ACTOR ? "error, mean mm" : "distance to linear, max mm",
+                                       i == ACTOR ? x[i].compare.frame_mean_mm : x[i].compare.frame_max_mm};
+    static const char *const names[EXAMPLES][2] = {{"linear blending", "flesh"},
+                                                   {"the animation", "the same with flesh"},
+                                                   {"the actor, 80 markers", "our head, driven by them"},
+                                                   {"linear smile", "soft smile"}};
+    FaPageTrack track[2 * EXAMPLES];
+    FaPagePair pair[EXAMPLES];
+    static const char *const tabs[EXAMPLES] = {"Lips that meet", "Flesh that swings", "Another face's markers",
+                                               "A soft smile"};
+    for (int i = 0; i < EXAMPLES; i++) {
+        track[2 * i] = (FaPageTrack){.name = names[i][0], .seq = x[i].linear, .clip = x[i].clip};
+        track[2 * i + 1] = (FaPageTrack){
+            .name = names[i][1], .seq = x[i].after.seq, .clip = x[i].clip, .numbers = number[i], .nnumbers = 1};
+        pair[i] = (FaPagePair){.name = tabs[i],
+                               .sentence = x[i].sentence,
+                               .before = 2 * i,
+                               .after = 2 * i + 1,
+                               .jumps = x[i].jump,
+                               .njumps = x[i].njump};
+    }
+    track[2 * LIPS].crossings = track[2 * LIPS + 1].crossings = true;
+    pair[LIPS].focus = FA_PAGE_MOUTH;
+    pair[LIPS].speed = pair[SMILE].speed = 0.25;
+    pair[RUN].speed = 0.5;
+    pair[RUN].hold_head = true;
+    track[2 * ACTOR].rig = d->actor_rig;
+    track[2 * ACTOR].seq = x[ACTOR].actor.seq;
+    track[2 * ACTOR].markers = d->seen;
+    track[2 * ACTOR + 1].clip = fa_drive_clip(d->drive);
+    FaPageOptions opt = {.title = "fascia: what each method is for",
+                         .facts = "fascia demo\nRed: triangles that cross. Every pair is also a file beside this page.",
+                         .color = d->color,
+                         .pairs = pair,
+                         .npairs = EXAMPLES,
+                         .bake_error_mm = 0.03,
+                         .progress = cli_progress};
+    FaCode rc = fa_page_save(in_dir(d, "demo.html"), d->rig, track, 2 * EXAMPLES, &opt, err);
+    cli_progress_end();
+    return rc;
+}
+
+static void demo_free(Demo *d) {
+    for (int i = 0; i < EXAMPLES; i++) {
+        Example *e = &d->ex[i];
+        fa_compare_free(&e->compare);
+        record_free(&e->after);
+        record_free(&e->actor);
+        fa_sequence_close(e->linear);
+    }
+    fa_drive_free(d->drive);
+    fa_marker_map_free(d->map);
+    fa_marker_map_free(d->seen_map);
+    fa_markers_free(d->seen);
+    fa_face_free(d->face);
+    for (int i = 0; i < EXAMPLES; i++) fa_clip_free(d->ex[i].clip);
+    fa_rig_free(d->actor_rig);
+    fa_rig_free(d->rig);
+    fa_head_free(d->actor);
+    fa_head_free(d->head);
+    free(d->color);
 }
 
 static int run(int argc, const char **argv) {
@@ -306,46 +443,29 @@ static int run(int argc, const char **argv) {
         return cli_usage("cannot make the folder %s: %s", d.dir, strerror(errno)), EXIT_FILE;
     cli_say("fascia demo, into %s/", d.dir);
     FaCode rc = make_head(&d, &err);
+    if (rc >= 0) rc = press_lips(&d, &err);
+    if (rc >= 0) rc = run_with_flesh(&d, &err);
+    if (rc >= 0) rc = borrow_a_laugh(&d, &err);
+    if (rc >= 0) rc = smile_softly(&d, &err);
     if (rc >= 0) rc = write_report(&d, &err);
-    if (rc >= 0) rc = bake(&d, &err);
-    if (rc >= 0) rc = play_analytic(&d, &err);
-    if (rc >= 0) rc = play_projective(&d, &err);
-    if (rc >= 0) rc = play_enrich(&d, &err);
-    if (rc >= 0) rc = drive_by_dots(&d, &err);
     if (rc >= 0) rc = draw(&d, &err);
+    if (rc >= 0)
+        cli_say("  %-12s the head itself; pictures head.png, shapes.png; the rig doctor's report info.txt", "head.glb");
     if (rc >= 0) rc = write_page(&d, &err);
+    if (rc >= 0)
+        cli_say("  %-12s open this one: each of these before and after, large, with buttons to the telling moments",
+                "demo.html");
     int code = rc < 0 ? cli_fail(&err) : EXIT_OK;
-    fa_compare_free(&d.compare);
-    fa_compare_free(&d.lag);
-    fa_compare_free(&d.flesh_lag);
-    fa_compare_free(&d.swing);
-    fa_compare_free(&d.dots);
-    fa_compare_free(&d.own);
-    fa_sequence_close(d.driven);
-    fa_sequence_close(d.enriched);
-    fa_face_free(d.volumes);
-    fa_drive_free(d.drive);
-    fa_markers_free(d.take);
-    fa_marker_map_free(d.map);
-    fa_run_free(d.run);
-    fa_method_close(d.method);
-    fa_method_close(d.flesh);
-    fa_face_free(d.face);
-    fa_sequence_close(d.pressed);
-    fa_sequence_close(d.linear);
-    fa_sequence_close(d.truth);
-    fa_clip_free(d.clip);
-    fa_rig_free(d.rig);
-    fa_head_free(d.head);
+    demo_free(&d);
     return code;
 }
 
 const Command cmd_demo = {
     .name = "demo",
-    .line = "everything on the shipped head and one clip, one page at the end",
+    .line = "what each method is for, before and after, one page at the end",
     .usage = "demo [-o DIR] [options]",
     .examples = "  fascia demo                  into demo/; then open demo/demo.html\n"
-                "  fascia demo --clip rom -o d  another clip, another folder\n",
+                "  fascia demo --level 0 -o d   a coarser head, sooner; another folder\n",
     .options = options,
     .min_args = 0,
     .max_args = 0,

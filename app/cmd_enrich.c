@@ -38,6 +38,7 @@ typedef struct Enrich {
     bool head_cut; // --head-motion began with a rest pose
     int ncollider;
     FaCollider collider[COLLIDERS];
+    FaRig *mesh[COLLIDERS]; // of them
     FaClip *motion[COLLIDERS];
     char **lists[3];    // --collider and what goes with it
     const FaClip *clip; // what is simulated
@@ -131,10 +132,8 @@ static bool is_gltf(const char *path) { return path_has_ext(path, "glb") || path
 // The animation of a .glb's node, in the unit in which colliders are read: the rig's. Poses of the mesh's own frame:
 // the node may carry any mesh (FaCollider.in_file). NULL: it has none.
 static FaCode load_node_motion(const Enrich *j, const char *path, FaClip **motion, FaError *err) {
-    double unit = j->job.rig->unit;
-    FaRigOptions o = {.unit = unit == 0.01 ? FA_UNIT_CM : unit == 0.001 ? FA_UNIT_MM : FA_UNIT_M, .any_size = true};
     FaRig *own = NULL;
-    FaCode rc = fa_rig_load(path, &o, &own, err);
+    FaCode rc = fa_collider_load(path, j->job.rig, &own, err);
     if (rc < 0) return rc;
     *motion = own->clip;
     own->clip = NULL;
@@ -196,12 +195,13 @@ static FaCode fit_motion(Enrich *j, int i, FaClip *motion, FaError *err) {
 }
 
 // The motion of one collider: of a file of its own, or the animation in the mesh's.
-static FaCode load_motion(Enrich *j, int i, const char *path, const FaClipOptions *copt, FaError *err) {
+static FaCode load_motion(Enrich *j, int i, const char *mesh, const char *path, const FaClipOptions *copt,
+                          FaError *err) {
     FaClip *motion = NULL;
     FaCollider *c = &j->collider[i];
     bool given = path && path[0];
-    if (!given && !is_gltf(c->path)) return FA_OK;
-    char *file = strdup(given ? path : c->path);
+    if (!given && !is_gltf(mesh)) return FA_OK;
+    char *file = strdup(given ? path : mesh);
     if (!file) return cli_no_memory(err);
     FaCode rc = load_motion_file(j, file, copt, &motion, err);
     bool moves = rc >= 0 && motion && motion->head;
@@ -228,11 +228,12 @@ static FaCode load_collider(Enrich *j, int i, const char *path, const char *moti
         return cli_wrong(err, "entry %d of --collider is empty: name a mesh there, or take out the comma", i + 1);
     if (frame[0] && strcmp(frame, "head") && strcmp(frame, "world"))
         return cli_wrong(err, "--collider-frame is head or world, not '%s'", frame);
-    j->collider[i] = (FaCollider){.path = path,
+    TRY(fa_collider_load(path, j->job.rig, &j->mesh[i], err));
+    j->collider[i] = (FaCollider){.mesh = j->mesh[i],
                                   .frame = !frame[0]         ? FA_COLLIDER_AUTO
                                            : frame[0] == 'h' ? FA_COLLIDER_HEAD
                                                              : FA_COLLIDER_WORLD};
-    TRY(load_motion(j, i, motion, copt, err));
+    TRY(load_motion(j, i, path, motion, copt, err));
     j->ncollider = i + 1;
     return FA_OK;
 }
@@ -361,7 +362,7 @@ static void enrich_free(Job *job) {
     fa_clip_free(j->out_clip);
     fa_clip_free(j->extended);
     fa_clip_free(j->moved);
-    for (int i = 0; i < COLLIDERS; i++) fa_clip_free(j->motion[i]);
+    for (int i = 0; i < COLLIDERS; i++) fa_clip_free(j->motion[i]), fa_rig_free(j->mesh[i]);
     for (int i = 0; i < 3; i++) free(j->lists[i]);
 }
 

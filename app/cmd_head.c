@@ -8,16 +8,16 @@ static int level = 1;
 static const char *identity, *clip_name, *truth_path;
 static bool bones, list;
 
-static const Option options[] = {
-    {"level", 0, OPT_INT, &level, "N", 0, 2, "resolution of the same surface, 0 to 2 (1)"},
-    {"identity", 0, OPT_TEXT, &identity, "NAME=V,...", 0, 0,
-     "identity parameters in standard deviations (--list shows them)"},
-    {"clip", 0, OPT_TEXT, &clip_name, "NAME", 0, 0, "talk, rom, run, shake, nod or press: written as the animation"},
-    {"truth", 0, OPT_TEXT, &truth_path, "PC2", 0, 0,
-     "also the clip evaluated nonlinearly, as exact frames of the skin"},
-    {"bones", 0, OPT_FLAG, &bones, NULL, 0, 0, "also the skull and the mandible"},
-    {"list", 0, OPT_FLAG, &list, NULL, 0, 0, "list the identity parameters"},
-    {0}};
+static const Option options[] = {{"level", 0, OPT_INT, &level, "N", 0, 2, "resolution of the same surface, 0 to 2 (1)"},
+                                 {"identity", 0, OPT_TEXT, &identity, "NAME=V,...", 0, 0,
+                                  "identity parameters in standard deviations (--list shows them)"},
+                                 {"clip", 0, OPT_TEXT, &clip_name, "NAME", 0, 0,
+                                  "talk, rom, run, shake, nod, press, plosive, smile, laugh: the animation"},
+                                 {"truth", 0, OPT_TEXT, &truth_path, "PC2", 0, 0,
+                                  "also the clip evaluated nonlinearly, as exact frames of the skin"},
+                                 {"bones", 0, OPT_FLAG, &bones, NULL, 0, 0, "also the skull and the mandible"},
+                                 {"list", 0, OPT_FLAG, &list, NULL, 0, 0, "list the identity parameters"},
+                                 {0}};
 
 static void print_list(void) {
     for (int i = 0; i < FA_HEAD_IDENTITY_COUNT; i++) {

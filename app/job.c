@@ -215,13 +215,18 @@ static FaCode compare(Job *j, FaError *err) {
 
 // --- writing ------------------------------------------------------------------------------------------------------
 
+// Beside linear blending, with how far each frame is from it.
 static FaCode save_page(const Job *j, FaError *err) {
     FaPageTrack tracks[2];
     int n = 0;
+    FaPageNumbers numbers[] = {{"distance to linear, max mm", j->compare.frame_max_mm}};
+    bool measured = j->compare.frame_max_mm && j->compare.frames == fa_sequence_nframe(j->cut);
     if (j->before)
         tracks[n++] =
             (FaPageTrack){.name = "linear", .note = "the rig as it is", .seq = j->before, .clip = job_clip(j)};
-    tracks[n++] = (FaPageTrack){.name = j->track, .seq = j->cut, .clip = job_clip(j)};
+    tracks[n++] =
+        (FaPageTrack){.name = j->track, .seq = j->cut, .clip = job_clip(j), .numbers = numbers, .nnumbers = measured};
+    for (int i = 0; i < n; i++) tracks[i].crossings = out_options.check;
     char title[64];
     snprintf(title, sizeof title, "fascia %s", j->verb);
     FaPageOptions opt = {.title = title, .facts = j->generator, .progress = cli_progress};

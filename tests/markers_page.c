@@ -1,5 +1,5 @@
 // A page with markers on it: the shipped head talking, 80 markers a little off its skin, some samples missing.
-// usage: dots_page PAGE.html MARKERS.csv FRAMES.pc2 [STILL.png]
+// usage: markers_page PAGE.html MARKERS.csv FRAMES.pc2 [STILL.png]
 #include "base/base.h"
 #include "fascia/head.h"
 #include "fascia/page.h"
@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
         }
     DO(fa_markers_save(take, argv[2], &err));
     FaPageTrack track = {.name = "truth", .seq = seq, .markers = take, .map = map};
-    FaPageOptions options = {.title = "dots"};
+    FaPageOptions options = {.title = "markers"};
     DO(fa_page_save(argv[1], rig, &track, 1, &options, &err));
     DO(fa_sequence_save(seq, argv[3], &(FaSinkOptions){.rig = rig, .fps = 60}, NULL, &err));
     if (argc > 4) {

@@ -101,7 +101,26 @@ static FaClip *ball_motion(const Scene *s, double deep, int n, double fps) {
     return clip;
 }
 
-static FaMethod *open_with(const Scene *s, const FaCollider *c, const char *stiffness) {
+// A collider by its file.
+typedef struct Pusher {
+    const char *path;
+    const FaClip *motion;
+    bool in_file;
+    FaColliderFrame frame;
+} Pusher;
+
+static FaRig *mesh_of(const FaRig *rig, const char *path) {
+    FaError err = {0};
+    FaRig *mesh;
+    CHECK_OK(fa_collider_load(path, rig, &mesh, &err), &err);
+    return mesh;
+}
+
+static FaCollider collider_of(const Pusher *p, const FaRig *mesh) {
+    return (FaCollider){.mesh = mesh, .motion = p->motion, .in_file = p->in_file, .frame = p->frame};
+}
+
+static FaMethod *open_with(const Scene *s, const Pusher *c, const char *stiffness) {
     FaError err = {0};
     FaParams *params;
     FaMethod *m;
@@ -109,8 +128,11 @@ static FaMethod *open_with(const Scene *s, const FaCollider *c, const char *stif
     CHECK_OK(fa_params_set(params, "rate", "120", &err), &err);
     CHECK_OK(fa_params_set(params, "contact", "off", &err), &err);
     if (stiffness) CHECK_OK(fa_params_set(params, "collider_stiffness", stiffness, &err), &err);
-    FaMethodSetup o = {.rig = s->rig, .face = s->face, .params = params, .ncollider = 1, .collider = c};
+    FaRig *mesh = mesh_of(s->rig, c->path);
+    FaCollider collider = collider_of(c, mesh);
+    FaMethodSetup o = {.rig = s->rig, .face = s->face, .params = params, .ncollider = 1, .collider = &collider};
     CHECK_OK(fa_method_open("enrich", &o, &m, &err), &err);
+    fa_rig_free(mesh); // it was read while opening
     fa_params_free(params);
     return m;
 }
@@ -145,7 +167,7 @@ static void test_dent(void **state) {
     enum { N = 37 };
     const double deep = 0.006;
     FaClip *motion = ball_motion(s, deep, 73, 120), *clip = still_clip(N, 60);
-    FaCollider c = {.path = s->ball, .motion = motion};
+    Pusher c = {.path = s->ball, .motion = motion};
     FaMethod *m = open_with(s, &c, NULL);
     FaRun *run;
     CHECK_OK(fa_run_new(m, clip, &run, &err), &err);
@@ -190,7 +212,7 @@ static void test_small_and_soft(void **state) {
     FaError err = {0};
     const char *tip = test_path("tip.obj");
     write_ball(tip, 0.0015, (double[]){0, 0, 0}, true); // and inside out: it is turned round
-    FaCollider c = {.path = tip, .frame = FA_COLLIDER_HEAD};
+    Pusher c = {.path = tip, .frame = FA_COLLIDER_HEAD};
     FaClip *motion = still_clip(7, 60);
     motion->head = FA_NEW(7, FaPose);
     // the middle of a triangle of the cheek
@@ -249,7 +271,7 @@ static void test_frames(void **state) {
     float *x = malloc(12 * (size_t)s->rig->mesh.nvert);
     double dent[2];
     for (int world = 0; world < 2; world++) {
-        FaCollider c = {.path = path, .frame = world ? FA_COLLIDER_WORLD : FA_COLLIDER_AUTO};
+        Pusher c = {.path = path, .frame = world ? FA_COLLIDER_WORLD : FA_COLLIDER_AUTO};
         FaMethod *m = open_with(s, &c, NULL);
         FaRun *run;
         double nearest, most, at[3];
@@ -267,7 +289,7 @@ static void test_frames(void **state) {
     // in the skin at the start
     for (int k = 0; k < 3; k++) centre[k] = s->cheek[k] + s->out[k] * (RADIUS - 0.004);
     write_ball(path, RADIUS, centre, false);
-    FaCollider c = {.path = path};
+    Pusher c = {.path = path};
     FaMethod *m = open_with(s, &c, NULL);
     float *w = calloc((size_t)s->rig->nshape, sizeof *w);
     FaInput in = {.weights = w};
@@ -299,7 +321,7 @@ static void test_take(void **state) {
     uint64_t hash[2] = {0};
     for (int round = 0; round < 4; round++) {
         FaClip *motion = ball_motion(s, round < 2 ? 0.006 : 0.0055, 73, 120);
-        FaCollider c = {.path = s->ball, .motion = motion};
+        Pusher c = {.path = s->ball, .motion = motion};
         if (round == 3) c.frame = FA_COLLIDER_HEAD, write_ball(s->ball, RADIUS + 0.001, (double[]){0, 0, 0}, false);
         for (int f = 0; f < 73; f++) // already in contact
             for (int k = 0; k < 3; k++) motion->head[f].p[k] -= 0.004 * s->out[k];
@@ -427,13 +449,17 @@ static void write_bvh(const char *path, bool z_up) {
     fclose(f);
 }
 
-static FaColliders *colliders_of(const Scene *s, const FaRig *rig, const FaCollider *c, int n) {
+static FaColliders *colliders_of(const Scene *s, const FaRig *rig, const Pusher *c, int n) {
     FaError err = {0};
     FaColliders *made;
     uint64_t key = 0;
     FaNotes notes = {0};
-    FaMethodSetup o = {.rig = rig, .ncollider = n, .collider = c};
+    FaRig *mesh[16];
+    FaCollider collider[16];
+    for (int i = 0; i < n; i++) collider[i] = collider_of(&c[i], mesh[i] = mesh_of(rig, c[i].path));
+    FaMethodSetup o = {.rig = rig, .ncollider = n, .collider = collider};
     CHECK_OK(fai_colliders_new(s->face, &o, 200, 0, &made, &key, &notes, &err), &err);
+    for (int i = 0; i < n; i++) fa_rig_free(mesh[i]);
     fai_notes_free(&notes);
     return made;
 }
@@ -478,10 +504,10 @@ static void test_motions(void **state) {
             FaClip *motion = file[i].in_file ? node_motion(file[i].path) : NULL;
             if (!motion)
                 CHECK_OK(fa_clip_load(file[i].path, &(FaClipOptions){.joint = "Hand", .unit = 1}, &motion, &err), &err);
-            FaCollider c = {.path = s->ball,
-                            .motion = motion,
-                            .in_file = file[i].in_file,
-                            .frame = head ? FA_COLLIDER_HEAD : FA_COLLIDER_AUTO};
+            Pusher c = {.path = s->ball,
+                        .motion = motion,
+                        .in_file = file[i].in_file,
+                        .frame = head ? FA_COLLIDER_HEAD : FA_COLLIDER_AUTO};
             FaColliders *made = colliders_of(s, s->rig, &c, 1);
             // the head has gone somewhere and turned: what is in the world is seen from there, the rest goes along
             FaPose at = {{0, 0.28, 0, 0.96}, {0.1, 1.5, -0.2}}, back = fai_pose_inverse(&at);
@@ -514,7 +540,7 @@ static void test_nodes(void **state) {
            out = fai_pose_inverse(&node);
     // still, in the head's frame and in a world in which the head stands still: the same place
     for (int world = 0; world < 2; world++) {
-        FaCollider c = {.path = path, .frame = world ? FA_COLLIDER_WORLD : FA_COLLIDER_AUTO};
+        Pusher c = {.path = path, .frame = world ? FA_COLLIDER_WORLD : FA_COLLIDER_AUTO};
         FaColliders *made = colliders_of(s, rig, &c, 1);
         FaPose want = fai_pose_mul(&out, &hand), is;
         fai_colliders_begin(made, 0.3, NULL);
@@ -525,7 +551,7 @@ static void test_nodes(void **state) {
     // its own animation, in the world of both files; the head's own clip moves the head in the same one
     FaClip *motion = node_motion(moves);
     assert_true(fabs(motion->start - 0.5) < 1e-6);
-    FaCollider c = {.path = moves, .motion = motion, .in_file = true};
+    Pusher c = {.path = moves, .motion = motion, .in_file = true};
     FaColliders *made = colliders_of(s, rig, &c, 1);
     FaPose at = {{0, 0.28, 0, 0.96}, {0.1, 1.5, -0.2}}, back = fai_pose_inverse(&at), want = moving(0.5), is;
     fai_colliders_begin(made, 0.5, &at);
@@ -534,7 +560,7 @@ static void test_nodes(void **state) {
     check_pose("a node and a head that move", &is, &want, 1e-6);
     fai_colliders_free(made);
     // what stands in the world stands by the head where its file leaves it, whatever clip plays
-    c = (FaCollider){.path = path, .frame = FA_COLLIDER_WORLD};
+    c = (Pusher){.path = path, .frame = FA_COLLIDER_WORLD};
     made = colliders_of(s, rig, &c, 1);
     fai_colliders_begin(made, 0.5, &at);
     is = fai_colliders_pose(made, 0);
@@ -629,11 +655,13 @@ static Block *block_new(const Scene *s, double friction, double plate, bool held
         for (int k = 0; k <= 600; k++)
             b->motion->head[k] = fai_pose_identity(), plate_at(k / 600.0, plate, held, b->motion->head[k].p);
     }
-    FaCollider c = {.path = path, .motion = b->motion, .frame = FA_COLLIDER_HEAD};
+    FaRig *mesh = mesh_of(s->rig, path);
+    FaCollider c = {.mesh = mesh, .motion = b->motion, .frame = FA_COLLIDER_HEAD};
     FaMethodSetup o = {.rig = s->rig, .ncollider = 1, .collider = &c};
     uint64_t key = 0;
     FaNotes notes = {0};
     CHECK_OK(fai_colliders_new(&b->face, &o, 200, friction, &b->colliders, &key, &notes, &err), &err);
+    fa_rig_free(mesh);
     CHECK_OK(fai_solid_new(b->n, b->ntet, b->tet, b->x, FA_SOLID_STVK, &b->solid, &err), &err);
     FaRebalanceOptions r = {.newton = {.max_rows = FA_COLLIDER_ROWS},
                             .scheme = FA_SCHEME_BDF2,
@@ -790,7 +818,7 @@ static FaClip *slide_motion(const Scene *s, double deep, const double side[3], d
     return clip;
 }
 
-static FaMethod *open_friction(const Scene *s, const FaCollider *c, const char *friction, const char *rate) {
+static FaMethod *open_friction(const Scene *s, const Pusher *c, const char *friction, const char *rate) {
     FaError err = {0};
     FaParams *params;
     FaMethod *m;
@@ -798,8 +826,11 @@ static FaMethod *open_friction(const Scene *s, const FaCollider *c, const char *
     CHECK_OK(fa_params_set(params, "rate", rate, &err), &err);
     CHECK_OK(fa_params_set(params, "contact", "off", &err), &err);
     CHECK_OK(fa_params_set(params, "collider_friction", friction, &err), &err);
-    FaMethodSetup o = {.rig = s->rig, .face = s->face, .params = params, .ncollider = 1, .collider = c};
+    FaRig *mesh = mesh_of(s->rig, c->path);
+    FaCollider collider = collider_of(c, mesh);
+    FaMethodSetup o = {.rig = s->rig, .face = s->face, .params = params, .ncollider = 1, .collider = &collider};
     CHECK_OK(fa_method_open("enrich", &o, &m, &err), &err);
+    fa_rig_free(mesh); // it was read while opening
     fa_params_free(params);
     return m;
 }
@@ -828,7 +859,7 @@ static void test_drag(void **state) {
     FaColliderForce last = {0};
     for (int i = 0; i < RUNS; i++) {
         FaClip *motion = slide_motion(s, 0.004, side, run_of[i].far, 85);
-        FaCollider c = {.path = s->ball, .motion = motion};
+        Pusher c = {.path = s->ball, .motion = motion};
         FaMethod *m = open_friction(s, &c, run_of[i].friction, run_of[i].rate);
         FaRun *run;
         FaColliderForce most = {0};
@@ -880,7 +911,7 @@ static void test_friction_state(void **state) {
     double side[3];
     sideways(s, side);
     FaClip *motion = slide_motion(s, 0.004, side, 0.015, 85), *clip = still_clip(15, 60);
-    FaCollider c = {.path = s->ball, .motion = motion};
+    Pusher c = {.path = s->ball, .motion = motion};
     float *x = malloc(12 * (size_t)s->rig->mesh.nvert), *y = malloc(12 * (size_t)s->rig->mesh.nvert);
     float *w = calloc((size_t)s->rig->nshape, sizeof *w);
     uint64_t hash[4];
@@ -929,14 +960,17 @@ static void test_refused(void **state) {
     FILE *f = fopen(empty, "w");
     fputs("v 0 0 0\nv 0 0 1\nv 0 1 0\n", f);
     fclose(f);
-    FaCollider c = {.path = empty};
+    FaRig *mesh = mesh_of(s->rig, s->ball), *other = NULL;
+    FaCollider c = {0};
     FaMethodSetup o = {.rig = s->rig, .face = s->face, .ncollider = 1, .collider = &c};
-    assert_true(fa_method_open("enrich", &o, &m, &err) < 0 && err.remedy[0]);
-    c.path = "/nonexistent/hand.obj";
+    assert_int_equal(fa_method_open("enrich", &o, &m, &err), FA_E_ARG); // no mesh
+    assert_non_null(strstr(err.remedy, "fa_collider_load"));
     err = (FaError){0};
-    assert_int_equal(fa_method_open("enrich", &o, &m, &err), FA_E_FILE);
+    assert_true(fa_collider_load(empty, s->rig, &other, &err) < 0 && err.remedy[0]);
+    err = (FaError){0};
+    assert_int_equal(fa_collider_load("/nonexistent/hand.obj", s->rig, &other, &err), FA_E_FILE);
     FaClip *clip = still_clip(2, 60);
-    c = (FaCollider){.path = s->ball, .motion = clip};
+    c = (FaCollider){.mesh = mesh, .motion = clip};
     err = (FaError){0};
     assert_int_equal(fa_method_open("enrich", &o, &m, &err), FA_E_ARG);
     assert_non_null(strstr(err.what, "no poses"));
@@ -959,19 +993,22 @@ static void test_refused(void **state) {
     f = fopen(empty, "w");
     fputs("v 0 0 0\nv 0 nan 1\nv 0 1 0\nf 1 2 3\n", f);
     fclose(f);
-    c = (FaCollider){.path = empty};
     err = (FaError){0};
-    assert_true(fa_method_open("enrich", &o, &m, &err) < 0);
+    assert_true(fa_collider_load(empty, s->rig, &other, &err) < 0);
     assert_string_equal(err.path, empty);
     assert_true(err.what[0] && err.remedy[0]);
     // all on one line: no side to push to
     f = fopen(empty, "w");
     fputs("v 0 0 0\nv 0 0 1\nv 0 0 2\nf 1 2 3\n", f);
     fclose(f);
+    other = mesh_of(s->rig, empty);
+    c = (FaCollider){.mesh = other};
     err = (FaError){0};
     assert_int_equal(fa_method_open("enrich", &o, &m, &err), FA_E_FORMAT);
     assert_string_equal(err.path, empty);
     assert_non_null(strstr(err.what, "no faces"));
+    fa_rig_free(other);
+    fa_rig_free(mesh);
 }
 
 int main(void) {

@@ -159,6 +159,14 @@ static void volumes_and_crossings(void **state) {
     assert_int_equal(c.frames, 3);
     assert_true(c.intersections_a > 0);
     assert_int_equal(c.intersections_a, c.intersections_b);
+    // by frame: the same count on both sides, the largest of them the worst
+    int worst = 0;
+    for (int f = 0; f < c.frames; f++) {
+        assert_int_equal(c.frame_intersections_a[f], c.frame_intersections_b[f]);
+        worst = FA_MAX(worst, c.frame_intersections_a[f]);
+    }
+    assert_int_equal(worst, c.intersections_a);
+    assert_int_equal(c.frame_intersections_a[0], 0);
     assert_true(c.volume_change_a > 0.03 && c.volume_change_a < 0.08);
     char *json;
     CHECK_OK(fa_compare_json(&c, &json, &err), &err);
@@ -168,12 +176,14 @@ static void volumes_and_crossings(void **state) {
                                          "intersections_a", "intersections_b", "volume_change_a", "volume_change_b"};
     for (int i = 0; i < FA_COUNT(fields); i++)
         assert_true(fai_json_is(fai_json_get(doc->root, fields[i]), FA_JSON_NUMBER));
+    assert_int_equal(fai_json_count(fai_json_get(doc->root, "frame_intersections_b")), 3);
     fai_json_free(doc);
     fa_free(json);
     fa_compare_free(&c);
     // 1 % in each direction is 3.03 % of volume
     CHECK_OK(fa_compare(a, b, &(FaCompareOptions){.rig = rig}, &c, &err), &err);
     assert_int_equal(c.intersections_a, -1);
+    assert_null(c.frame_intersections_a);
     fa_compare_free(&c);
     fa_sequence_close(a);
     fa_sequence_close(b);

@@ -2,8 +2,8 @@
 //
 //   "FASCIAPG" | u32 header bytes | header JSON | padding to 8 | sections
 //
-// Every track is the same mesh: positions = base + shapes * weights + its own extra targets * their weights. That is how
-// a glTF engine evaluates morph targets, in the same order and precision.
+// Every track is the mesh of one of the rigs: positions = base + shapes * weights + its own extra targets * their weights.
+// That is how a glTF engine evaluates morph targets, in the same order and precision.
 
 const TYPES = { f64: Float64Array, f32: Float32Array, u32: Uint32Array, i32: Int32Array, u16: Uint16Array, u8: Uint8Array };
 
@@ -43,9 +43,9 @@ function add(x, rows, deltas, first, count, w) {
 }
 
 // Positions of a mesh that comes along (eyes, teeth), by its own shapes under the track's weights.
-export function evaluatePart(data, part, track, frame, x, override) {
+export function evaluatePart(rig, part, track, frame, x, override) {
   x.set(part.base);
-  const n = data.shapes.length;
+  const n = rig.shapes.length;
   for (const shape of part.shapes) {
     if (shape.index < 0) continue;
     const w = override ? override[shape.index] : track.weights ? track.weights[frame * n + shape.index] : 0;
@@ -55,12 +55,12 @@ export function evaluatePart(data, part, track, frame, x, override) {
 }
 
 // Positions of a frame of a track. override: shape weights that replace the clip's (then the extra targets are off).
-export function evaluate(data, track, frame, x, override) {
-  x.set(data.base);
-  const n = data.shapes.length;
+export function evaluate(rig, track, frame, x, override) {
+  x.set(rig.base);
+  const n = rig.shapes.length;
   for (let s = 0; s < n; s++) {
     const w = override ? override[s] : track.weights ? track.weights[frame * n + s] : 0;
-    if (w !== 0) add(x, data.rows, data.deltas, data.shapes[s].first, data.shapes[s].count, w);
+    if (w !== 0) add(x, rig.rows, rig.deltas, rig.shapes[s].first, rig.shapes[s].count, w);
   }
   if (override || !track.extra) return x;
   const { first, rows, deltas, weights } = track.extra;
@@ -100,9 +100,9 @@ export function normals(tri, weld, x, out) {
     }
 }
 
-// A track's dots: places (frames x dots x 3, m) out of the differences that are stored.
-export function dotPlaces(dots) {
-  const { lo, step, move, seen, names } = dots, n = names.length, x = new Float32Array(move.length).fill(NaN);
+// A track's markers: places (frames x markers x 3, m) out of the differences that are stored.
+export function markerPlaces(markers) {
+  const { lo, step, move, seen, names } = markers, n = names.length, x = new Float32Array(move.length).fill(NaN);
   for (let i = 0; i < n; i++)
     for (let f = i, last = [0, 0, 0]; f < seen.length; f += n)
       for (let k = 0; k < 3 && seen[f]; k++) x[3 * f + k] = lo[k] + step * (last[k] = (last[k] + move[3 * f + k]) & 65535);

@@ -1,276 +1,327 @@
-// The viewer: one mesh, several tracks, side by side or overlaid; play, scrub, sliders, heat map, wireframe, chart.
-import {
-  AmbientLight, BufferAttribute, BufferGeometry, Color, DirectionalLight, DoubleSide, HemisphereLight, IcosahedronGeometry,
-  InstancedMesh, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshStandardMaterial, PerspectiveCamera, Quaternion, Scene,
-  SRGBColorSpace, Vector3, WebGLRenderer,
-} from 'three';
+// The viewer: tracks in pairs, large and side by side, or all in a grid; jumps, exaggeration, heat map, sliders, chart.
+import { Color, PerspectiveCamera, Vector3, WebGLRenderer } from 'three';
 import { OrbitControls } from 'three/examples/jsm/controls/OrbitControls.js';
 import { chartFrame, drawChart } from './chart.js';
-import { dotPlaces, evaluate, evaluatePart, frameAt, load, normals } from './data.js';
+import { frameAt, load } from './data.js';
+import { evaluateExact, extent, HUES, makeView, paint, pose, ramp, shape, showMarkers } from './scene.js';
 
 const $ = (id) => document.getElementById(id);
-const COLORS = ['#e8a07c', '#7cb8e8', '#9fd18b', '#e8d37c', '#c79be8', '#8be0d0'];
-const MATERIALS = {
-  skin: { color: 0xdcb8a4, roughness: 0.6 }, eye: { color: 0xf3f0ea, roughness: 0.12 }, teeth: { color: 0xf2ead8, roughness: 0.3 },
-  mouth: { color: 0xa8544c, roughness: 0.5 }, bone: { color: 0xe6dcc4, roughness: 0.8 }, other: { color: 0x9a9690, roughness: 0.7 },
+const MOUTH_VIEW = 0.08; // m, height of the close-up
+
+let data, renderer, camera, controls, views = [], shown = [], pair = null;
+let override = null, playing = false, time = 0, dirty = true, focus = 'head', turned = false, fitted = '';
+
+// before and after have the same two colours in every pair
+const hue = (view) => (pair && pair.before !== pair.after ? HUES[pair.before === view.index ? 0 : 1] : view.hue);
+const lead = () => shown.at(-1) || views[0]; // the track whose frames the time bar counts
+const overlaid = () => $('layout').querySelector('[value=over]').checked && shown.length > 1;
+const heatMax = () => 10 ** +$('heat-max').value; // mm
+const element = (tag, text, attributes = {}) => {
+  const e = document.createElement(tag);
+  e.textContent = text;
+  for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+  return e;
 };
 
-let data, renderer, camera, controls, views = [], override = null, playing = false, time = 0, dirty = true;
-const centre = new Vector3();
-let radius = 0.15;
+// --- camera ---
 
-// --- scene ---
-
-function makeView(track, index) {
-  const scene = new Scene();
-  scene.add(new HemisphereLight(0xffffff, 0x5a5654, 1.0), new AmbientLight(0xffffff, 0.25));
-  const key = new DirectionalLight(0xfffaf4, 1.9);
-  key.position.set(0.6, 0.9, 1.2);
-  const rim = new DirectionalLight(0xcfe0ff, 1.0);
-  rim.position.set(-0.9, 0.5, -0.8);
-  scene.add(key, rim);
-
-  const solids = [data, ...data.parts].map((part) => makeSolid(scene, part));
-  const dots = track.dots && makeDots(scene, track.dots);
-  return { track, scene, solids, dots, x: solids[0].x, wire: solids[0].wire, on: true, hue: COLORS[index % COLORS.length] };
-}
-
-// Markers as small balls, each joined to the surface point it belongs to where that is known.
-function makeDots(scene, dots) {
-  const n = dots.names.length;
-  const balls = new InstancedMesh(new IcosahedronGeometry(1, 2), new MeshBasicMaterial(), n);
-  const ends = new BufferAttribute(new Float32Array(6 * n), 3), g = new BufferGeometry();
-  g.setAttribute('position', ends);
-  const lines = new LineSegments(g, new LineBasicMaterial({ color: 0xfff0c8 }));
-  balls.frustumCulled = lines.frustumCulled = false;
-  scene.add(balls, lines);
-  return { ...dots, balls, ends, lines, x: dotPlaces(dots), now: new Float32Array(3 * n) };
-}
-
-// One mesh with its buffers and its wireframe.
-function makeSolid(scene, part) {
-  const n = part.base.length;
-  const x = new Float32Array(n), normal = new Float32Array(n), color = new Float32Array(n).fill(1);
-  const position = new BufferAttribute(x, 3), normalAttr = new BufferAttribute(normal, 3), colorAttr = new BufferAttribute(color, 3);
-  const g = new BufferGeometry();
-  g.setAttribute('position', position);
-  g.setAttribute('normal', normalAttr);
-  g.setAttribute('color', colorAttr);
-  g.setIndex(new BufferAttribute(part.tri, 1));
-  const look = MATERIALS[part.material] || MATERIALS.other;
-  const mesh = new Mesh(g, new MeshStandardMaterial({ ...look, side: DoubleSide, vertexColors: true }));
-  const edges = new BufferGeometry();
-  edges.setAttribute('position', position);
-  edges.setIndex(new BufferAttribute(part.edges, 1));
-  const wire = new LineSegments(edges, new LineBasicMaterial({ color: 0x1b1512, transparent: true, opacity: 0.35 }));
-  mesh.frustumCulled = wire.frustumCulled = false;
-  scene.add(mesh, wire);
-  return { part, look, mesh, wire, x, normal, color, position, normalAttr, colorAttr };
-}
-
-function frameScene() {
-  const box = { lo: [Infinity, Infinity, Infinity], hi: [-Infinity, -Infinity, -Infinity] };
-  for (let i = 0; i < data.base.length; i++) {
-    box.lo[i % 3] = Math.min(box.lo[i % 3], data.base[i]);
-    box.hi[i % 3] = Math.max(box.hi[i % 3], data.base[i]);
+// Rows and columns of n cells, as large as the stage allows for heads a little higher than wide.
+function grid(n, w, h) {
+  let best = { columns: 1, rows: n, size: 0 };
+  for (let columns = 1; columns <= n; columns++) {
+    const rows = Math.ceil(n / columns), size = Math.min(w / columns, (0.85 * h) / rows);
+    if (size > best.size) best = { columns, rows, size };
   }
-  centre.set(...[0, 1, 2].map((k) => (box.lo[k] + box.hi[k]) / 2));
-  radius = Math.hypot(...[0, 1, 2].map((k) => box.hi[k] - box.lo[k])) / 2;
-  const front = new Vector3(...(data.front || [0, 0, 1])), up = new Vector3(...(data.up || [0, 1, 0]));
-  const left = new Vector3().crossVectors(up, front);
+  return best;
+}
+
+// How far a head's motion goes up and down from where it is at first, m: [lowest, highest].
+function swing(track, up) {
+  let lo = 0, hi = 0;
+  for (let o = 0; track.head && o < track.head.length; o += 7) {
+    const y = up.x * (track.head[o + 4] - track.head[4]) + up.y * (track.head[o + 5] - track.head[5]) + up.z * (track.head[o + 6] - track.head[6]);
+    [lo, hi] = [Math.min(lo, y), Math.max(hi, y)];
+  }
+  return hi - lo < 0.2 ? [lo, hi] : [0, 0]; // a walk through the room is not followed
+}
+
+// Put the camera where what is looked at fills a cell. Once the user has turned it, it stays.
+function fit(aspect) {
+  const rig = lead().rig, key = [focus, aspect.toFixed(2), lead().track.rig].join();
+  if (key === fitted || (turned && fitted.split(',')[0] === focus)) return;
+  fitted = key;
+  turned = false;
+  const box = extent(rig), front = new Vector3(...rig.front), up = new Vector3(...rig.up);
+  const left = new Vector3().crossVectors(up, front), target = new Vector3(...[0, 1, 2].map((k) => (box.lo[k] + box.hi[k]) / 2));
+  const size = (axis) => Math.abs(axis.x) * (box.hi[0] - box.lo[0]) + Math.abs(axis.y) * (box.hi[1] - box.lo[1]) + Math.abs(axis.z) * (box.hi[2] - box.lo[2]);
+  const slope = Math.tan((Math.PI / 180) * (camera.fov / 2));
+  const way = focus === 'side' ? left.clone().addScaledVector(front, 0.35) : front.clone().addScaledVector(left, focus === 'mouth' ? 0.25 : 0.3).addScaledVector(up, 0.02);
+  const [lowest, highest] = $('moving').checked ? swing(lead().track, up) : [0, 0];
+  target.addScaledVector(up, (lowest + highest) / 2);
+  let high = 1.08 * size(up) + highest - lowest, wide = 1.1 * Math.max(size(left), 0.82 * size(front)), near = size(front) / 2;
+  if (focus === 'mouth' && rig.mouth) {
+    target.set(...rig.mouth);
+    high = wide = Math.min(MOUTH_VIEW, 0.45 * size(up));
+    near = 0;
+  }
+  const distance = Math.max(high, wide / aspect) / 2 / slope + 0.6 * near;
   camera.up.copy(up);
-  camera.position.copy(centre).addScaledVector(front, 3.3 * radius).addScaledVector(left, 0.9 * radius).addScaledVector(up, 0.25 * radius);
-  camera.near = radius / 50;
-  camera.far = radius * 50;
-  controls.target.copy(centre);
+  camera.position.copy(target).addScaledVector(way.normalize(), distance);
+  camera.near = box.radius / 50;
+  camera.far = box.radius * 50;
+  controls.target.copy(target);
   controls.update();
 }
 
 // --- a frame ---
 
-// The rigid motion of the head relative to its first frame, about which the camera stays.
-function pose(view, frame) {
-  const h = view.track.head;
-  for (const m of [...view.solids.flatMap((s) => [s.mesh, s.wire]), ...(view.dots ? [view.dots.balls, view.dots.lines] : [])]) {
-    m.position.set(0, 0, 0);
-    m.quaternion.identity();
-    if (!h || !$('moving').checked) continue;
-    const q0 = new Quaternion(h[0], h[1], h[2], h[3]).invert(), p0 = new Vector3(h[4], h[5], h[6]);
-    const o = 7 * frame;
-    m.quaternion.copy(q0).multiply(new Quaternion(h[o], h[o + 1], h[o + 2], h[o + 3]));
-    m.position.set(h[o + 4], h[o + 5], h[o + 6]).sub(p0).applyQuaternion(q0);
+// Frame of a view now. In a grid of all tracks the shorter ones start again.
+function frameOf(view) {
+  const end = view.track.times.at(-1), all = lead().track.times.at(-1);
+  return frameAt(view.track, !pair && end > 0 && end < all ? time % end : time);
+}
+
+function evaluateAll(wanted) {
+  for (const view of wanted) {
+    view.frame = frameOf(view);
+    evaluateExact(view, override);
   }
 }
 
-const ramp = (t) => {
-  // dark blue - teal - yellow - red, readable for colour-blind eyes by its lightness
-  const stops = [[0.16, 0.2, 0.42], [0.13, 0.55, 0.6], [0.95, 0.86, 0.45], [0.84, 0.16, 0.12]];
-  const s = Math.min(Math.max(t, 0), 1) * 3, i = Math.min(Math.floor(s), 2), f = s - i;
-  return stops[i].map((a, k) => a + (stops[i + 1][k] - a) * f);
-};
-const heatMax = () => 10 ** +$('heat-max').value; // mm
-
-function paint(view, reference) {
-  const heat = $('heat').checked && reference;
-  const over = $('layout').querySelector('[value=over]').checked && views.filter((w) => w.on).length > 1;
-  const max = heatMax() / 1000;
-  for (const s of view.solids) {
-    const skin = s === view.solids[0], c = s.part.colors;
-    if (heat && skin)
-      for (let v = 0; v < s.x.length; v += 3) {
-        const r = reference.x, d = Math.hypot(s.x[v] - r[v], s.x[v + 1] - r[v + 1], s.x[v + 2] - r[v + 2]);
-        s.color.set(ramp(d / max), v);
-      }
-    else if (c) for (let i = 0; i < c.length; i++) s.color[i] = (c[i] / 255) ** 2.2;
-    else s.color.fill(1);
-    s.mesh.material.color.set((heat && skin) || (c && !over) ? 0xffffff : over && skin ? view.hue : s.look.color);
-    s.mesh.material.transparent = over;
-    s.mesh.material.opacity = over ? 0.55 : 1;
-    s.colorAttr.needsUpdate = true;
-  }
+// The face that a view's difference is measured from: the other one of its pair.
+function partnerOf(view) {
+  const own = pair && (pair.after === view.index || pair.before === view.index) ? pair : data.pairs.find((p) => p.after === view.index);
+  const partner = own && own.before !== view.index ? views[own.before] : null;
+  return partner && partner.rig === view.rig ? partner : null;
 }
 
-// The dots of a frame; with a map their colour and their lines tell how far the surface is off.
-const place = new Matrix4(), tint = new Color();
-function showDots(view) {
-  const d = view.dots, on = $('dots').checked, size = 0.0085 * radius;
-  d.balls.visible = on;
-  d.lines.visible = on && !!d.vert;
-  for (let i = 0; i < d.names.length; i++) {
-    const at = d.now.subarray(3 * i, 3 * i + 3), to = [0, 0, 0];
-    at.set(d.x.subarray(3 * (view.frame * d.names.length + i), 3 * (view.frame * d.names.length + i) + 3));
-    const seen = at.every(Number.isFinite), mapped = d.vert && d.bary[3 * i] + d.bary[3 * i + 1] + d.bary[3 * i + 2] > 0;
-    for (let k = 0; mapped && k < 9; k++) to[k % 3] += d.bary[3 * i + Math.floor(k / 3)] * view.x[3 * d.vert[3 * i + Math.floor(k / 3)] + (k % 3)];
-    place.makeScale(size, size, size).setPosition(...(seen ? at : [0, 0, 0]));
-    if (!seen) place.makeScale(0, 0, 0);
-    d.balls.setMatrixAt(i, place);
-    if (seen && mapped) tint.setRGB(...ramp(Math.hypot(at[0] - to[0], at[1] - to[1], at[2] - to[2]) / (heatMax() / 1000)), SRGBColorSpace);
-    else tint.set(0x40c8e8);
-    d.balls.setColorAt(i, tint);
-    d.ends.array.set(seen && mapped ? [...at, ...to] : [0, 0, 0, 0, 0, 0], 6 * i);
-  }
-  d.balls.instanceMatrix.needsUpdate = d.balls.instanceColor.needsUpdate = d.ends.needsUpdate = true;
+function heatFrom(view) {
+  if (!$('heat').checked) return null;
+  const chosen = +$('reference').value;
+  return chosen >= 0 ? views[chosen] : partnerOf(view) || view;
 }
 
 function update() {
-  for (const view of views) {
-    const frame = frameAt(view.track, time);
-    view.frame = frame;
-    for (const s of view.solids) {
-      if (s.part === data) evaluate(data, view.track, frame, s.x, override);
-      else evaluatePart(data, s.part, view.track, frame, s.x, override);
-      normals(s.part.tri, s.part.weld, s.x, s.normal);
-      s.position.needsUpdate = s.normalAttr.needsUpdate = true;
-      s.wire.visible = $('wire').checked;
-    }
-    pose(view, frame);
-    if (view.dots) showDots(view);
+  const over = overlaid(), times = +$('exaggerate').value, max = heatMax() / 1000;
+  evaluateAll(new Set(shown.flatMap((v) => [v, partnerOf(v), heatFrom(v)]).filter(Boolean)));
+  for (const view of shown) {
+    shape(view, partnerOf(view), times, override);
+    for (const s of view.solids) s.wire.visible = $('wire').checked;
+    pose(view, $('moving').checked);
+    paint(view, { heat: heatFrom(view), max, over: over && hue(view), crossings: $('crossings').checked });
+    if (view.markers) showMarkers(view, $('markers').checked, max);
   }
-  const reference = views[+$('reference').value];
-  for (const view of views) paint(view, reference);
-  const lead = views[0].track;
-  $('scrub').value = views[0].frame;
-  $('clock').textContent = `${views[0].frame} / ${lead.times.length - 1}  ${time.toFixed(2)} s`;
+  $('scrub').value = lead().frame;
+  $('clock').textContent = `${lead().frame} / ${lead().track.times.length - 1}  ${time.toFixed(2)} s`;
   showChart();
+  showLabels();
+}
+
+// Names over the cells, with the number that the chart shows.
+function showLabels() {
+  const what = $('chart-what').value, over = overlaid();
+  $('labels').textContent = '';
+  $('labels').classList.toggle('many', shown.length > 2);
+  if (views.length < 2) return;
+  for (const view of shown) {
+    const label = element('div', view.track.name), value = view.track.numbers?.[what]?.[view.frame];
+    label.style.color = hue(view);
+    if (view.track.note) label.append(element('small', view.track.note));
+    if (value !== undefined && !over) label.append(element('b', `${what}: ${value >= 100 || Number.isInteger(value) ? Math.round(value) : value.toPrecision(2)}`));
+    $('labels').append(label);
+  }
 }
 
 function draw() {
   const stage = $('stage'), w = stage.clientWidth, h = stage.clientHeight;
+  if (!w || !h) return;
   renderer.setSize(w, h, false);
   renderer.setScissorTest(true);
-  const on = views.filter((v) => v.on), over = $('layout').querySelector('[value=over]').checked;
-  const columns = over ? 1 : Math.max(on.length, 1), cw = w / columns;
-  camera.aspect = cw / h;
-  // keep the head inside narrow columns
-  camera.fov = camera.aspect < 1 ? (2 * Math.atan(Math.tan(Math.PI / 12) / camera.aspect) * 180) / Math.PI : 30;
+  const over = overlaid(), { columns, rows } = over ? { columns: 1, rows: 1 } : grid(Math.max(shown.length, 1), w, h);
+  const cw = w / columns, ch = h / rows;
+  camera.aspect = cw / ch;
   camera.updateProjectionMatrix();
+  fit(camera.aspect);
   renderer.autoClear = false;
   renderer.setViewport(0, 0, w, h);
   renderer.setScissor(0, 0, w, h);
   renderer.clear();
-  $('labels').textContent = '';
-  on.forEach((view, i) => {
-    const at = over ? 0 : i * cw;
-    renderer.setViewport(at, 0, cw, h);
-    renderer.setScissor(at, 0, cw, h);
+  shown.forEach((view, i) => {
+    const x = over ? 0 : (i % columns) * cw, y = over ? 0 : Math.floor(i / columns) * ch;
+    renderer.setViewport(x, h - y - ch, cw, ch);
+    renderer.setScissor(x, h - y - ch, cw, ch);
     renderer.render(view.scene, camera);
-    if (views.length < 2) return;
-    const label = document.createElement('span');
-    label.textContent = view.track.name;
-    label.style.left = `${over ? cw / 2 : at + cw / 2}px`;
-    if (over) label.style.top = `${10 + 28 * i}px`;
-    label.style.color = view.hue;
-    $('labels').append(label);
+    view.cell = { x, y, width: cw, height: ch };
+    const label = $('labels').children[i];
+    if (!label) return;
+    label.style.left = `${x + cw / 2}px`;
+    label.style.top = `${y + 8 + (over ? 30 * i : 0)}px`;
   });
 }
 
-let last = 0;
+let last = 0, drawnSize = '';
 function tick(now) {
   requestAnimationFrame(tick);
   const dt = Math.min((now - last) / 1000, 0.1);
   last = now;
   if (playing) {
-    const end = views[0].track.times.at(-1);
     time += dt * +$('speed').value;
-    if (time > end) time = 0;
+    if (time > lead().track.times.at(-1)) time = 0;
     dirty = true;
   }
-  controls.update();
+  const stage = $('stage'), size = `${stage.clientWidth} ${stage.clientHeight}`;
+  const moved = controls.update() || size !== drawnSize;
   if (dirty) update();
+  if (dirty || moved) draw(); // a page that stands still costs nothing
+  drawnSize = size;
   dirty = false;
-  draw();
+}
+
+function seek(t) {
+  time = t;
+  dirty = true;
+}
+
+function play(on) {
+  playing = on;
+  if (on) override = null;
+  $('play').textContent = on ? '⏸' : '▶';
+  $('play').setAttribute('aria-label', on ? 'Pause' : 'Play');
+}
+
+// --- what is shown ---
+
+function show(list) {
+  shown = list.length ? list : [views[0]];
+  views.forEach((v, i) => ($('tracks').children[i].querySelector('input').checked = shown.includes(v)));
+  const frames = lead().track.times.length;
+  $('scrub').max = frames - 1;
+  $('time-row').hidden = frames < 2;
+  $('exaggerate-box').hidden = !shown.some(partnerOf);
+  if (time > lead().track.times.at(-1)) time = 0;
+  fillNumbers();
+  showLegend();
+  dirty = true;
+}
+
+// The numbers of the tracks shown; the one chosen stays if it can.
+function fillNumbers() {
+  const names = [...new Set(shown.flatMap((v) => Object.keys(v.track.numbers || {})))], old = $('chart-what').value;
+  $('chart-what').textContent = '';
+  for (const n of names) $('chart-what').append(new Option(n));
+  if (names.includes(old)) $('chart-what').value = old;
+  $('chart-box').hidden = !names.length;
+}
+
+function choosePair(p, jump) {
+  pair = p;
+  for (const [i, b] of [...$('pairs').children].entries()) b.setAttribute('aria-pressed', String((data.pairs[i] || null) === p));
+  $('sentence').textContent = p ? p.sentence || '' : data.pairs.length ? 'Every track at once.' : '';
+  $('chart-what').value = '';
+  show(p ? [...new Set([p.before, p.after])].map((i) => views[i]) : views);
+  showJumps(p?.jumps || []);
+  $('exaggerate').value = p ? p.exaggerate : 1;
+  showTimes();
+  $('moving').checked = !p?.hold_head;
+  const speed = [...$('speed').options].find((o) => +o.value === (p ? p.speed : 1));
+  if (speed) $('speed').value = speed.value;
+  look(p ? p.focus : 'head');
+  if (jump && p?.jumps.length) seek(views[p.after].track.times[p.jumps[0].frame]);
+}
+
+function showJumps(jumps) {
+  const frames = Math.max(lead().track.times.length - 1, 1);
+  $('jumps').textContent = $('ticks').textContent = '';
+  for (const j of jumps) {
+    const button = element('button', `⇥ ${j.name}`, { 'data-frame': j.frame, title: `frame ${j.frame}` });
+    button.onclick = () => jumpTo(j);
+    $('jumps').append(button);
+    const t = element('i', '');
+    t.style.left = `calc(8px + (100% - 16px) * ${j.frame / frames})`;
+    $('ticks').append(t);
+  }
+}
+
+function jumpTo(j) {
+  play(false);
+  override = null;
+  seek(lead().track.times[j.frame]);
+}
+
+function nextJump() {
+  const jumps = [...(pair?.jumps || [])].sort((a, b) => a.frame - b.frame);
+  if (jumps.length) jumpTo(jumps.find((j) => j.frame > lead().frame) || jumps[0]);
+}
+
+function look(where) {
+  focus = where === 'mouth' && !lead().rig.mouth ? 'head' : where;
+  fitted = '';
+  for (const b of $('focus').children) b.setAttribute('aria-pressed', String(b.dataset.focus === focus));
+  dirty = true;
 }
 
 // --- panel ---
 
 function showChart() {
   const what = $('chart-what').value;
-  const lines = views.filter((v) => v.track.numbers?.[what]).map((v) => ({ color: v.hue, values: Array.from(v.track.numbers[what]) }));
-  if (lines.length) drawChart($('chart'), lines, views[0].frame, views[0].track.times.length);
+  const lines = shown.filter((v) => v.track.numbers?.[what]).map((v) => ({ color: hue(v), values: Array.from(v.track.numbers[what]) }));
+  if (lines.length && $('chart').clientWidth) drawChart($('chart'), lines, lead().frame, lead().track.times.length);
+}
+
+function showTimes() {
+  $('exaggerate-out').textContent = `×${(+$('exaggerate').value).toPrecision(2).replace(/\.0$/, '')}`;
 }
 
 function showLegend() {
-  $('legend').hidden = !$('heat').checked && !($('dots').checked && views.some((v) => v.dots?.vert));
+  $('legend').hidden = !$('heat').checked && !($('markers').checked && shown.some((v) => v.markers?.vert));
   const stops = Array.from({ length: 9 }, (_, i) => `rgb(${ramp(i / 8).map((c) => Math.round(255 * c)).join(' ')})`);
   $('legend').innerHTML = `distance<i style="background:linear-gradient(90deg,${stops.join(',')})"></i><b><span>0</span><span>${heatMax().toPrecision(2)} mm</span></b>`;
   $('heat-max-out').textContent = `${heatMax().toPrecision(2)} mm`;
 }
 
-function buildPanel() {
-  document.title = data.title;
-  $('title').textContent = data.title;
-  $('facts').textContent = data.facts || '';
+function buildPairs() {
+  data.pairs.forEach((p, i) => {
+    const button = element('button', p.name, { title: `key ${i + 1}` });
+    button.onclick = () => choosePair(p, true);
+    $('pairs').append(button);
+  });
+  if (views.length > 2) {
+    const all = element('button', 'Show all', { title: 'key 0' });
+    all.onclick = () => choosePair(null);
+    $('pairs').append(all);
+  }
+  if (views.length < 2 || $('pairs').children.length < 2) $('pairs').hidden = true;
+}
+
+function buildTracks() {
   views.forEach((view, i) => {
-    const label = document.createElement('label'), box = document.createElement('input'), dot = document.createElement('i'), note = document.createElement('small');
-    box.type = 'checkbox';
-    box.checked = true;
-    box.onchange = () => ((view.on = box.checked), (dirty = true));
-    dot.style.background = view.hue;
-    note.textContent = view.track.note || '';
-    label.append(box, dot, view.track.name, note);
+    const label = element('label', ''), box = element('input', '', { type: 'checkbox' }), mark = element('i', '');
+    box.onchange = () => show(views.filter((_, k) => $('tracks').children[k].querySelector('input').checked));
+    mark.style.background = view.hue;
+    label.append(box, mark, view.track.name, element('small', view.track.note || ''));
     $('tracks').append(label);
     $('reference').append(new Option(view.track.name, i));
   });
   $('tracks-box').hidden = views.length < 2;
-  $('dots-box').hidden = !views.some((v) => v.dots);
-  const numbers = [...new Set(views.flatMap((v) => Object.keys(v.track.numbers || {})))];
-  for (const n of numbers) $('chart-what').append(new Option(n));
-  $('chart-box').hidden = !numbers.length;
-  $('shapes-box').hidden = !data.shapes.length;
-  data.shapes.forEach((shape, s) => {
-    const label = document.createElement('label'), name = document.createElement('span'), slider = document.createElement('input'), out = document.createElement('output');
-    name.textContent = name.title = shape.name;
-    Object.assign(slider, { type: 'range', min: 0, max: 1, step: 0.01, value: 0 });
-    slider.setAttribute('aria-label', shape.name);
+  $('markers-box').hidden = !views.some((v) => v.markers);
+  $('crossings-box').hidden = !views.some((v) => v.track.crossing);
+}
+
+function buildShapes() {
+  const { shapes } = data.rigs[0];
+  $('shapes-box').hidden = !shapes.length;
+  shapes.forEach((shape, s) => {
+    const label = element('label', ''), slider = element('input', '', { type: 'range', min: 0, max: 1, step: 0.01, 'aria-label': shape.name }), out = element('output', '');
+    slider.value = 0;
     slider.oninput = () => {
-      override ||= Float32Array.from(data.shapes, (_, i) => (views[0].track.weights ? views[0].track.weights[views[0].frame * data.shapes.length + i] : 0));
+      const weights = shown[0].track.weights;
+      override ||= Float32Array.from(shapes, (_, i) => (weights && shown[0].rig === data.rigs[0] ? weights[shown[0].frame * shapes.length + i] : 0));
       override[s] = +slider.value;
       out.textContent = slider.value;
-      playing = false;
-      $('play').textContent = '▶';
+      playing && play(false);
       dirty = true;
     };
-    label.append(name, slider, out);
+    label.append(element('span', shape.name, { title: shape.name }), slider, out);
     $('shapes').append(label);
   });
   $('reset').onclick = () => {
@@ -283,27 +334,36 @@ function buildPanel() {
     const want = $('filter').value.toLowerCase();
     for (const l of $('shapes').children) l.hidden = !l.textContent.toLowerCase().includes(want);
   };
-  $('scrub').max = views[0].track.times.length - 1;
-  $('bar').hidden = views[0].track.times.length < 2;
-  $('scrub').oninput = () => ((time = views[0].track.times[+$('scrub').value]), (dirty = true));
-  $('play').onclick = () => {
-    playing = !playing;
-    override = playing ? null : override;
-    $('play').textContent = playing ? '⏸' : '▶';
-  };
+}
+
+function buildControls() {
+  $('scrub').oninput = () => (play(false), seek(lead().track.times[+$('scrub').value]));
+  $('play').onclick = () => play(!playing);
   $('chart').onpointerdown = $('chart').onpointermove = (e) => {
-    if (e.buttons) (time = views[0].track.times[chartFrame($('chart'), e, views[0].track.times.length)]), (dirty = true);
+    if (e.buttons) seek(lead().track.times[chartFrame($('chart'), e, lead().track.times.length)]);
   };
-  $('fold').onclick = () => $('fold').setAttribute('aria-expanded', String(!document.body.classList.toggle('folded')));
-  for (const id of ['wire', 'moving', 'dots', 'heat', 'reference', 'heat-max', 'layout', 'chart-what'])
-    $(id).addEventListener('input', () => (showLegend(), (dirty = true)));
-  window.addEventListener('keydown', (e) => {
-    if (e.target.matches('input, select, button')) return;
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
-    if (e.key === ' ') $('play').click();
-    else if (step) (time = views[0].track.times[Math.min(Math.max(views[0].frame + step, 0), views[0].track.times.length - 1)]), (dirty = true);
-  });
-  showLegend();
+  $('fold').onclick = () => ($('fold').setAttribute('aria-expanded', String(!document.body.classList.toggle('folded'))), (dirty = true));
+  for (const b of $('focus').children) b.onclick = () => look(b.dataset.focus);
+  $('focus').querySelector('[data-focus=mouth]').hidden = !data.rigs.some((r) => r.mouth);
+  for (const id of ['wire', 'moving', 'markers', 'crossings', 'heat', 'reference', 'heat-max', 'layout', 'chart-what', 'exaggerate'])
+    $(id).addEventListener('input', () => (showLegend(), showTimes(), (dirty = true)));
+  controls.addEventListener('start', () => (turned = true));
+  window.addEventListener('keydown', onKey);
+}
+
+function onKey(e) {
+  const typing = e.target.matches('input, select'), pressing = e.target.matches('button') && (e.key === ' ' || e.key === 'Enter');
+  if (typing || pressing || e.ctrlKey || e.altKey || e.metaKey) return;
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key], times = lead().track.times;
+  if (e.key === ' ') play(!playing);
+  else if (step) play(false), seek(times[Math.min(Math.max(lead().frame + step, 0), times.length - 1)]);
+  else if (e.key === 'j') nextJump();
+  else if (e.key === 'm') look(focus === 'mouth' ? 'head' : 'mouth');
+  else if (e.key === 'h') $('heat').click();
+  else if (e.key === '0' && views.length > 2) choosePair(null);
+  else if (data.pairs[+e.key - 1] && views.length > 1) choosePair(data.pairs[+e.key - 1], true);
+  else return;
+  e.preventDefault();
 }
 
 async function main() {
@@ -311,22 +371,30 @@ async function main() {
   renderer = new WebGLRenderer({ canvas: $('view'), antialias: true, preserveDrawingBuffer: true });
   renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
   renderer.setClearColor(new Color(0x242220));
-  camera = new PerspectiveCamera(30, 1, 0.01, 100);
+  camera = new PerspectiveCamera(24, 1, 0.01, 100);
   controls = new OrbitControls(camera, $('view'));
   controls.enableDamping = true;
-  views = data.tracks.map(makeView);
-  frameScene();
-  buildPanel();
+  views = data.tracks.map((t, i) => makeView(data, t, i));
+  document.title = $('title').textContent = data.title;
+  $('facts').textContent = data.facts || '';
+  buildPairs();
+  buildTracks();
+  buildShapes();
+  buildControls();
+  choosePair(data.pairs[0] || null, true);
   $('message').remove();
   // for tests and the curious: the numbers behind the picture
   window.fascia = {
     data,
     ready: true,
     tracks: data.tracks.map((t) => t.name),
-    seek: (t) => ((time = t), (playing = false), update()),
-    frame: () => views[0].frame,
-    drawn: (i) => Array.from(views[i].solids[0].position.array),
-    dots: (i) => (views[i].dots?.balls.visible ? { names: views[i].dots.names, x: Array.from(views[i].dots.now) } : null),
+    seek: (t) => (play(false), seek(t), update()),
+    frame: () => lead().frame,
+    shown: () => shown.map((v) => ({ track: v.index, cell: v.cell })),
+    pair: () => data.pairs.indexOf(pair),
+    exact: (i) => (evaluateAll([views[i]]), Array.from(views[i].exact)), // vertices of a track as stored
+    drawn: (i) => Array.from(views[i].solids[0].x), // as shown
+    markers: (i) => (views[i].markers?.balls.visible ? { names: views[i].markers.names, x: Array.from(views[i].markers.now) } : null),
   };
   requestAnimationFrame(tick);
 }

@@ -132,7 +132,9 @@ FA_API FaCode fa_head_save(const FaHead *head, const FaClip *clip, bool bones, c
                            FaError *err);
 
 /// A clip over the 52 shapes with head motion, 60 frames per second: "talk" (10 s of speech-like movement), "rom"
-/// (every shape in turn), "run" (a runner's head, 2-3 g), "shake", "nod", "press" (lips pressed and released).
+/// (every shape in turn), "run" (a runner's head, 2-3 g), "shake", "nod", "press" (lips pressed and released),
+/// "plosive"
+/// ("pa pa ma", closed too far, as trackers do), "smile" (on and off at once) and "laugh".
 FA_API FaCode fa_head_clip(const char *name, FaClip **clip, FaError *err);
 FA_API const char *const *fa_head_clip_names(void); // NULL-terminated
 

@@ -93,13 +93,17 @@ typedef enum FaColliderFrame {
 
 /// A rigid mesh that pushes the skin.
 typedef struct FaCollider {
-    const char *path;     // .obj, .glb, ...: the mesh in the rig's frame and unit, faces outwards; best closed
+    const FaRig *mesh;    // of fa_collider_load: in the rig's frame and unit, faces outwards; best closed
     const FaClip *motion; // its pose over time, `head` of a clip; NULL: it stands still. Poses are canonical, as heads
                           // have them, and say how it moves from its own place, which is the pose 0
     bool in_file;         // poses are where its vertices are in the world of the rig's file (fa_rig_pose of a .glb's
                           // clip): a node's animation has its place in it, and what it carries need not have a front
     FaColliderFrame frame;
 } FaCollider;
+
+/// The mesh of a collider, .obj, .glb, ...: read in the rig's unit, whatever its size. Free with fa_rig_free, any time
+/// after the method is open.
+FA_API FaCode fa_collider_load(const char *path, const FaRig *rig, FaRig **mesh, FaError *err);
 
 /// Everything a method may be opened with. What a method has no use for is refused by its name, not passed over.
 typedef struct FaMethodSetup {

@@ -1,4 +1,8 @@
 // fascia/page.h: one self-contained HTML file to look at an animation: orbit, play, scrub, compare, heat map, sliders.
+//
+// A page shows tracks, two at a time and large: a pair is a before and an after, with one sentence of what to look at
+// and buttons that jump to the moments that tell. Pairs that nobody gave are made: the first track before each other
+// one, with a jump to the peak of each of its numbers.
 #ifndef FASCIA_PAGE_H
 #define FASCIA_PAGE_H
 
@@ -15,18 +19,41 @@ typedef struct FaPageNumbers {
     const double *value; // one per frame of the track
 } FaPageNumbers;
 
-/// One animation of the rig. Everything is borrowed.
+/// One animation. Everything is borrowed.
 typedef struct FaPageTrack {
     const char *name;
     const char *note;   // a few words beside the name; nullable
+    const FaRig *rig;   // another face than the page's, with the other meshes of its file; NULL: the page's
     FaSequence *seq;    // exact frames, of the rig's vertices
     const FaClip *clip; // the weights and head motion that go with them; nullable
     const FaPageNumbers *numbers;
     int nnumbers;
-    const FaMarkerTake *markers; // dots that go with the frames, in the rig's own frame; nullable. In step where there
-                                 // are as many frames, else by time
+    bool crossings; // count the triangle pairs that cross in every frame, chart them, paint them red (slower)
+    const FaMarkerTake *markers; // that go with the frames, in the rig's own frame; nullable. In step where there are
+                                 // as many frames, else by time
     const FaMarkerMap *map;      // the surface points they belong to, coloured and joined by distance; nullable
 } FaPageTrack;
+
+/// A moment that tells: a button that jumps there.
+typedef struct FaPageJump {
+    const char *name; // "most crossings: 280"
+    int frame;        // of the track `after`
+} FaPageJump;
+
+typedef enum FaPageFocus { FA_PAGE_HEAD, FA_PAGE_MOUTH } FaPageFocus;
+
+/// Two tracks side by side. The page opens on its first pair, at that pair's first jump.
+typedef struct FaPagePair {
+    const char *name;        // a few words, on the button that chooses it
+    const char *sentence;    // what to look at; nullable
+    int before, after;       // tracks
+    const FaPageJump *jumps; // NULL: where most triangles of either cross, the peaks of the numbers of `after`
+    int njumps;
+    FaPageFocus focus; // where the camera looks at first
+    double exaggerate; // the difference of `after` from `before` is shown this many times as large; 0: once
+    double speed;      // of playing; 0: 1
+    bool hold_head;    // show the head held still
+} FaPagePair;
 
 /// A mesh that comes along, moved by its own shapes under each track's clip: eyes, teeth, tongue.
 typedef struct FaPagePart {
@@ -38,11 +65,15 @@ typedef struct FaPagePart {
 typedef struct FaPageOptions {
     const FaPagePart *parts; // what comes along; NULL: the other meshes of the rig's own file
     int nparts;
-    const unsigned char *color; // sRGB per vertex of the rig itself; nullable            (nvert x 3)
-    const char *title;          // nullable
-    const char *facts;          // lines at the bottom: command, parameters, figures; nullable
-    double bake_error_mm;       // how exactly frames are stored; 0: 0.02
-    FaProgressFn *progress;     // nullable
+    const unsigned char
+        *color;              // sRGB per vertex of the rig itself, and of tracks' own rigs that have its mesh; nullable
+                             //                                                        (nvert x 3)
+    const FaPagePair *pairs; // NULL: made
+    int npairs;
+    const char *title;      // nullable
+    const char *facts;      // lines at the bottom: command, parameters, figures; nullable
+    double bake_error_mm;   // how exactly frames are stored; 0: 0.02
+    FaProgressFn *progress; // nullable
     void *progress_user;
 } FaPageOptions;
 FA_API FaPageOptions fa_page_options_default(void); // bake_error_mm

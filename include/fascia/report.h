@@ -55,6 +55,8 @@ typedef struct FaCompare {
     double *frame_max_mm, *frame_mean_mm, *frame_p99_mm; // (frames)
     int intersections_a,
         intersections_b; // worst count of self-intersecting triangle pairs over the frames; -1: no faces known
+    int *frame_intersections_a,
+        *frame_intersections_b; // that count in every frame; NULL: not counted, or no faces known  (frames)
     double volume_change_a,
         volume_change_b; // largest relative change of a closed part's volume against frame 0; 0 if none is closed
 } FaCompare;

@@ -296,25 +296,29 @@ static void hash_body(const Body *b, const FaCollider *from, uint64_t *key) {
     *key = fai_hash64(from->motion->head, (size_t)from->motion->nframe * sizeof(FaPose), *key);
 }
 
-static FaCode load_body(FaColliders *c, const FaRig *rig, const FaCollider *from, uint64_t *key, FaNotes *notes,
-                        FaError *err) {
-    FaRigOptions options = {.unit = rig->unit == 0.01    ? FA_UNIT_CM
-                                    : rig->unit == 0.001 ? FA_UNIT_MM
-                                                         : FA_UNIT_M,
-                            .any_size = true};
-    FaRig *own = NULL;
+static FaCode add_body(FaColliders *c, const FaRig *rig, const FaCollider *from, uint64_t *key, FaNotes *notes,
+                       FaError *err) {
+    const FaRig *own = from->mesh;
+    if (!own) return FA_FAIL(err, FA_E_ARG, "mesh", "load it with fa_collider_load", "a collider has no mesh");
+    const char *path = own->path ? own->path : "";
     Body *b = &c->body[c->nbody++];
-    FaCode rc = fa_rig_load(from->path, &options, &own, err);
-    if (rc >= 0) rc = copy_mesh(c, b, &own->mesh, err);
-    if (rc >= 0) rc = orient(b, from->path, notes, err);
+    FaCode rc = copy_mesh(c, b, &own->mesh, err);
+    if (rc >= 0) rc = orient(b, path, notes, err);
     if (rc >= 0) rc = make_normals(c, b, err);
     if (rc >= 0)
         rc = fai_closest_new_own(&(FaMesh){.nvert = b->nvert, .ntri = b->ntri, .x = b->x, .tri = b->tri}, NULL,
                                  &b->closest, err);
     if (rc >= 0) rc = set_motion(b, rig, own, from, err);
     if (rc >= 0) hash_body(b, from, key);
-    fa_rig_free(own);
-    return rc < 0 ? fai_fail_in(err, rc, from->path) : rc;
+    return rc < 0 ? fai_fail_in(err, rc, path) : rc;
+}
+
+FaCode fa_collider_load(const char *path, const FaRig *rig, FaRig **mesh, FaError *err) {
+    FaRigOptions options = {.unit = rig->unit == 0.01    ? FA_UNIT_CM
+                                    : rig->unit == 0.001 ? FA_UNIT_MM
+                                                         : FA_UNIT_M,
+                            .any_size = true};
+    return fa_rig_load(path, &options, mesh, err);
 }
 
 // --- samples of the skin ------------------------------------------------------------------------------------------
@@ -388,7 +392,7 @@ FaCode fai_colliders_new(const FaFace *face, const FaMethodSetup *o, double stif
         c->held = FA_PUSH(c->arena, (size_t)o->ncollider * (size_t)c->nsample + 1, int);
         if (!c->held) rc = FA_FAIL_MEMORY(err);
     }
-    for (int i = 0; rc >= 0 && i < o->ncollider; i++) rc = load_body(c, rig, &o->collider[i], key, notes, err);
+    for (int i = 0; rc >= 0 && i < o->ncollider; i++) rc = add_body(c, rig, &o->collider[i], key, notes, err);
     if (rc >= 0) fai_colliders_reset(c);
     if (rc < 0)
         fai_colliders_free(c);

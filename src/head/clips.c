@@ -214,17 +214,73 @@ static void do_press(Take *t) {
     blink_at(t, 2.4);
 }
 
+// "Pa pa ma": as face trackers give it, mouthClose runs ahead of the jaw it is to close, so that blended lips go
+// through each other.
+static void do_plosive(Take *t) {
+    for (int f = 0; f < t->n; f++) {
+        float *w = weights_at(t, f);
+        double s = f / FPS, shut = 0, open = 0;
+        for (int i = 0; i < 5; i++) {
+            double at = 0.2 + 0.44 * i;
+            shut = fmax(shut, hold(s, at, at + 0.2, 0.07)), open = fmax(open, hold(s, at + 0.17, at + 0.42, 0.09));
+        }
+        w[jawOpen] = (float)(0.06 * shut + 0.45 * open), w[mouthClose] = (float)(0.2 * shut);
+        w[mouthPressLeft] = w[mouthPressRight] = (float)(0.35 * shut);
+        w[mouthRollLower] = (float)(0.15 * shut), w[cheekPuff] = (float)(0.1 * shut);
+        w[mouthLowerDownLeft] = w[mouthLowerDownRight] = (float)(0.25 * open);
+        w[mouthUpperUpLeft] = w[mouthUpperUpRight] = (float)(0.2 * open);
+        w[browInnerUp] = (float)(0.25 * hold(s, 0.4, 2.2, 0.4));
+        set_head(t, f, 0.04 * sin(2.4 * s), 0.03 * open - 0.02 * shut, 0, still);
+    }
+    blink_at(t, 1.3);
+}
+
+// A smile that comes and goes at once, twice.
+static void do_smile(Take *t) {
+    for (int f = 0; f < t->n; f++) {
+        float *w = weights_at(t, f);
+        double s = f / FPS, on = hold(s, 0.25, 1.0, 0.09) + hold(s, 1.5, 2.2, 0.09);
+        w[mouthSmileLeft] = w[mouthSmileRight] = (float)(0.95 * on);
+        w[mouthDimpleLeft] = w[mouthDimpleRight] = (float)(0.25 * on);
+        w[cheekSquintLeft] = w[cheekSquintRight] = (float)(0.7 * on);
+        w[eyeSquintLeft] = w[eyeSquintRight] = (float)(0.35 * on);
+        w[mouthUpperUpLeft] = w[mouthUpperUpRight] = (float)(0.25 * on);
+        w[jawOpen] = (float)(0.12 * on), w[browInnerUp] = (float)(0.3 * on);
+        set_head(t, f, 0, 0, 0, still);
+    }
+}
+
+// A laugh: a wide smile, a jaw that goes "ha ha ha", a head thrown back.
+static void do_laugh(Take *t) {
+    for (int f = 0; f < t->n; f++) {
+        float *w = weights_at(t, f);
+        double s = f / FPS, on = hold(s, 0.25, 2.75, 0.35), ha = hold(s, 0.6, 2.5, 0.25);
+        double beat = ha * (0.5 - 0.5 * cos(2 * M_PI * 3.2 * (s - 0.6)));
+        w[mouthSmileLeft] = (float)(0.9 * on), w[mouthSmileRight] = (float)(0.75 * on);
+        w[cheekSquintLeft] = w[cheekSquintRight] = (float)(0.8 * on);
+        w[eyeSquintLeft] = w[eyeSquintRight] = (float)(0.6 * on);
+        w[noseSneerLeft] = w[noseSneerRight] = (float)(0.25 * on);
+        w[jawOpen] = (float)(0.12 * on + 0.42 * beat);
+        w[mouthUpperUpLeft] = w[mouthUpperUpRight] = (float)(0.3 * on + 0.15 * beat);
+        w[mouthLowerDownLeft] = w[mouthLowerDownRight] = (float)(0.15 * on + 0.2 * beat);
+        w[browInnerUp] = (float)(0.45 * on), w[browOuterUpLeft] = w[browOuterUpRight] = (float)(0.4 * on);
+        set_head(t, f, 0.10 * on * sin(1.9 * s), 0.10 * ha + 0.03 * beat, 0.05 * on * sin(2.6 * s), still);
+    }
+}
+
 static const struct {
     const char *name;
     double seconds;
     void (*make)(Take *t);
 } clips[] = {
-    {"talk", 10, do_talk},  {"rom", 31.2, do_rom}, {"run", 6, do_run},
-    {"shake", 4, do_shake}, {"nod", 4, do_nod},    {"press", 5, do_press},
+    {"talk", 10, do_talk},        {"rom", 31.2, do_rom},    {"run", 6, do_run},
+    {"shake", 4, do_shake},       {"nod", 4, do_nod},       {"press", 5, do_press},
+    {"plosive", 2.5, do_plosive}, {"smile", 2.6, do_smile}, {"laugh", 3, do_laugh},
 };
 
 const char *const *fa_head_clip_names(void) {
-    static const char *const names[] = {"talk", "rom", "run", "shake", "nod", "press", NULL};
+    static const char *const names[] = {"talk",  "rom",     "run",   "shake", "nod",
+                                        "press", "plosive", "smile", "laugh", NULL};
     return names;
 }
 
@@ -245,5 +301,6 @@ FaCode fa_head_clip(const char *name, FaClip **clip, FaError *err) {
         *clip = t.clip;
         return FA_OK;
     }
-    return FA_FAIL(err, FA_E_ARG, "clip", "choose talk, rom, run, shake, nod or press", "there is no clip '%s'", name);
+    return FA_FAIL(err, FA_E_ARG, "clip", "choose talk, rom, run, shake, nod, press, plosive, smile or laugh",
+                   "there is no clip '%s'", name);
 }

@@ -27,6 +27,7 @@ typedef struct Side {
     double change;         // largest relative change of a volume
     uint64_t counted;      // fingerprint of the frame counted last
     int count, worst;      // crossing pairs of it; the most so far
+    int *crossing;         // crossing pairs of every frame; NULL: not counted       (frames)
 } Side;
 
 typedef struct Work {
@@ -199,21 +200,22 @@ static void measure_volumes(Side *s, bool first) {
         if (s->closed[p] && fabs(s->rest[p]) >= least) s->change = fmax(s->change, fabs(s->volume[p] / s->rest[p] - 1));
 }
 
-static FaCode count_crossings(Side *s, int nvert, FaError *err) {
+static FaCode count_crossings(Side *s, int nvert, int frame, FaError *err) {
     // a frame that stands still is counted once
     uint64_t print = fai_hash64(s->at, 3 * (size_t)nvert * sizeof *s->at, 1) | 1;
     if (print != s->counted) FA_TRY(fai_self_intersections(s->mesh, s->at, NULL, NULL, 0, &s->count, err));
     s->counted = print;
     s->worst = FA_MAX(s->worst, s->count);
+    s->crossing[frame] = s->count;
     return FA_OK;
 }
 
-static FaCode measure_faces(Work *w, bool first, FaError *err) {
+static FaCode measure_faces(Work *w, int frame, FaError *err) {
     for (int i = 0; i < 2; i++) {
         Side *s = &w->side[i];
         if (!s->mesh) continue;
-        measure_volumes(s, first);
-        if (w->options->intersections) FA_TRY(count_crossings(s, w->nvert, err));
+        measure_volumes(s, frame == 0);
+        if (w->options->intersections) FA_TRY(count_crossings(s, w->nvert, frame, err));
     }
     return FA_OK;
 }
@@ -236,6 +238,9 @@ static FaCode set_up(Work *w, FaCompare *out, FaError *err) {
         const FaRig *rig = fa_sequence_rig(s->seq);
         if (!rig) rig = given ? given : fa_sequence_rig(w->side[1 - i].seq);
         FA_TRY(find_faces(s, rig, w->nvert, err));
+        if (!s->mesh || !w->options->intersections) continue;
+        s->crossing = FA_NEW(out->frames, int);
+        if (!s->crossing) return FA_FAIL_MEMORY(err);
     }
     out->frame_max_mm = FA_NEW(out->frames, double);
     out->frame_mean_mm = FA_NEW(out->frames, double);
@@ -261,6 +266,7 @@ static void tear_down(Work *w) {
         fa_free(s->volume);
         fa_free(s->rest);
         fa_free(s->closed);
+        fa_free(s->crossing);
     }
     fa_free(w->distance);
     fa_free(w->sample);
@@ -272,7 +278,7 @@ static FaCode compare(Work *w, FaCompare *out, FaError *err) {
     for (int f = 0; f < out->frames; f++) {
         FA_TRY(read_both(w, f, err));
         FA_TRY(measure_frame(w, f, out, err));
-        FA_TRY(measure_faces(w, f == 0, err));
+        FA_TRY(measure_faces(w, f, err));
         const FaCompareOptions *o = w->options;
         FA_TRY(fai_progress(o->progress, o->progress_user, "compare", (f + 1.0) / out->frames, "nothing is kept", err));
     }
@@ -280,6 +286,9 @@ static FaCode compare(Work *w, FaCompare *out, FaError *err) {
     bool counted = w->options->intersections;
     out->intersections_a = counted ? w->side[0].worst : -1;
     out->intersections_b = counted ? w->side[1].worst : -1;
+    out->frame_intersections_a = w->side[0].crossing;
+    out->frame_intersections_b = w->side[1].crossing;
+    w->side[0].crossing = w->side[1].crossing = NULL; // theirs now
     out->volume_change_a = w->side[0].change;
     out->volume_change_b = w->side[1].change;
     return FA_OK;
@@ -308,6 +317,8 @@ void fa_compare_free(FaCompare *c) {
     fa_free(c->frame_max_mm);
     fa_free(c->frame_mean_mm);
     fa_free(c->frame_p99_mm);
+    fa_free(c->frame_intersections_a);
+    fa_free(c->frame_intersections_b);
     *c = (FaCompare){.intersections_a = -1, .intersections_b = -1};
 }
 
@@ -322,6 +333,16 @@ static void json_count(FaJsonWriter *w, const char *key, int n) {
         fai_jw_raw(w, key, "null", 4);
     else
         fai_jw_int(w, key, n);
+}
+
+static void json_counts(FaJsonWriter *w, const char *key, const int *v, int n) {
+    if (!v) {
+        fai_jw_raw(w, key, "null", 4);
+        return;
+    }
+    fai_jw_open(w, key, '[');
+    for (int i = 0; i < n; i++) fai_jw_int(w, NULL, v[i]);
+    fai_jw_close(w);
 }
 
 FaCode fa_compare_json(const FaCompare *c, char **json, FaError *err) {
@@ -343,6 +364,8 @@ FaCode fa_compare_json(const FaCompare *c, char **json, FaError *err) {
     json_list(&w, "frame_max_mm", c->frame_max_mm, c->frames);
     json_list(&w, "frame_mean_mm", c->frame_mean_mm, c->frames);
     json_list(&w, "frame_p99_mm", c->frame_p99_mm, c->frames);
+    json_counts(&w, "frame_intersections_a", c->frame_intersections_a, c->frames);
+    json_counts(&w, "frame_intersections_b", c->frame_intersections_b, c->frames);
     fai_jw_close(&w);
     if (text.failed) {
         fai_text_free(&text);

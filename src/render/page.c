@@ -3,6 +3,8 @@
 #include "bake/bake.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "fascia/render.h"
+#include "mesh/intersect.h"
 #include "render/page_template.h"
 #include "render/renderer.h"
 #include "render/subject.h"
@@ -19,6 +21,9 @@ typedef struct Page {
     FaText header;   // JSON
     FaText sections; // binary, each at a multiple of 8
     FaJsonWriter w;
+    const FaRig **rig; // faces of the tracks, the page's own first                    (nrig)
+    int nrig;
+    FaPageJump *most; // where most triangles of each track cross; name NULL: none do    (ntrack)
 } Page;
 
 static void section(Page *p, const char *key, const char *type, const void *data, size_t count, size_t size) {
@@ -170,19 +175,54 @@ static FaCode put_companions(Page *p, const FaRig *rig, FaError *err) {
 
 FaPageOptions fa_page_options_default(void) { return (FaPageOptions){.bake_error_mm = 0.02}; }
 
-static FaCode put_rigs(Page *p, const FaRig *rig, const FaPageOptions *o, FaError *err) {
+// One face with what comes along; main: the page's own.
+static FaCode put_rig(Page *p, const FaRig *rig, bool main, const FaPageOptions *o, FaError *err) {
     // rows 1 and 2 of axes are the up and front directions in the mesh's frame
     for (int row = 1; row < 3; row++) {
         fai_jw_open(&p->w, row == 1 ? "up" : "front", '[');
         for (int k = 0; k < 3; k++) fai_jw_num(&p->w, NULL, rig->axes[3 * row + k]);
         fai_jw_close(&p->w);
     }
+    double mouth[3];
+    if (fa_render_focus(rig, "mouth", mouth)) {
+        fai_jw_open(&p->w, "mouth", '[');
+        for (int k = 0; k < 3; k++) fai_jw_num(&p->w, NULL, mouth[k]);
+        fai_jw_close(&p->w);
+    }
     FA_TRY(put_solid(p, &(Solid){.rig = rig, .material = "skin", .color = o->color}, err));
     fai_jw_open(&p->w, "parts", '[');
-    FaCode rc = o->parts ? FA_OK : put_companions(p, rig, err);
-    for (int i = 0; i < o->nparts && rc >= 0; i++) {
+    FaCode rc = main && o->parts ? FA_OK : put_companions(p, rig, err);
+    for (int i = 0; main && i < o->nparts && rc >= 0; i++) {
         fai_jw_open(&p->w, NULL, '{');
         rc = put_solid(p, &(Solid){o->parts[i].rig, rig, o->parts[i].material, o->parts[i].color, NULL}, err);
+        fai_jw_close(&p->w);
+    }
+    fai_jw_close(&p->w);
+    return rc;
+}
+
+static int rig_number(const Page *p, const FaRig *rig) {
+    int i = 0;
+    while (i < p->nrig && p->rig[i] != rig) i++;
+    return i;
+}
+
+// The page's own face, then those of tracks that have another, each once.
+static FaCode put_rigs(Page *p, const FaRig *rig, const FaPageTrack *tracks, int ntrack, const FaPageOptions *o,
+                       FaError *err) {
+    p->rig = FA_NEW((size_t)ntrack + 1, const FaRig *);
+    if (!p->rig) return FA_FAIL_MEMORY(err);
+    p->rig[p->nrig++] = rig;
+    for (int i = 0; i < ntrack; i++)
+        if (tracks[i].rig && rig_number(p, tracks[i].rig) == p->nrig) p->rig[p->nrig++] = tracks[i].rig;
+    FaCode rc = FA_OK;
+    fai_jw_open(&p->w, "rigs", '[');
+    for (int i = 0; i < p->nrig && rc >= 0; i++) {
+        const FaMesh *mesh = &p->rig[i]->mesh;
+        FaPageOptions own = *o;
+        if (mesh->nvert != rig->mesh.nvert || mesh->ntri != rig->mesh.ntri) own.color = NULL;
+        fai_jw_open(&p->w, NULL, '{');
+        rc = put_rig(p, p->rig[i], i == 0, &own, err);
         fai_jw_close(&p->w);
     }
     fai_jw_close(&p->w);
@@ -255,15 +295,15 @@ static FaCode put_motion(Page *p, const FaRig *rig, const FaPageTrack *track, Fa
     return FA_OK;
 }
 
-// Dots: steps from frame to frame in units of a few micrometres, which pack well; a dot that is not seen keeps its
+// Markers: steps from frame to frame in units of a few micrometres, which pack well; one that is not seen keeps its
 // place.
-typedef struct Dots {
+typedef struct Packed {
     double lo[3], step;  // m
     uint16_t *move;      // differences modulo 65536, the first frame's from 0            (nframe x n x 3)
     unsigned char *seen; //                                                             (nframe x n)
-} Dots;
+} Packed;
 
-static void pack_dots(const FaMarkerTake *take, const int *frame, int nframe, Dots *d) {
+static void pack_markers(const FaMarkerTake *take, const int *frame, int nframe, Packed *d) {
     size_t n = (size_t)take->nmarker;
     double hi[3] = {-INFINITY, -INFINITY, -INFINITY};
     for (int k = 0; k < 3; k++) d->lo[k] = INFINITY;
@@ -290,8 +330,8 @@ static void pack_dots(const FaMarkerTake *take, const int *frame, int nframe, Do
     }
 }
 
-// Three corners and their shares of each dot's surface point; those that are not mapped have shares of 0.
-static FaCode put_dot_map(Page *p, const FaMarkerMap *map, FaError *err) {
+// Three corners and their shares of each marker's surface point; those that are not mapped have shares of 0.
+static FaCode put_marker_map(Page *p, const FaMarkerMap *map, FaError *err) {
     uint32_t *vert = FA_NEW(3 * (size_t)map->count, uint32_t);
     float *bary = FA_NEW(3 * (size_t)map->count, float);
     for (int i = 0; vert && bary && i < map->count; i++)
@@ -307,7 +347,7 @@ static FaCode put_dot_map(Page *p, const FaMarkerMap *map, FaError *err) {
     return rc;
 }
 
-static FaCode put_dots(Page *p, const FaPageTrack *track, FaError *err) {
+static FaCode put_markers(Page *p, const FaPageTrack *track, FaError *err) {
     const FaMarkerTake *take = track->markers;
     int n = fa_sequence_nframe(track->seq);
     if (!take) return FA_OK;
@@ -316,14 +356,14 @@ static FaCode put_dots(Page *p, const FaPageTrack *track, FaError *err) {
                        track->map->count);
     size_t count = (size_t)n * (size_t)take->nmarker;
     int *frame = FA_NEW(n, int);
-    Dots d = {.move = FA_NEW(3 * count, uint16_t), .seen = FA_NEW(count, unsigned char)};
+    Packed d = {.move = FA_NEW(3 * count, uint16_t), .seen = FA_NEW(count, unsigned char)};
     FaCode rc = frame && d.move && d.seen ? FA_OK : FA_FAIL_MEMORY(err);
     if (rc >= 0) {
         bool same = track->clip && track->clip->nframe == n;
         for (int f = 0; f < n; f++)
             frame[f] = fai_dots_frame(take, f, n, same ? track->clip->time[f] : fa_sequence_time(track->seq, f));
-        pack_dots(take, frame, n, &d);
-        fai_jw_open(&p->w, "dots", '{');
+        pack_markers(take, frame, n, &d);
+        fai_jw_open(&p->w, "markers", '{');
         fai_jw_open(&p->w, "names", '[');
         for (int i = 0; i < take->nmarker; i++) fai_jw_str(&p->w, NULL, take->name[i]);
         fai_jw_close(&p->w);
@@ -333,7 +373,7 @@ static FaCode put_dots(Page *p, const FaPageTrack *track, FaError *err) {
         fai_jw_num(&p->w, "step", d.step);
         section(p, "move", "u16", d.move, 3 * count, sizeof *d.move);
         section(p, "seen", "u8", d.seen, count, 1);
-        if (track->map) rc = put_dot_map(p, track->map, err);
+        if (track->map) rc = put_marker_map(p, track->map, err);
         fai_jw_close(&p->w);
     }
     fa_free(frame);
@@ -342,7 +382,68 @@ static FaCode put_dots(Page *p, const FaPageTrack *track, FaError *err) {
     return rc;
 }
 
-static FaCode put_track(Page *p, const FaPageTrack *track, Residual *s, const FaPageOptions *o, FaError *err) {
+static const char crossing_name[] = "crossing triangle pairs";
+
+// Which triangles cross in each frame, two for each pair: those of frame f are from first[f] to first[f + 1].
+typedef struct Crossings {
+    uint32_t *first; //                                                                   (nframe + 1)
+    double *count;   // pairs, for the chart                                              (nframe)
+    FaText tri;      // uint32_t, growing
+} Crossings;
+
+static FaCode find_crossings(const FaPageTrack *track, const FaMesh *mesh, int n, Crossings *c, FaError *err) {
+    enum { MOST = 4096 }; // pairs painted in a frame; beyond, the whole mouth is red anyway
+    float *x = FA_NEW(3 * (size_t)mesh->nvert, float);
+    int(*pair)[2] = fai_alloc_array(MOST, sizeof *pair);
+    FaCode rc = x && pair ? FA_OK : FA_FAIL_MEMORY(err);
+    for (int f = 0; f < n && rc >= 0; f++) {
+        int count = 0;
+        rc = fa_sequence_read(track->seq, f, x, err);
+        if (rc >= 0) rc = fai_self_intersections(mesh, x, NULL, pair, MOST, &count, err);
+        if (rc < 0) break;
+        size_t kept = (size_t)FA_MIN(count, (int)MOST);
+        c->count[f] = count;
+        c->first[f + 1] = c->first[f] + (uint32_t)(2 * kept);
+        fai_text_bytes(&c->tri, pair, kept * sizeof *pair);
+    }
+    fa_free(x);
+    fa_free(pair);
+    return rc < 0 ? rc : c->tri.failed ? FA_FAIL_MEMORY(err) : FA_OK;
+}
+
+static void crossings_free(Crossings *c) {
+    fa_free(c->first);
+    fa_free(c->count);
+    fai_text_free(&c->tri);
+}
+
+static FaCode put_numbers(Page *p, const FaPageTrack *track, const FaMesh *mesh, FaPageJump *most, FaError *err) {
+    int n = fa_sequence_nframe(track->seq);
+    Crossings c = {0};
+    if (track->crossings) {
+        c.first = FA_NEW((size_t)n + 1, uint32_t);
+        c.count = FA_NEW(n, double);
+        FaCode rc = c.first && c.count ? find_crossings(track, mesh, n, &c, err) : FA_FAIL_MEMORY(err);
+        if (rc < 0) return crossings_free(&c), rc;
+        for (int f = 0; f < n; f++)
+            if (c.count[f] > c.count[most->frame]) most->frame = f;
+        if (c.count[most->frame] > 0) most->name = crossing_name;
+        fai_jw_open(&p->w, "crossing", '{');
+        section(p, "first", "u32", c.first, (size_t)n + 1, sizeof *c.first);
+        section(p, "tri", "u32", c.tri.data, c.tri.size / sizeof *c.first, sizeof *c.first);
+        fai_jw_close(&p->w);
+    }
+    fai_jw_open(&p->w, "numbers", '{');
+    if (track->crossings) section(p, crossing_name, "f64", c.count, (size_t)n, sizeof *c.count);
+    for (int i = 0; i < track->nnumbers; i++)
+        section(p, track->numbers[i].name, "f64", track->numbers[i].value, (size_t)n, sizeof(double));
+    fai_jw_close(&p->w);
+    crossings_free(&c);
+    return FA_OK;
+}
+
+static FaCode put_track(Page *p, const FaPageTrack *track, Residual *s, FaPageJump *most, const FaPageOptions *o,
+                        FaError *err) {
     int n = fa_sequence_nframe(track->seq);
     if (fa_sequence_nvert(track->seq) != s->rig->mesh.nvert)
         return FA_FAIL(err, FA_E_ARG, track->name, NULL, "%d vertices, the rig has %d", fa_sequence_nvert(track->seq),
@@ -358,6 +459,7 @@ static FaCode put_track(Page *p, const FaPageTrack *track, Residual *s, const Fa
     FA_TRY(fai_bake(&source, &params, &bake, err));
     fai_jw_open(&p->w, NULL, '{');
     fai_jw_str(&p->w, "name", track->name);
+    fai_jw_int(&p->w, "rig", rig_number(p, s->rig));
     if (track->note) fai_jw_str(&p->w, "note", track->note);
     section(p, "weights", "f32", s->weights, (size_t)n * (size_t)s->rig->nshape, sizeof(float));
     if (bake->ntarget) {
@@ -371,33 +473,97 @@ static FaCode put_track(Page *p, const FaPageTrack *track, Residual *s, const Fa
     }
     fai_bake_free(bake);
     FaCode rc = put_motion(p, s->rig, track, err);
-    if (rc >= 0) rc = put_dots(p, track, err);
-    fai_jw_open(&p->w, "numbers", '{');
-    for (int i = 0; i < track->nnumbers; i++)
-        section(p, track->numbers[i].name, "f64", track->numbers[i].value, (size_t)n, sizeof(double));
-    fai_jw_close(&p->w);
+    if (rc >= 0) rc = put_markers(p, track, err);
+    if (rc >= 0) rc = put_numbers(p, track, &s->rig->mesh, most, err);
     fai_jw_close(&p->w);
     return rc;
 }
 
-static FaCode put_tracks(Page *p, const FaRig *rig, const FaPageTrack *tracks, int ntrack, const FaPageOptions *o,
-                         FaError *err) {
-    Residual s = {.rig = rig};
-    FA_TRY(fa_blender_new(rig, &s.blender, err));
+static FaCode put_tracks(Page *p, const FaPageTrack *tracks, int ntrack, const FaPageOptions *o, FaError *err) {
     FaCode rc = FA_OK;
-    s.linear = FA_NEW(3 * (size_t)rig->mesh.nvert, float);
-    if (!s.linear) rc = FA_FAIL_MEMORY(err);
+    p->most = FA_NEW(ntrack, FaPageJump);
+    if (!p->most) return FA_FAIL_MEMORY(err);
     fai_jw_open(&p->w, "tracks", '[');
     for (int i = 0; i < ntrack && rc >= 0; i++) {
-        s.seq = tracks[i].seq;
-        s.weights = FA_NEW((size_t)fa_sequence_nframe(s.seq) * (size_t)rig->nshape, float);
-        rc = s.weights ? put_track(p, &tracks[i], &s, o, err) : FA_FAIL_MEMORY(err);
+        Residual s = {.rig = tracks[i].rig ? tracks[i].rig : p->rig[0], .seq = tracks[i].seq};
+        rc = fa_blender_new(s.rig, &s.blender, err);
+        s.linear = FA_NEW(3 * (size_t)s.rig->mesh.nvert, float);
+        s.weights = FA_NEW((size_t)fa_sequence_nframe(s.seq) * (size_t)s.rig->nshape, float);
+        if (rc >= 0)
+            rc = s.linear && s.weights ? put_track(p, &tracks[i], &s, &p->most[i], o, err) : FA_FAIL_MEMORY(err);
         fa_free(s.weights);
+        fa_free(s.linear);
+        fa_blender_free(s.blender);
     }
     fai_jw_close(&p->w);
-    fa_free(s.linear);
-    fa_blender_free(s.blender);
     return rc;
+}
+
+// --- pairs --------------------------------------------------------------------------------------------------------
+
+static void put_jump(Page *p, const char *name, int frame) {
+    fai_jw_open(&p->w, NULL, '{');
+    fai_jw_str(&p->w, "name", name);
+    fai_jw_int(&p->w, "frame", frame);
+    fai_jw_close(&p->w);
+}
+
+// Where each of a track's numbers is largest; one that is 0 throughout tells nothing.
+static void put_peaks(Page *p, const FaPageTrack *track) {
+    int n = fa_sequence_nframe(track->seq);
+    for (int i = 0; i < track->nnumbers; i++) {
+        const double *v = track->numbers[i].value;
+        int most = 0;
+        for (int f = 1; f < n; f++)
+            if (v[f] > v[most]) most = f;
+        if (!(v[most] > 0)) continue;
+        char name[160];
+        snprintf(name, sizeof name, "largest %s: %.2g", track->numbers[i].name, v[most]);
+        put_jump(p, name, most);
+    }
+}
+
+static void put_pair(Page *p, const FaPagePair *pair, const FaPageTrack *tracks) {
+    FaJsonWriter *w = &p->w;
+    fai_jw_open(w, NULL, '{');
+    fai_jw_str(w, "name", pair->name);
+    if (pair->sentence) fai_jw_str(w, "sentence", pair->sentence);
+    fai_jw_int(w, "before", pair->before);
+    fai_jw_int(w, "after", pair->after);
+    fai_jw_str(w, "focus", pair->focus == FA_PAGE_MOUTH ? "mouth" : "head");
+    fai_jw_num(w, "exaggerate", pair->exaggerate > 0 ? pair->exaggerate : 1);
+    fai_jw_num(w, "speed", pair->speed > 0 ? pair->speed : 1);
+    fai_jw_bool(w, "hold_head", pair->hold_head);
+    fai_jw_open(w, "jumps", '[');
+    for (int i = 0; i < pair->njumps; i++) put_jump(p, pair->jumps[i].name, pair->jumps[i].frame);
+    if (!pair->jumps) {
+        const FaPageJump *after = &p->most[pair->after], *before = &p->most[pair->before];
+        if (before->name && before != after) put_jump(p, "most crossings before", before->frame);
+        if (after->name) put_jump(p, "most crossings after", after->frame);
+        put_peaks(p, &tracks[pair->after]);
+    }
+    fai_jw_close(w);
+    fai_jw_close(w);
+}
+
+static FaCode put_pairs(Page *p, const FaPageTrack *tracks, int ntrack, const FaPageOptions *o, FaError *err) {
+    fai_jw_open(&p->w, "pairs", '[');
+    for (int i = 0; i < o->npairs; i++) {
+        const FaPagePair *pair = &o->pairs[i];
+        int b = pair->before, a = pair->after;
+        if (b < 0 || a < 0 || b >= ntrack || a >= ntrack)
+            return FA_FAIL(err, FA_E_ARG, pair->name, "number them from 0", "tracks %d and %d, but there are %d", b, a,
+                           ntrack);
+        for (int j = 0; j < pair->njumps; j++)
+            if (pair->jumps[j].frame < 0 || pair->jumps[j].frame >= fa_sequence_nframe(tracks[a].seq))
+                return FA_FAIL(err, FA_E_ARG, pair->name, "jump to a frame of the pair's after",
+                               "there is no frame %d in '%s'", pair->jumps[j].frame, tracks[a].name);
+        put_pair(p, pair, tracks);
+    }
+    for (int i = ntrack > 1; i < ntrack && !o->npairs; i++)
+        put_pair(p, &(FaPagePair){.name = tracks[i].name, .after = i}, tracks);
+    fai_jw_close(&p->w);
+    return FA_OK;
 }
 
 // --- the file -----------------------------------------------------------------------------------------------------
@@ -489,12 +655,15 @@ FaCode fa_page_save(const char *path, const FaRig *rig, const FaPageTrack *track
     fai_jw_str(&p.w, "generator", "fascia " FA_VERSION_TEXT);
     fai_jw_str(&p.w, "title", o->title ? o->title : "fascia");
     if (o->facts) fai_jw_str(&p.w, "facts", o->facts);
-    FaCode rc = put_rigs(&p, rig, o, err);
-    if (rc >= 0) rc = put_tracks(&p, rig, tracks, ntrack, o, err);
+    FaCode rc = put_rigs(&p, rig, tracks, ntrack, o, err);
+    if (rc >= 0) rc = put_tracks(&p, tracks, ntrack, o, err);
+    if (rc >= 0) rc = put_pairs(&p, tracks, ntrack, o, err);
     fai_jw_close(&p.w);
     if (rc >= 0 && (p.header.failed || p.sections.failed)) rc = FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = write_page(path, &p, err);
     fai_text_free(&p.header);
     fai_text_free(&p.sections);
+    fa_free(p.rig);
+    fa_free(p.most);
     return rc;
 }

@@ -13,11 +13,12 @@ await browse(async (page) => {
   const index = await page.evaluate((t) => window.fascia.tracks.indexOf(t), track);
   if (index < 0) throw new Error(`no track '${track}'`);
 
-  // tracks of as many frames play in step
-  const apart = await page.evaluate(() => {
-    const [a, ...rest] = window.fascia.data.tracks.map((t) => Array.from(t.times));
-    return rest.some((b) => b.length === a.length && b.some((t, i) => Math.abs(t - a[i]) > 1e-6));
-  });
+  // the two tracks of a pair play in step where they have as many frames
+  const apart = await page.evaluate(() =>
+    window.fascia.data.pairs.some((p) => {
+      const [a, b] = [p.before, p.after].map((t) => Array.from(window.fascia.data.tracks[t].times));
+      return b.length === a.length && b.some((t, i) => Math.abs(t - a[i]) > 1e-6);
+    }));
   if (apart) throw new Error('tracks do not play in step');
 
   // the vertices drawn
@@ -25,52 +26,55 @@ await browse(async (page) => {
   for (const f of [0, 1, Math.floor(truth.frames / 3), Math.floor(truth.frames / 2), truth.frames - 1]) {
     const drawn = await page.evaluate(([i, frame]) => {
       window.fascia.seek(window.fascia.data.tracks[i].times[frame]);
-      return window.fascia.drawn(i);
+      return window.fascia.exact(i);
     }, [index, f]);
     if (drawn.length !== 3 * truth.points) throw new Error(`${drawn.length / 3} vertices drawn, ${truth.points} computed`);
     worst = Math.max(worst, 1000 * distance(drawn, truth.at(f)));
   }
   if (!(worst <= +tolerance)) throw new Error(`drawn vertices are off by ${worst} mm`);
 
-  // the dots are where the markers are, missing ones are not there, and they can be turned off
+  // the panel holds the rest of the controls
+  await page.click('#fold');
+
+  // the markers are where the take has them, missing ones are not there, and they can be turned off
   if (markersPath) {
     const rows = readFileSync(markersPath, 'utf8').trim().split('\n').map((l) => l.split(','));
     let most = 0, missing = 0;
     for (const f of [0, 1, Math.floor(rows.length / 2), rows.length - 2]) {
-      const dots = await page.evaluate(([i, frame]) => {
+      const markers = await page.evaluate(([i, frame]) => {
         window.fascia.seek(window.fascia.data.tracks[i].times[frame]);
-        return window.fascia.dots(i);
+        return window.fascia.markers(i);
       }, [index, f]);
-      dots.names.forEach((name, d) => {
+      markers.names.forEach((name, d) => {
         const at = rows[0].indexOf(`${name}.x`), cells = rows[f + 1].slice(at, at + 3);
         if (cells[0] === '') {
-          if (Number.isFinite(dots.x[3 * d])) throw new Error(`${name} is drawn at frame ${f}, where it was not seen`);
+          if (Number.isFinite(markers.x[3 * d])) throw new Error(`${name} is drawn at frame ${f}, where it was not seen`);
           missing++;
-        } else most = Math.max(most, 1000 * Math.hypot(...cells.map((c, k) => +c - dots.x[3 * d + k])));
+        } else most = Math.max(most, 1000 * Math.hypot(...cells.map((c, k) => +c - markers.x[3 * d + k])));
       });
     }
-    if (!(most < 0.02) || !missing) throw new Error(`dots are off by ${most} mm, ${missing} missing`);
-    if (picture) await page.screenshot({ path: picture.replace('.png', '_dots.png') });
-    await page.click('#dots');
-    await page.waitForFunction((i) => !window.fascia.dots(i), index, { timeout: 20000 });
-    await page.click('#dots');
-    console.log(`dots: within ${most.toFixed(4)} mm, ${missing} missing samples left out`);
+    if (!(most < 0.02) || !missing) throw new Error(`markers are off by ${most} mm, ${missing} missing`);
+    if (picture) await page.screenshot({ path: picture.replace('.png', '_markers.png') });
+    await page.click('#markers');
+    await page.waitForFunction((i) => !window.fascia.markers(i), index, { timeout: 20000 });
+    await page.click('#markers');
+    console.log(`markers: within ${most.toFixed(4)} mm, ${missing} missing samples left out`);
   }
-  const control = await page.evaluate(() => !document.querySelector('#dots-box').hidden === window.fascia.data.tracks.some((t) => t.dots));
-  if (!control) throw new Error('the control of the dots is there without dots, or not there with them');
+  const control = await page.evaluate(() => !document.querySelector('#markers-box').hidden === window.fascia.data.tracks.some((t) => t.markers));
+  if (!control) throw new Error('the control of the markers is there without markers, or not there with them');
 
   // play moves time; the sliders move vertices
   await page.click('#play');
-  await page.waitForFunction(() => window.fascia.frame() > 2, null, { timeout: 20000 });
+  await page.waitForFunction((f) => window.fascia.frame() !== f, await page.evaluate(() => window.fascia.frame()), { timeout: 20000 });
   await page.click('#play');
-  const before = await page.evaluate(() => window.fascia.drawn(0));
+  const before = await page.evaluate(() => window.fascia.drawn(window.fascia.shown()[0].track));
   await page.evaluate(() => {
     const slider = document.querySelector('#shapes input[aria-label=jawOpen]');
     slider.value = 1;
     slider.dispatchEvent(new Event('input'));
   });
   await page.waitForTimeout(400);
-  const moved = 1000 * distance(before, await page.evaluate(() => window.fascia.drawn(0)));
+  const moved = 1000 * distance(before, await page.evaluate(() => window.fascia.drawn(window.fascia.shown()[0].track)));
   if (!(moved > 5)) throw new Error(`the jawOpen slider moves only ${moved} mm`);
   await page.click('#reset');
   await page.click('#heat');

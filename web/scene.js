@@ -1,0 +1,159 @@
+// What is drawn of a track: its meshes, its markers, their colours.
+import {
+  AmbientLight, BufferAttribute, BufferGeometry, Color, DirectionalLight, DoubleSide, HemisphereLight, IcosahedronGeometry,
+  InstancedMesh, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshStandardMaterial, Quaternion, Scene, SRGBColorSpace, Vector3,
+} from 'three';
+import { evaluate, evaluatePart, markerPlaces, normals } from './data.js';
+
+export const HUES = ['#e8a07c', '#7cb8e8', '#9fd18b', '#e8d37c', '#c79be8', '#8be0d0', '#e88fae', '#b8c0c8'];
+const CROSSING = [0.95, 0.02, 0.03];
+const MATERIALS = {
+  skin: { color: 0xdcb8a4, roughness: 0.6 }, eye: { color: 0xf3f0ea, roughness: 0.12 }, teeth: { color: 0xf2ead8, roughness: 0.3 },
+  mouth: { color: 0xa8544c, roughness: 0.5 }, bone: { color: 0xe6dcc4, roughness: 0.8 }, other: { color: 0x9a9690, roughness: 0.7 },
+};
+
+export function makeView(data, track, index) {
+  const scene = new Scene(), rig = data.rigs[track.rig];
+  scene.add(new HemisphereLight(0xffffff, 0x5a5654, 1.0), new AmbientLight(0xffffff, 0.25));
+  const key = new DirectionalLight(0xfff4ea, 2.3);
+  key.position.set(0.6, 0.9, 1.2);
+  const rim = new DirectionalLight(0xcfe0ff, 0.5);
+  rim.position.set(-0.9, 0.5, -0.8);
+  scene.add(key, rim);
+  const solids = [rig, ...rig.parts].map((part) => makeSolid(scene, part));
+  const radius = extent(rig).radius;
+  const markers = track.markers && makeMarkers(scene, track.markers);
+  // exact: the positions as stored; those of solids[0] may be exaggerated
+  return { index, track, rig, scene, solids, markers, radius, frame: 0, exact: new Float32Array(rig.base.length), hue: HUES[index % HUES.length] };
+}
+
+// Markers as small balls, each joined to the surface point it belongs to where that is known.
+function makeMarkers(scene, markers) {
+  const n = markers.names.length;
+  const balls = new InstancedMesh(new IcosahedronGeometry(1, 2), new MeshBasicMaterial(), n);
+  const ends = new BufferAttribute(new Float32Array(6 * n), 3), g = new BufferGeometry();
+  g.setAttribute('position', ends);
+  const lines = new LineSegments(g, new LineBasicMaterial({ color: 0xfff0c8 }));
+  balls.frustumCulled = lines.frustumCulled = false;
+  scene.add(balls, lines);
+  return { ...markers, balls, ends, lines, x: markerPlaces(markers), now: new Float32Array(3 * n) };
+}
+
+// One mesh with its buffers and its wireframe.
+function makeSolid(scene, part) {
+  const n = part.base.length;
+  const x = new Float32Array(n), normal = new Float32Array(n), color = new Float32Array(n).fill(1);
+  const position = new BufferAttribute(x, 3), normalAttr = new BufferAttribute(normal, 3), colorAttr = new BufferAttribute(color, 3);
+  const g = new BufferGeometry();
+  g.setAttribute('position', position);
+  g.setAttribute('normal', normalAttr);
+  g.setAttribute('color', colorAttr);
+  g.setIndex(new BufferAttribute(part.tri, 1));
+  const look = MATERIALS[part.material] || MATERIALS.other;
+  const mesh = new Mesh(g, new MeshStandardMaterial({ ...look, side: DoubleSide, vertexColors: true }));
+  const edges = new BufferGeometry();
+  edges.setAttribute('position', position);
+  edges.setIndex(new BufferAttribute(part.edges, 1));
+  const wire = new LineSegments(edges, new LineBasicMaterial({ color: 0x1b1512, transparent: true, opacity: 0.35 }));
+  mesh.frustumCulled = wire.frustumCulled = false;
+  scene.add(mesh, wire);
+  return { part, look, mesh, wire, x, normal, color, position, normalAttr, colorAttr };
+}
+
+// Box of a rig's neutral along its own axes, and the radius of the ball around it, m.
+export function extent(rig) {
+  const lo = [Infinity, Infinity, Infinity], hi = [-Infinity, -Infinity, -Infinity];
+  for (let i = 0; i < rig.base.length; i++) {
+    lo[i % 3] = Math.min(lo[i % 3], rig.base[i]);
+    hi[i % 3] = Math.max(hi[i % 3], rig.base[i]);
+  }
+  return { lo, hi, radius: Math.hypot(...[0, 1, 2].map((k) => hi[k] - lo[k])) / 2 };
+}
+
+// The rigid motion of the head relative to its first frame, about which the camera stays.
+export function pose(view, moving) {
+  const h = view.track.head, o = 7 * view.frame;
+  const q = new Quaternion(), p = new Vector3();
+  if (h && moving) {
+    const q0 = new Quaternion(h[0], h[1], h[2], h[3]).invert();
+    q.copy(q0).multiply(new Quaternion(h[o], h[o + 1], h[o + 2], h[o + 3]));
+    p.set(h[o + 4] - h[4], h[o + 5] - h[5], h[o + 6] - h[6]).applyQuaternion(q0);
+  }
+  for (const m of [...view.solids.flatMap((s) => [s.mesh, s.wire]), ...(view.markers ? [view.markers.balls, view.markers.lines] : [])]) {
+    m.quaternion.copy(q);
+    m.position.copy(p);
+  }
+}
+
+// Positions of the view's frame as stored, into view.exact.
+export function evaluateExact(view, override) {
+  const own = override?.length === view.rig.shapes.length ? override : null;
+  evaluate(view.rig, view.track, view.frame, view.exact, own);
+}
+
+// What is shown: the exact positions, or `times` the difference from the partner's on top of those; eyes and teeth.
+export function shape(view, partner, times, override) {
+  const x = view.solids[0].x, own = override?.length === view.rig.shapes.length ? override : null;
+  x.set(view.exact);
+  if (partner && times !== 1) for (let i = 0; i < x.length; i++) x[i] = partner.exact[i] + times * (x[i] - partner.exact[i]);
+  for (const s of view.solids) {
+    if (s.part !== view.rig) evaluatePart(view.rig, s.part, view.track, view.frame, s.x, own);
+    normals(s.part.tri, s.part.weld, s.x, s.normal);
+    s.position.needsUpdate = s.normalAttr.needsUpdate = true;
+  }
+}
+
+export const ramp = (t) => {
+  // dark blue - teal - yellow - red, readable for colour-blind eyes by its lightness
+  const stops = [[0.16, 0.2, 0.42], [0.13, 0.55, 0.6], [0.95, 0.86, 0.45], [0.84, 0.16, 0.12]];
+  const s = Math.min(Math.max(t, 0), 1) * 3, i = Math.min(Math.floor(s), 2), f = s - i;
+  return stops[i].map((a, k) => a + (stops[i + 1][k] - a) * f);
+};
+
+// look: { heat: view to measure from or null, max: m at the end of the scale, over: its colour where it is drawn over others, crossings }
+export function paint(view, look) {
+  const heat = look.heat && look.heat.exact.length === view.exact.length ? look.heat.exact : null;
+  for (const s of view.solids) {
+    const skin = s === view.solids[0], c = s.part.colors;
+    if (heat && skin)
+      for (let v = 0; v < s.x.length; v += 3) {
+        const a = view.exact, d = Math.hypot(a[v] - heat[v], a[v + 1] - heat[v + 1], a[v + 2] - heat[v + 2]);
+        s.color.set(ramp(d / look.max), v);
+      }
+    else if (c) for (let i = 0; i < c.length; i++) s.color[i] = (c[i] / 255) ** 2.2;
+    else s.color.fill(1);
+    if (skin && look.crossings && !heat) paintCrossings(view, s);
+    s.mesh.material.color.set((heat && skin) || (c && !look.over) ? 0xffffff : look.over && skin ? look.over : s.look.color);
+    s.mesh.material.transparent = !!look.over;
+    s.mesh.material.opacity = look.over ? 0.55 : 1;
+    s.colorAttr.needsUpdate = true;
+  }
+}
+
+function paintCrossings(view, s) {
+  const { first, tri } = view.track.crossing || {};
+  for (let i = first ? first[view.frame] : 0; first && i < first[view.frame + 1]; i++)
+    for (let k = 0; k < 3; k++) s.color.set(CROSSING, 3 * s.part.tri[3 * tri[i] + k]);
+}
+
+// The markers of a frame; with a map their colour and their lines tell how far the surface is off.
+const place = new Matrix4(), tint = new Color();
+export function showMarkers(view, on, max) {
+  const d = view.markers, size = 0.011 * view.radius, x = view.solids[0].x;
+  d.balls.visible = on;
+  d.lines.visible = on && !!d.vert;
+  for (let i = 0; i < d.names.length; i++) {
+    const at = d.now.subarray(3 * i, 3 * i + 3), to = [0, 0, 0];
+    at.set(d.x.subarray(3 * (view.frame * d.names.length + i), 3 * (view.frame * d.names.length + i) + 3));
+    const seen = at.every(Number.isFinite), mapped = d.vert && d.bary[3 * i] + d.bary[3 * i + 1] + d.bary[3 * i + 2] > 0;
+    for (let k = 0; mapped && k < 9; k++) to[k % 3] += d.bary[3 * i + Math.floor(k / 3)] * x[3 * d.vert[3 * i + Math.floor(k / 3)] + (k % 3)];
+    place.makeScale(size, size, size).setPosition(...(seen ? at : [0, 0, 0]));
+    if (!seen) place.makeScale(0, 0, 0);
+    d.balls.setMatrixAt(i, place);
+    if (seen && mapped) tint.setRGB(...ramp(Math.hypot(at[0] - to[0], at[1] - to[1], at[2] - to[2]) / max), SRGBColorSpace);
+    else tint.set(0x40c8e8);
+    d.balls.setColorAt(i, tint);
+    d.ends.array.set(seen && mapped ? [...at, ...to] : [0, 0, 0, 0, 0, 0], 6 * i);
+  }
+  d.balls.instanceMatrix.needsUpdate = d.balls.instanceColor.needsUpdate = d.ends.needsUpdate = true;
+}
