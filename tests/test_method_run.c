@@ -51,7 +51,7 @@ static void test_names(void **state) {
         for (const FaParamInfo *p = fa_method_params(names[i]); p->name; p++) {
             assert_true(strlen(p->help) > 10 && p->unit);
             assert_true(p->type == FA_PARAM_TEXT || isnan(p->value) || (p->value >= p->min && p->value <= p->max));
-            assert_true((p->type == FA_PARAM_CHOICE) == (p->choices != NULL));
+            assert_true(p->type == FA_PARAM_TEXT || (p->type == FA_PARAM_CHOICE) == (p->choices != NULL));
         }
     }
     assert_null(fa_method_help("magic"));

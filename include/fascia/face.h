@@ -206,8 +206,8 @@ FA_API FaFaceGet fa_face_get_default(void); // all 0
 ///
 /// A cache fits if it is of this rig, its volumes are what fa_face_volumes would make now, and, should stages be
 /// missing, these are its last ones and it has the layers and vertices that are asked for. Other options are not
-/// recorded in a face: give `again` with them. FA_E_ARG: the file is of another rig. FA_E_LIMIT, "cancelled": progress
-/// returned false.
+/// recorded in a face: give `again` with them. FA_E_ARG: the file is of another rig. FA_E_CANCELLED: progress returned
+/// false.
 FA_API FaCode fa_face_get(const FaRig *rig, unsigned needs, const FaFaceGet *get, FaFace **face, FaError *err);
 
 /// Parts of the face: how many there are, their names ("lip_upper", ...), and how far each vertex of the rig belongs to

@@ -20,21 +20,21 @@
 #include <math.h>
 
 #define BLENDFORCES_PARAMS(X)                                                                                          \
-    X(TEXT, face, NAN, 0, 0, "", NULL, "a face made by fascia build; not given: built from the rig with defaults")     \
-    X(TEXT, map, NAN, 0, 0, "", NULL,                                                                                  \
-      "where markers sit: JSON {\"name\": vertex, ...}; not given: v123 as chosen by "                                 \
-      "fascia markers")                                                                                                \
+    X(TEXT, face, NAN, 0, 0, "", "FILE.face", "made by fascia build; not given: built from the rig with defaults")     \
+    X(TEXT, map, NAN, 0, 0, "", "FILE.json",                                                                           \
+      "where each marker sits: {\"name\": vertex, ...}; not given: as fascia markers chooses them")                    \
     X(CHOICE, solve, 0, 0, 3, "", "auto|bf|sbs|rsbs",                                                                  \
-      "auto, bf: forces; sbs: weights of shapes by least squares; rsbs: few of them")                                  \
-    X(FLAG, literal, 0, 0, 1, "", NULL, "forces as the thesis prints them: no jaw, no residual, relinearised")         \
-    X(CHOICE, jaw, 0, 0, 2, "", "auto|on|off", "a rigid jaw, not a linear shape; auto: with forces")                   \
-    X(CHOICE, residual, 0, 0, 2, "", "auto|on|off", "spread what markers still miss over the skin; auto: with forces") \
-    X(FLAG, refine, 0, 0, 1, "", NULL, "sbs, rsbs: weights and residual found together, which must be on")             \
-    X(NUMBER, smooth, 1.5, 0, 100, "frames", NULL, "filter of the residual in time; 0: none")                          \
-    X(INT, relinearise, 2, 1, 100, "", NULL, "literal: times per frame")                                               \
+      "what moves the skin. auto, bf: forces. sbs: shapes alone. rsbs: few shapes")                                    \
+    X(FLAG, literal, 0, 0, 1, "", NULL, "for comparison only: forces exactly as published")                            \
+    X(CHOICE, jaw, 0, 0, 2, "", "auto|on|off", "the jaw turns as a bone does; auto: with forces")                      \
+    X(CHOICE, residual, 0, 0, 2, "", "auto|on|off",                                                                    \
+      "spread what the markers still miss over the skin; auto: with forces")                                           \
+    X(FLAG, refine, 0, 0, 1, "", NULL, "sbs, rsbs: find shapes and what is spread together; with residual on")         \
+    X(NUMBER, smooth, 1.5, 0, 100, "frames", NULL, "calms what is spread, against trembling markers; 0: not at all")   \
+    X(INT, relinearise, 2, 1, 100, "", NULL, "of literal: rounds per frame")                                           \
     X(NUMBER, rate, 60, 10, 5000, "Hz", NULL,                                                                          \
-      "steps per second, at least; of markers one per frame, nearly this often")                                       \
-    X(FLAG, head_frame, 0, 0, 1, "", NULL, "markers are in the rig's own frame: no head motion to take out")
+      "simulation steps per second, at least; with markers: how many frames come, nearly")                             \
+    X(FLAG, head_frame, 0, 0, 1, "", NULL, "the markers hold the head still already: no motion of it to take out")
 
 enum {
 #define X(type, name, value, min, max, unit, choices, help) P_##name,
@@ -94,13 +94,11 @@ static FaDriveOptions options_of(const FaParams *p) {
 
 static FaCode get_face(Blendforces *b, const char *path, const FaFace *given, const FaDriveOptions *o, FaError *err) {
     bool forces = o->kind == FA_DRIVE_AUTO || o->kind == FA_DRIVE_BF;
-    if (given)
-        b->face = given;
-    else if (path[0])
-        FA_TRY(fa_face_load(path, &b->owned, err));
-    else if (forces || !o->no_residual)
-        FA_TRY(fa_face_build(b->m.rig, NULL, &b->owned, err));
-    if (!given) b->face = b->owned;
+    const FaFaceGet how = {.file = path[0] ? path : NULL};
+    if (!given && (path[0] || forces || !o->no_residual))
+        FA_TRY(fa_face_get(b->m.rig, b->m.ops->needs, &how, &b->owned, err));
+    b->face = given ? given : b->owned;
+    b->m.inputs = b->face ? fai_face_hash(b->face) : 0;
     return b->face ? fa_face_fits(b->face, b->m.rig, err) : FA_OK;
 }
 
@@ -112,7 +110,7 @@ static FaCode get_map(Blendforces *b, const char *path, const FaMarkerMap *given
     else
         FA_TRY(fa_markers_choose(b->m.rig, 0, &b->own_map, err));
     if (!given) b->map = b->own_map;
-    b->m.inputs = fai_hash64(b->map->point, (size_t)b->map->count * sizeof *b->map->point, 0);
+    b->m.inputs = fai_hash64(b->map->point, (size_t)b->map->count * sizeof *b->map->point, b->m.inputs);
     return FA_OK;
 }
 
@@ -275,6 +273,7 @@ const FaMethodOps fai_method_blendforces = {
     .help = "skin under forces, driven live by markers or by weights",
     .params = blendforces_params,
     .size = sizeof(Blendforces),
+    .needs = FA_NEED_FACE,
     .takes = FA_TAKES_FACE | FA_TAKES_MARKERS,
     .open = blendforces_open,
     .reset = blendforces_reset,
