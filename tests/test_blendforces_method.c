@@ -1,5 +1,6 @@
 // The method "blendforces": the control's own bits, its state, names, markers that lie and go, weights in their place,
 // the head taken out of markers in the world, and flesh that takes its surface as the goal.
+// labels: unit hash
 #include "test_blendforces_tools.h"
 
 #include "fascia/projective.h"
@@ -411,6 +412,30 @@ static void weights_drive_where_there_are_no_markers(void **state) {
     dots_close(&s);
 }
 
+// A first frame of markers comes from the neutral; what then still settles is little.
+static void a_first_frame_is_nearly_at_rest(void **state) {
+    (void)state;
+    Dots s = dots_open(0, 80);
+    FaError err = {0};
+    FaMethod *m = open_way(&s, &ways[0], false);
+    double drift = 0;
+    dots_pose(&s, 20);
+    dots_truth(&s);
+    FaMarkers markers = dots_markers(&s);
+    FaInput in = {.markers = &markers};
+    CHECK_OK(fa_method_reset(m, &in, s.mesh, &err), &err);
+    for (int f = 1; f < 60; f++) {
+        in.time = f / 60.0;
+        CHECK_OK(fa_method_step(m, &in, s.out, NULL, &err), &err);
+    }
+    for (int v = 0; v < s.rig->mesh.nvert; v++) drift = fmax(drift, head_distance(s.out + 3 * v, s.mesh + 3 * v));
+    print_message("a first frame of markers: up to %.3f mm from where it settles, %.4f on average\n", 1e3 * drift,
+                  1e3 * dots_error(&s));
+    assert_true(drift < 1e-3);
+    fa_method_close(m);
+    dots_close(&s);
+}
+
 // Without a map the markers are those that fa_markers_choose places; the setup of another method refuses a map.
 static void maps_are_part_of_the_setup(void **state) {
     (void)state;
@@ -493,13 +518,15 @@ static void memory_may_run_out(void **state) {
         FaMethod *m;
         FaError err = {0};
         FaMethodSetup setup = {.rig = s.rig, .face = s.face, .markers = s.map};
+        long before = test_alloc_balance();
         test_fail_alloc(k);
         FaCode rc = fa_method_open("blendforces", &setup, &m, &err);
         done = !test_alloc_failed();
-        test_fail_alloc(0);
         if (rc < 0) assert_int_equal(rc, FA_E_MEMORY);
         if (rc < 0) assert_null(m);
         fa_method_close(m);
+        assert_int_equal(test_alloc_balance(), before);
+        test_fail_alloc(0);
     }
     dots_close(&s);
 }
@@ -561,6 +588,7 @@ int main(void) {
         cmocka_unit_test(nothing_is_allocated_in_a_step),
         cmocka_unit_test(the_same_for_any_number_of_threads),
         cmocka_unit_test(weights_drive_where_there_are_no_markers),
+        cmocka_unit_test(a_first_frame_is_nearly_at_rest),
         cmocka_unit_test(maps_are_part_of_the_setup),
         cmocka_unit_test(a_tracker_is_bound),
         cmocka_unit_test(memory_may_run_out),

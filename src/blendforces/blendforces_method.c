@@ -8,6 +8,8 @@
 // held and eases off. Without markers the weights are the commands; without either it is held as well. So a tracker
 // that loses the face does not jump to weights that nobody meant, and one source may take over from the other.
 //
+// A reset under weights comes to rest. Under markers it is the first frame from the neutral, as near to rest as one
+// solve brings it (0.3 mm at most on the shipped head, tests/test_blendforces_method.c).
 // Markers are solved once per input, at whatever times they come. Weights are led from input to input in steps of
 // 1/rate.
 #include "base/base.h"
