@@ -18,7 +18,7 @@ static FaControl *open_control(const Dots *s, FaDriveOptions o, FaControlTuning 
 static FaCode step(FaControl *c, Dots *s, int frame, FaControlFit *fit) {
     FaError err = {0};
     FaMarkers m = dots_markers(s);
-    FaCode rc = fa_control_step(c, &m, frame / 60.0, s->out, NULL, fit, &err);
+    FaCode rc = fai_control_step(c, &m, frame / 60.0, s->out, NULL, fit, &err);
     if (rc < 0) fail_msg("%s", err.what);
     return rc;
 }
@@ -180,7 +180,7 @@ static void what_shapes_can_do_is_met(void **state) {
     }
     print_message("in the span: %.1e m mean over the surface\n", worst);
     assert_true(worst < 5e-6);
-    fa_control_free(c);
+    fai_control_free(c);
     dots_close(&s);
 }
 
@@ -207,8 +207,8 @@ static void jaw_frame_meets_its_shapes(void **state) {
     step(straight, &s, 0, NULL);
     print_message("a jaw half open: %.4f mm with a frame, %.4f mm without\n", 1e3 * frame, 1e3 * dots_error(&s));
     assert_true(frame < 0.5 * dots_error(&s));
-    fa_control_free(straight);
-    fa_control_free(c);
+    fai_control_free(straight);
+    fai_control_free(c);
     dots_close(&s);
 }
 
@@ -234,7 +234,7 @@ static void markers_without_noise_are_met(void **state) {
                 for (int q = 0; q < 3; q++) CHECK_NEAR(p[q], s.x[3 * i + q], 3e-6);
             }
         }
-        fa_control_free(c);
+        fai_control_free(c);
     }
     dots_close(&s);
 }
@@ -303,8 +303,8 @@ static void visibility_may_change(void **state) {
             for (int i = 0; i < 3 * s.rig->mesh.nvert; i++) CHECK_NEAR(s.out[i], want[i], 2e-6);
     }
     fa_free(want);
-    fa_control_free(all);
-    fa_control_free(c);
+    fai_control_free(all);
+    fai_control_free(c);
     dots_close(&s);
 }
 
@@ -337,7 +337,7 @@ static void without_markers_the_face_relaxes(void **state) {
             "%s without markers: %.2f mm from rest, %.4f mm two seconds later, at most %.0f %% of it in a frame\n",
             fa_drive_kind_name(kinds[k]), 1e3 * first, 1e3 * last, 100 * jump / first);
         assert_true(first > 3e-4 && last < 0.02 * first && jump < 0.15 * first);
-        fa_control_free(c);
+        fai_control_free(c);
     }
     dots_close(&s);
 }
@@ -358,7 +358,7 @@ static void a_lying_marker_is_not_believed(void **state) {
     for (int i = 0; i < s.n; i++) doubted += fai_control_belief(c)[i] < 0.5f;
     assert_int_equal(doubted, 1);
     assert_true(dots_error(&s) < honest + 1e-4);
-    fa_control_free(c);
+    fai_control_free(c);
     dots_close(&s);
 }
 
@@ -394,8 +394,8 @@ static void forces_let_go_smoothly(void **state) {
     assert_true(left[0][1] > 0.2 * left[0][0] && left[0][3] > 0.01 * left[0][0]);
     for (int f = 0; f < 12; f++) assert_true(left[0][f + 1] < left[0][f]);
     assert_true(left[0][30] < 0.01 * left[0][0]);
-    fa_control_free(bf);
-    fa_control_free(sbs);
+    fai_control_free(bf);
+    fai_control_free(sbs);
     dots_close(&s);
 }
 
@@ -417,7 +417,7 @@ static void the_literal_form_runs(void **state) {
         }
         print_message("algorithm 1, %d linearisations: markers missed by %.3f mm\n", passes, 1e3 * sum);
         assert_true(sum < 1e-3);
-        fa_control_free(c);
+        fai_control_free(c);
     }
     dots_close(&s);
 }
@@ -438,7 +438,7 @@ static uint64_t run_hash(Dots *s, FaDriveOptions o, bool starve) {
         }
         hash = fai_hash64(s->out, 3 * (size_t)s->rig->mesh.nvert * sizeof(float), hash);
     }
-    fa_control_free(c);
+    fai_control_free(c);
     return hash;
 }
 
@@ -470,32 +470,32 @@ static void bad_input_is_named(void **state) {
     float *trust = FA_NEW(s.n, float);
     trust[7] = -1;
     FaDriveOptions o = {.kind = FA_DRIVE_BF, .trust = trust};
-    assert_int_equal(fa_control_open(s.rig, s.face, s.map, &o, &c, &err), FA_E_ARG);
+    assert_int_equal(fai_control_new(s.rig, s.face, s.map, &o, NULL, &c, &err), FA_E_ARG);
     assert_non_null(strstr(err.place, s.map->name[7]));
     assert_null(c);
     o.trust = NULL;
     err = (FaError){0};
-    assert_int_equal(fa_control_open(s.rig, NULL, s.map, &o, &c, &err), FA_E_ARG);
+    assert_int_equal(fai_control_new(s.rig, NULL, s.map, &o, NULL, &c, &err), FA_E_ARG);
     assert_non_null(strstr(err.remedy, "face"));
     o = (FaDriveOptions){.kind = FA_DRIVE_SBS, .no_residual = true};
     err = (FaError){0};
-    CHECK_OK(fa_control_open(s.rig, NULL, s.map, &o, &c, &err), &err);
+    CHECK_OK(fai_control_new(s.rig, NULL, s.map, &o, NULL, &c, &err), &err);
     dots_pose(&s, 3);
     dots_truth(&s);
     FaMarkers m = dots_markers(&s);
-    CHECK_OK(fa_control_step(c, &m, 1.0, s.out, NULL, NULL, &err), &err);
-    assert_int_equal(fa_control_step(c, &m, 1.0, s.out, NULL, NULL, &err), FA_E_ARG);
+    CHECK_OK(fai_control_step(c, &m, 1.0, s.out, NULL, NULL, &err), &err);
+    assert_int_equal(fai_control_step(c, &m, 1.0, s.out, NULL, NULL, &err), FA_E_ARG);
     err = (FaError){0};
-    assert_int_equal(fa_control_step(c, &m, NAN, s.out, NULL, NULL, &err), FA_E_ARG);
-    fa_control_reset(c);
+    assert_int_equal(fai_control_step(c, &m, NAN, s.out, NULL, NULL, &err), FA_E_ARG);
+    fai_control_reset(c);
     err = (FaError){0};
-    CHECK_OK(fa_control_step(c, &m, 0.5, s.out, NULL, NULL, &err), &err);
-    fa_control_free(c);
+    CHECK_OK(fai_control_step(c, &m, 0.5, s.out, NULL, NULL, &err), &err);
+    fai_control_free(c);
     FaFace wrong = *s.face;
     wrong.rig_hash ^= 1;
     o.kind = FA_DRIVE_BF;
     err = (FaError){0};
-    assert_int_equal(fa_control_open(s.rig, &wrong, s.map, &o, &c, &err), FA_E_ARG);
+    assert_int_equal(fai_control_new(s.rig, &wrong, s.map, &o, NULL, &c, &err), FA_E_ARG);
     fa_free(trust);
     dots_close(&s);
 }
@@ -507,12 +507,12 @@ static void memory_may_run_out(void **state) {
         FaControl *c;
         FaError err = {0};
         test_fail_alloc(k);
-        FaCode rc = fa_control_open(s.rig, s.face, s.map, NULL, &c, &err);
+        FaCode rc = fai_control_new(s.rig, s.face, s.map, NULL, NULL, &c, &err);
         done = !test_alloc_failed();
         test_fail_alloc(0);
         if (rc < 0) assert_int_equal(rc, FA_E_MEMORY);
         if (rc < 0) assert_null(c);
-        fa_control_free(c);
+        fai_control_free(c);
     }
     dots_close(&s);
 }

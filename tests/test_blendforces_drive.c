@@ -6,45 +6,6 @@
 #include "math/mat3.h"
 #include "rig/transfer.h"
 
-typedef struct Take {
-    FaMarkerTake *take;
-    float *truth; // nframe x nvert x 3
-    int nframe;
-} Take;
-
-// Markers and truth of a clip on the head of `s`, each stride-th frame, at 60 fps.
-static Take make_take(const Dots *s, const char *name, int stride, int most) {
-    FaError err = {0};
-    FaClip *clip;
-    Take t = {0};
-    CHECK_OK(fa_head_clip(name, &clip, &err), &err);
-    t.nframe = FA_MIN(clip->nframe / stride, most);
-    size_t nv = 3 * (size_t)s->rig->mesh.nvert;
-    t.truth = FA_NEW(nv * (size_t)t.nframe, float);
-    CHECK_OK(fa_markers_new(t.nframe, s->n, s->map->name, 60, &t.take, &err), &err);
-    for (int f = 0; f < t.nframe; f++) {
-        float w[FA_ARKIT_COUNT] = {0};
-        const float *now = clip->weight + (size_t)f * (size_t)stride * (size_t)clip->nchan;
-        for (int i = 0; i < FA_ARKIT_COUNT; i++)
-            for (int c = 0; c < clip->nchan; c++)
-                if (!strcmp(clip->name[c], fa_arkit_name(i))) w[i] = now[c];
-        CHECK_OK(fa_head_truth(s->head, 0, w, t.truth + nv * (size_t)f, &err), &err);
-        for (int i = 0; i < s->n; i++) {
-            double p[3];
-            fa_marker_point_at(&s->map->point[i], t.truth + nv * (size_t)f, true, p);
-            for (int k = 0; k < 3; k++) t.take->x[3 * (f * s->n + i) + k] = (float)p[k];
-            t.take->ok[f * s->n + i] = 1;
-        }
-    }
-    fa_clip_free(clip);
-    return t;
-}
-
-static void free_take(Take *t) {
-    fa_markers_free(t->take);
-    fa_free(t->truth);
-}
-
 // Mean distance on the simulated vertices without a marker that some shape moves, m.
 static double dense_error(const Dots *s, const Take *t, FaDrive *d) {
     FaError err = {0};
@@ -282,15 +243,15 @@ static void replay_is_what_was_solved(void **state) {
                             .fps = 60};
         FaDrive *d = open_drive(s.rig, &s, t.take, o);
         FaControl *c;
-        CHECK_OK(fa_control_open(s.rig, s.face, s.map, &o, &c, &err), &err);
+        CHECK_OK(fai_control_new(s.rig, s.face, s.map, &o, NULL, &c, &err), &err);
         for (int f = 0; f < t.nframe; f++) {
             FaMarkers m = {
                 .count = s.n, .name = t.take->name, .x = t.take->x + 3 * f * s.n, .ok = t.take->ok + f * s.n};
-            CHECK_OK(fa_control_step(c, &m, t.take->time[f], s.mesh, NULL, NULL, &err), &err);
+            CHECK_OK(fai_control_step(c, &m, t.take->time[f], s.mesh, NULL, NULL, &err), &err);
             CHECK_OK(fa_sequence_read(fa_drive_sequence(d), f, s.out, &err), &err);
             assert_memory_equal(s.mesh, s.out, 3 * (size_t)s.rig->mesh.nvert * sizeof(float));
         }
-        fa_control_free(c);
+        fai_control_free(c);
         fa_drive_free(d);
     }
     free_take(&t);
@@ -315,7 +276,7 @@ static void bad_takes_are_refused(void **state) {
     FaDriveOptions p = o;
     p.progress = stop_soon;
     p.progress_user = &calls;
-    assert_true(fa_drive_open(s.rig, s.face, t.take, s.map, &p, &d, &err) < 0);
+    assert_int_equal(fa_drive_open(s.rig, s.face, t.take, s.map, &p, &d, &err), FA_E_CANCELLED);
     assert_null(d);
     assert_in_range(calls, 1, 5);
     // none of the names
@@ -352,18 +313,18 @@ static void speed(void **state) {
     for (int w = 0; w < FA_COUNT(way); w++) {
         FaControl *c;
         double best = 1, sum = 0;
-        CHECK_OK(fa_control_open(s.rig, s.face, s.map, &way[w].o, &c, &err), &err);
+        CHECK_OK(fai_control_new(s.rig, s.face, s.map, &way[w].o, NULL, &c, &err), &err);
         for (int f = 0; f < 60; f++) {
             FaControlFit fit;
             dots_pose(&s, f);
             dots_blend(&s);
             FaMarkers m = dots_markers(&s);
-            CHECK_OK(fa_control_step(c, &m, f / 60.0, s.out, NULL, &fit, &err), &err);
+            CHECK_OK(fai_control_step(c, &m, f / 60.0, s.out, NULL, &fit, &err), &err);
             if (f > 4) best = fmin(best, fit.seconds), sum += fit.seconds / 55;
         }
         print_message("%s: %.2f ms per frame at best, %.2f on average (%d skin nodes, %d markers)\n", way[w].name,
                       1e3 * best, 1e3 * sum, s.face->nskin, s.n);
-        fa_control_free(c);
+        fai_control_free(c);
     }
     dots_close(&s);
 }

@@ -93,4 +93,45 @@ static inline double dots_error(const Dots *s) {
     return sum / s->rig->mesh.nvert;
 }
 
+// --- takes --------------------------------------------------------------------------------------------------------
+
+typedef struct Take {
+    FaMarkerTake *take;
+    float *truth; // nframe x nvert x 3
+    int nframe;
+} Take;
+
+// Markers and truth of a clip on the head of `s`, each stride-th frame, at 60 fps.
+static inline Take make_take(const Dots *s, const char *name, int stride, int most) {
+    FaError err = {0};
+    FaClip *clip;
+    Take t = {0};
+    CHECK_OK(fa_head_clip(name, &clip, &err), &err);
+    t.nframe = FA_MIN(clip->nframe / stride, most);
+    size_t nv = 3 * (size_t)s->rig->mesh.nvert;
+    t.truth = FA_NEW(nv * (size_t)t.nframe, float);
+    CHECK_OK(fa_markers_new(t.nframe, s->n, s->map->name, 60, &t.take, &err), &err);
+    for (int f = 0; f < t.nframe; f++) {
+        float w[FA_ARKIT_COUNT] = {0};
+        const float *now = clip->weight + (size_t)f * (size_t)stride * (size_t)clip->nchan;
+        for (int i = 0; i < FA_ARKIT_COUNT; i++)
+            for (int c = 0; c < clip->nchan; c++)
+                if (!strcmp(clip->name[c], fa_arkit_name(i))) w[i] = now[c];
+        CHECK_OK(fa_head_truth(s->head, 0, w, t.truth + nv * (size_t)f, &err), &err);
+        for (int i = 0; i < s->n; i++) {
+            double p[3];
+            fa_marker_point_at(&s->map->point[i], t.truth + nv * (size_t)f, true, p);
+            for (int k = 0; k < 3; k++) t.take->x[3 * (f * s->n + i) + k] = (float)p[k];
+            t.take->ok[f * s->n + i] = 1;
+        }
+    }
+    fa_clip_free(clip);
+    return t;
+}
+
+static inline void free_take(Take *t) {
+    fa_markers_free(t->take);
+    fa_free(t->truth);
+}
+
 #endif

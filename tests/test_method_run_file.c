@@ -82,10 +82,13 @@ static void test_continue(void **state) {
     for (int i = 0; i < 3; i++) {
         FaMethod *again = open_method(s, "projective", 0);
         FaRunFileOptions o = {.progress = stop_at, .progress_user = &stop[i]};
-        assert_true(fa_run_file_make(again, s->clip, path, &o, &take, &report, &err) < 0);
+        err = (FaError){0};
+        assert_int_equal(fa_run_file_make(again, s->clip, path, &o, &take, &report, &err), FA_E_CANCELLED);
+        assert_non_null(strstr(err.what, "frames made so far are kept"));
         assert_null(take);
         fa_method_close(again);
     }
+    err = (FaError){0};
     char part[4096];
     snprintf(part, sizeof part, "%s.part", path);
     FILE *f = fopen(part, "ab");

@@ -262,17 +262,12 @@ FaCode fai_control_new(const FaRig *rig, const FaFace *face, const FaMarkerMap *
     c->arena = fai_arena_new(0);
     FaCode rc = c->arena ? set_up(c, &o, &tune, err) : FA_FAIL_MEMORY(err);
     if (rc < 0) {
-        fa_control_free(c);
+        fai_control_free(c);
         return rc;
     }
-    fa_control_reset(c);
+    fai_control_reset(c);
     *control = c;
     return FA_OK;
-}
-
-FaCode fa_control_open(const FaRig *rig, const FaFace *face, const FaMarkerMap *map, const FaDriveOptions *options,
-                       FaControl **control, FaError *err) {
-    return fai_control_new(rig, face, map, options, NULL, control, err);
 }
 
 FaCode fai_control_frame_new(const FaControl *c, FaArena *arena, FaControlFrame *frame, FaError *err) {
@@ -285,7 +280,7 @@ FaCode fai_control_frame_new(const FaControl *c, FaArena *arena, FaControlFrame 
                : FA_FAIL_MEMORY(err);
 }
 
-void fa_control_free(FaControl *c) {
+void fai_control_free(FaControl *c) {
     if (!c) return;
     fai_jaw_carry_free(c->jaw);
     fai_shape_solver_free(c->shapes);

@@ -25,7 +25,7 @@ static FaCode try_frame(FaDrive *d, FaControl *c, FaControlFrame *f, int frame, 
                         FaError *err) {
     const int *place = fai_control_points(c);
     int lead = fai_control_passes(c) ? FA_MIN(LEAD, frame) : 0;
-    fa_control_reset(c);
+    fai_control_reset(c);
     for (int k = frame - lead; k <= frame; k++) {
         FaMarkers m = fai_drive_markers_of(d, k);
         FA_TRY(fai_control_solve(c, &m, d->take->time[k], f, err));
@@ -70,7 +70,7 @@ static FaCode left_out_error(FaDrive *d, FaDriveKind kind, bool learn, double *e
         rc = FA_MIN(rc, FA_OK);
     }
     *error = tally.count ? tally.sum / tally.count : NAN;
-    fa_control_free(c);
+    fai_control_free(c);
     fai_arena_free(arena);
     return rc;
 }
@@ -85,7 +85,7 @@ static FaCode learn_alone(FaDrive *d, bool arcs, FaError *err) {
     FA_TRY(fai_control_new(d->rig, d->face, d->map, &o, NULL, &c, err));
     FaCode rc = fai_drive_learn_jaw(d, c, err);
     if (rc >= 0 && arcs) rc = fai_drive_learn_arcs(d, c, err);
-    fa_control_free(c);
+    fai_control_free(c);
     return rc;
 }
 

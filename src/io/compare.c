@@ -280,8 +280,7 @@ static FaCode compare(Work *w, FaCompare *out, FaError *err) {
         FA_TRY(measure_frame(w, f, out, err));
         FA_TRY(measure_faces(w, f, err));
         const FaCompareOptions *o = w->options;
-        if (o->progress && !o->progress(o->progress_user, "compare", (f + 1.0) / out->frames))
-            return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", f), NULL, "cancelled");
+        FA_TRY(fai_progress(o->progress, o->progress_user, "compare", (f + 1.0) / out->frames, "nothing is kept", err));
     }
     overall(w, out);
     bool counted = w->options->intersections;

@@ -179,8 +179,8 @@ static FaCode make_all(FaRunFile *t, const FaRunFileOptions *o, int first_change
     int n = t->nframe, begin = fai_run_store_count(t->out);
     bool copy = t->old && begin == 0; // what follows an interruption has to prove that it is on the old path
     for (int f = begin; f < n; f++) {
-        if (o->progress && !o->progress(o->progress_user, "simulating", (double)f / n))
-            return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", f), "run it again: what was made is kept", "stopped");
+        FA_TRY(fai_progress(o->progress, o->progress_user, "simulating", (double)f / n,
+                            "the frames made so far are kept, and the same command goes on from there", err));
         if (copy && (f < first_changed || f > t->last_changed)) {
             FA_TRY(copy_frame(t, f, err));
             continue;

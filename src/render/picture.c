@@ -36,8 +36,7 @@ typedef struct Work {
 } Work;
 
 static FaCode step(const Work *w, const char *stage, double done, FaError *err) {
-    if (!w->job->progress || w->job->progress(w->job->progress_user, stage, done)) return FA_OK;
-    return FA_FAIL(err, FA_E_LIMIT, NULL, NULL, "cancelled");
+    return fai_progress(w->job->progress, w->job->progress_user, stage, done, "no file is written", err);
 }
 
 // --- posing -------------------------------------------------------------------------------------------------------

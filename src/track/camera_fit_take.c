@@ -483,8 +483,7 @@ static FaCode fit_take(const FaCameraOptions *o, const FaLandmarkTake *take, FaF
     Job job = {.setup = setup, .shared = &shared, .take = take};
     double size = 0, unsure = 0;
     FA_TRY(find_shared(&job, o, arena, &size, &unsure, err));
-    if (o->progress && !o->progress(o->progress_user, "identity", 0.5))
-        return FA_FAIL(err, FA_E_ARG, NULL, NULL, "cancelled");
+    FA_TRY(fai_progress(o->progress, o->progress_user, "identity", 0.5, "nothing is kept", err));
     FA_TRY(fit_frames(&job, o, arena, f, err));
     for (int k = 0; k < m->nid; k++) f->identity[k] = (float)shared.id[k];
     f->focal = setup->metric ? 0 : shared.focal;
