@@ -7,7 +7,7 @@
 #include "rig/transfer.h"
 
 // Mean distance on the simulated vertices without a marker that some shape moves, m.
-static double dense_error(const Dots *s, const Take *t, FaDrive *d) {
+static double dense_error(const Marked *s, const Take *t, FaDrive *d) {
     FaError err = {0};
     int nv = s->rig->mesh.nvert;
     unsigned char *use = FA_NEW(nv, unsigned char);
@@ -31,7 +31,7 @@ static double dense_error(const Dots *s, const Take *t, FaDrive *d) {
     return sum / (double)count;
 }
 
-static FaDrive *open_drive(const FaRig *rig, const Dots *s, const FaMarkerTake *take, FaDriveOptions o) {
+static FaDrive *open_drive(const FaRig *rig, const Marked *s, const FaMarkerTake *take, FaDriveOptions o) {
     FaDrive *d;
     FaError err = {0};
     CHECK_OK(fa_drive_open(rig, s->face, take, s->map, &o, &d, &err), &err);
@@ -41,7 +41,7 @@ static FaDrive *open_drive(const FaRig *rig, const Dots *s, const FaMarkerTake *
 // With the head's own shapes, and with those of somebody else moved over.
 static void auto_is_better_than_shapes(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     FaError err = {0};
     FaHead *other = head_at(0, 11, true);
     FaRig *theirs, *moved;
@@ -74,12 +74,12 @@ static void auto_is_better_than_shapes(void **state) {
     fa_rig_free(moved);
     fa_rig_free(theirs);
     fa_head_free(other);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 static void noise_does_not_make_it_worse(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     Take t = make_take(&s, "talk", 2, 120);
     for (int i = 0; i < 3 * t.nframe * s.n; i++) t.take->x[i] += (float)(3e-4 * fai_random_normal(4, (uint64_t)i));
     FaDriveOptions shapes = {.kind = FA_DRIVE_SBS, .no_jaw = true, .no_residual = true, .head_frame = true};
@@ -102,7 +102,7 @@ static void noise_does_not_make_it_worse(void **state) {
     assert_true(used < 0.6 * given);
     fa_drive_free(d);
     free_take(&t);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // The filter's width is the take's: none for clean markers however fast they move, some where there is noise; what is
@@ -110,7 +110,7 @@ static void noise_does_not_make_it_worse(void **state) {
 static void the_filter_follows_the_noise(void **state) {
     (void)state;
     static const double noise[] = {0, 1e-5, 1e-4, 3e-4};
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     double last = 0;
     for (int k = 0; k < FA_COUNT(noise); k++) {
         Take t = make_take(&s, "press", 2, 60);
@@ -134,13 +134,13 @@ static void the_filter_follows_the_noise(void **state) {
         free_take(&t);
     }
     assert_true(last > 0.7);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // The same take in the world, turned and shifted: the head's motion is found, the face is the same.
 static void the_head_is_found(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     FaError err = {0};
     Take t = make_take(&s, "talk", 4, 60);
     FaDriveOptions o = {.kind = FA_DRIVE_SBS};
@@ -184,12 +184,12 @@ static void the_head_is_found(void **state) {
     fa_drive_free(d);
     fa_markers_free(world);
     free_take(&t);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 static void markers_are_lost_and_doubted(void **state) {
     (void)state;
-    Dots s = dots_open(0, 60);
+    Marked s = marked_open(0, 60);
     Take t = make_take(&s, "talk", 3, 60);
     for (int f = 0; f < t.nframe; f++)
         for (int i = 0; i < s.n; i++) {
@@ -225,12 +225,12 @@ static void markers_are_lost_and_doubted(void **state) {
     print_message("a frame of a take: hash %016llx\n", (unsigned long long)first); // the same for every compiler
     fa_drive_free(d);
     free_take(&t);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 static void replay_is_what_was_solved(void **state) {
     (void)state;
-    Dots s = dots_open(0, 40);
+    Marked s = marked_open(0, 40);
     FaError err = {0};
     Take t = make_take(&s, "press", 6, 40);
     for (int literal = 0; literal < 2; literal++) {
@@ -255,7 +255,7 @@ static void replay_is_what_was_solved(void **state) {
         fa_drive_free(d);
     }
     free_take(&t);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 static bool stop_soon(void *user, const char *stage, double done) {
@@ -266,7 +266,7 @@ static bool stop_soon(void *user, const char *stage, double done) {
 
 static void bad_takes_are_refused(void **state) {
     (void)state;
-    Dots s = dots_open(0, 40);
+    Marked s = marked_open(0, 40);
     FaError err = {0};
     Take t = make_take(&s, "press", 10, 10);
     FaDrive *d;
@@ -296,12 +296,12 @@ static void bad_takes_are_refused(void **state) {
     err = (FaError){0};
     assert_true(fa_drive_open(s.rig, s.face, t.take, s.map, &o, &d, &err) < 0);
     free_take(&t);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 static void speed(void **state) {
     (void)state;
-    Dots s = dots_open(1, 80);
+    Marked s = marked_open(1, 80);
     FaError err = {0};
     static const struct {
         const char *name;
@@ -316,9 +316,9 @@ static void speed(void **state) {
         CHECK_OK(fai_control_new(s.rig, s.face, s.map, &way[w].o, NULL, &c, &err), &err);
         for (int f = 0; f < 60; f++) {
             FaControlFit fit;
-            dots_pose(&s, f);
-            dots_blend(&s);
-            FaMarkers m = dots_markers(&s);
+            marked_pose(&s, f);
+            marked_blend(&s);
+            FaMarkers m = marked_markers(&s);
             CHECK_OK(fai_control_step(c, &m, f / 60.0, s.out, NULL, &fit, &err), &err);
             if (f > 4) best = fmin(best, fit.seconds), sum += fit.seconds / 55;
         }
@@ -326,7 +326,7 @@ static void speed(void **state) {
                       1e3 * best, 1e3 * sum, s.face->nskin, s.n);
         fai_control_free(c);
     }
-    dots_close(&s);
+    marked_close(&s);
 }
 
 int main(void) {

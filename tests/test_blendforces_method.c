@@ -25,7 +25,7 @@ static const Way ways[] = {
      {.kind = FA_DRIVE_BF, .literal = true, .no_jaw = true, .no_residual = true, .relinearise = 3}},
 };
 
-static FaMethod *open_way(const Dots *s, const Way *way, bool world) {
+static FaMethod *open_way(const Marked *s, const Way *way, bool world) {
     FaError err = {0};
     FaParams *p;
     FaMethod *m;
@@ -39,11 +39,11 @@ static FaMethod *open_way(const Dots *s, const Way *way, bool world) {
     return m;
 }
 
-static size_t bytes(const Dots *s) { return 3 * (size_t)s->rig->mesh.nvert * sizeof(float); }
+static size_t bytes(const Marked *s) { return 3 * (size_t)s->rig->mesh.nvert * sizeof(float); }
 static double time_of(int f) { return f / 60.0 + (f % 3 == 1 ? 0.004 : 0); } // not quite even
 
 // A frame's markers, with what trackers do to them.
-static void spoil(Dots *s, int f) {
+static void spoil(Marked *s, int f) {
     memset(s->ok, 1, (size_t)s->n);
     s->ok[3] = f != 4;
     if (f == 6) s->x[30] += 0.1f;
@@ -51,15 +51,15 @@ static void spoil(Dots *s, int f) {
     if (f >= 10 && f < 13) memset(s->ok, 0, (size_t)s->n);
 }
 
-static void frame_of(Dots *s, int f) {
-    dots_pose(s, 5 * f);
-    dots_truth(s);
+static void frame_of(Marked *s, int f) {
+    marked_pose(s, 5 * f);
+    marked_truth(s);
     spoil(s, f);
 }
 
 static void it_is_the_control(void **state) {
     (void)state;
-    Dots s = dots_open(0, 60);
+    Marked s = marked_open(0, 60);
     FaError err = {0};
     float *weights = FA_NEW(s.rig->nshape, float);
     for (int w = 0; w < FA_COUNT(ways); w++) {
@@ -68,7 +68,7 @@ static void it_is_the_control(void **state) {
         CHECK_OK(fai_control_new(s.rig, s.face, s.map, &ways[w].o, NULL, &c, &err), &err);
         for (int f = 0; f < 18; f++) {
             frame_of(&s, f);
-            FaMarkers markers = dots_markers(&s);
+            FaMarkers markers = marked_markers(&s);
             FaInput in = {.time = time_of(f), .markers = &markers};
             FaStats stats;
             FaCode rc = fai_control_step(c, &markers, time_of(f), s.mesh, weights, NULL, &err);
@@ -85,13 +85,13 @@ static void it_is_the_control(void **state) {
         fa_method_close(m);
     }
     fa_free(weights);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // Markers are found by their names, in whatever order, among others that the map does not know.
 static void names_are_bound(void **state) {
     (void)state;
-    Dots s = dots_open(0, 40);
+    Marked s = marked_open(0, 40);
     FaError err = {0};
     enum { MORE = 5 };
     int n = s.n + MORE;
@@ -100,14 +100,14 @@ static void names_are_bound(void **state) {
     FaMethod *plain = open_way(&s, &ways[0], false), *mixed = open_way(&s, &ways[0], false);
     FaMethod *bare = open_way(&s, &ways[0], false);
     for (int f = 0; f < 4; f++) {
-        dots_pose(&s, 9 * f);
-        dots_truth(&s);
+        marked_pose(&s, 9 * f);
+        marked_truth(&s);
         for (int i = 0; i < n; i++) {
             int from = (7 * i + f) % n; // n and 7 have no common factor
             name[i] = from < s.n ? s.map->name[from] : "hat";
             for (int k = 0; k < 3; k++) x[3 * i + k] = from < s.n ? s.x[3 * from + k] : 5.0f;
         }
-        FaMarkers a = dots_markers(&s), b = {.count = n, .name = name, .x = x}, c = {.count = s.n, .x = s.x};
+        FaMarkers a = marked_markers(&s), b = {.count = n, .name = name, .x = x}, c = {.count = s.n, .x = s.x};
         FaInput in = {.time = time_of(f), .markers = &a};
         CHECK_OK(fa_method_step(plain, &in, s.mesh, NULL, &err), &err);
         in.markers = &b;
@@ -129,7 +129,7 @@ static void names_are_bound(void **state) {
     fa_method_close(bare);
     fa_free(name);
     fa_free(x);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // --- the head -----------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ static void to_world(int n, const FaPose *pose, const float *from, float *to) {
 // The same take with the head held still, and with the head moving in the world.
 static void the_head_is_taken_out(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     FaError err = {0};
     Take t = make_take(&s, "talk", 4, 60);
     FaMethod *still = open_way(&s, &ways[0], false), *moving = open_way(&s, &ways[0], true);
@@ -193,19 +193,19 @@ static void the_head_is_taken_out(void **state) {
     fa_method_close(still);
     fa_method_close(moving);
     free_take(&t);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // Too few markers to know the head by: not a guess but the neutral; once known, it is kept.
 static void a_head_that_cannot_be_found(void **state) {
     (void)state;
-    Dots s = dots_open(0, 40);
+    Marked s = marked_open(0, 40);
     FaError err = {0};
     FaMethod *m = open_way(&s, &ways[0], true);
-    FaMarkers markers = dots_markers(&s);
+    FaMarkers markers = marked_markers(&s);
     FaInput in = {.markers = &markers};
-    dots_pose(&s, 20);
-    dots_truth(&s);
+    marked_pose(&s, 20);
+    marked_truth(&s);
     FaPose pose = pose_of(7);
     to_world(s.n, &pose, s.x, s.x);
     memset(s.ok, 0, (size_t)s.n);
@@ -230,25 +230,25 @@ static void a_head_that_cannot_be_found(void **state) {
     CHECK_NEAR(fabs(fai_q_dot(back.q, own.q)), 1, 1e-12);
     for (int k = 0; k < 3; k++) CHECK_NEAR(back.p[k], own.p[k], 1e-12);
     fa_method_close(m);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // --- the state ----------------------------------------------------------------------------------------------------
 
 enum { KINDS = FA_COUNT(ways) + 2, BY_WEIGHTS = FA_COUNT(ways), IN_WORLD };
 
-static FaMethod *open_kind(const Dots *s, int kind) {
+static FaMethod *open_kind(const Marked *s, int kind) {
     return open_way(s, &ways[kind < FA_COUNT(ways) ? kind : 0], kind == IN_WORLD);
 }
 
-static FaCode step_kind(FaMethod *m, Dots *s, int kind, int f, int other) {
+static FaCode step_kind(FaMethod *m, Marked *s, int kind, int f, int other) {
     FaError err = {0};
     frame_of(s, f + 37 * other);
     if (kind == IN_WORLD) {
         FaPose pose = pose_of(f + 11 * other);
         to_world(s->n, &pose, s->x, s->x);
     }
-    FaMarkers markers = dots_markers(s);
+    FaMarkers markers = marked_markers(s);
     FaInput in = {.time = time_of(f), .markers = &markers};
     if (kind == BY_WEIGHTS) in = (FaInput){.time = time_of(f), .weights = s->w};
     FaCode rc = fa_method_step(m, &in, s->out, NULL, &err);
@@ -258,7 +258,7 @@ static FaCode step_kind(FaMethod *m, Dots *s, int kind, int f, int other) {
 
 static void a_state_goes_on(void **state) {
     (void)state;
-    Dots s = dots_open(0, 40);
+    Marked s = marked_open(0, 40);
     enum { AT = 9, END = 15 };
     float *want = fai_alloc_array(END, bytes(&s));
     uint64_t hash[END];
@@ -292,18 +292,18 @@ static void a_state_goes_on(void **state) {
         fa_method_close(n);
     }
     fa_free(want);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 static void nothing_is_allocated_in_a_step(void **state) {
     (void)state;
-    Dots s = dots_open(0, 40);
+    Marked s = marked_open(0, 40);
     for (int kind = 0; kind < KINDS; kind++) {
         FaMethod *m = open_kind(&s, kind);
         step_kind(m, &s, kind, 0, 0);
         for (int f = 1; f < 14; f++) {
             frame_of(&s, f); // the truth allocates: not in between
-            FaMarkers markers = dots_markers(&s);
+            FaMarkers markers = marked_markers(&s);
             FaPose pose = pose_of(f);
             if (kind == IN_WORLD) to_world(s.n, &pose, s.x, s.x);
             FaInput in = {.time = time_of(f), .markers = &markers};
@@ -317,12 +317,12 @@ static void nothing_is_allocated_in_a_step(void **state) {
         }
         fa_method_close(m);
     }
-    dots_close(&s);
+    marked_close(&s);
 }
 
 static void the_same_for_any_number_of_threads(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     int threads = fa_threads();
     for (int kind = 0; kind < KINDS; kind += kind ? 1 : BY_WEIGHTS) {
         uint64_t want = 0;
@@ -345,28 +345,28 @@ static void the_same_for_any_number_of_threads(void **state) {
                       (unsigned long long)want); // the same for every compiler
     }
     fa_threads_set(threads);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // --- what drives --------------------------------------------------------------------------------------------------
 
 static void weights_drive_where_there_are_no_markers(void **state) {
     (void)state;
-    Dots s = dots_open(0, 40);
+    Marked s = marked_open(0, 40);
     FaError err = {0};
     FaMethod *m = open_way(&s, &ways[0], true);
     FaPose lean = pose_of(3);
-    s.w[dots_shape(&s, "mouthSmileLeft")] = 0.8f;
-    s.w[dots_shape(&s, "browInnerUp")] = 0.5f;
-    s.w[dots_shape(&s, "jawOpen")] = 0.4f;
-    dots_blend(&s);
+    s.w[marked_shape(&s, "mouthSmileLeft")] = 0.8f;
+    s.w[marked_shape(&s, "browInnerUp")] = 0.5f;
+    s.w[marked_shape(&s, "jawOpen")] = 0.4f;
+    marked_blend(&s);
     FaInput in = {.time = 1, .weights = s.w, .head = lean};
     CHECK_OK(fa_method_reset(m, &in, s.out, &err), &err);
     FaInput next = fa_method_next(m, &in, s.out);
     assert_ptr_equal(next.weights, s.w);
     assert_memory_equal(&next.head, &lean, sizeof lean);
     // at rest, near the shapes
-    double near = dots_error(&s), moved = 0, drift = 0;
+    double near = marked_error(&s), moved = 0, drift = 0;
     float *rest = FA_NEW(3 * (size_t)s.rig->mesh.nvert, float);
     memcpy(rest, s.out, bytes(&s));
     for (int f = 1; f < 30; f++) {
@@ -409,19 +409,19 @@ static void weights_drive_where_there_are_no_markers(void **state) {
     assert_true(last < 0.05 * moved);
     fa_free(rest);
     fa_method_close(m);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // A first frame of markers comes from the neutral; what then still settles is little.
 static void a_first_frame_is_nearly_at_rest(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     FaError err = {0};
     FaMethod *m = open_way(&s, &ways[0], false);
     double drift = 0;
-    dots_pose(&s, 20);
-    dots_truth(&s);
-    FaMarkers markers = dots_markers(&s);
+    marked_pose(&s, 20);
+    marked_truth(&s);
+    FaMarkers markers = marked_markers(&s);
     FaInput in = {.markers = &markers};
     CHECK_OK(fa_method_reset(m, &in, s.mesh, &err), &err);
     for (int f = 1; f < 60; f++) {
@@ -430,16 +430,16 @@ static void a_first_frame_is_nearly_at_rest(void **state) {
     }
     for (int v = 0; v < s.rig->mesh.nvert; v++) drift = fmax(drift, head_distance(s.out + 3 * v, s.mesh + 3 * v));
     print_message("a first frame of markers: up to %.3f mm from where it settles, %.4f on average\n", 1e3 * drift,
-                  1e3 * dots_error(&s));
+                  1e3 * marked_error(&s));
     assert_true(drift < 1e-3);
     fa_method_close(m);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // Without a map the markers are those that fa_markers_choose places; the setup of another method refuses a map.
 static void maps_are_part_of_the_setup(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     FaError err = {0};
     FaMethod *m, *own;
     FaParams *p;
@@ -452,7 +452,7 @@ static void maps_are_part_of_the_setup(void **state) {
     CHECK_OK(fa_method_open("blendforces", &(FaMethodSetup){.rig = s.rig, .face = s.face, .params = p}, &m, &err),
              &err);
     frame_of(&s, 3);
-    FaMarkers markers = dots_markers(&s);
+    FaMarkers markers = marked_markers(&s);
     FaInput in = {.markers = &markers};
     CHECK_OK(fa_method_step(own, &in, s.out, NULL, &err), &err);
     CHECK_OK(fa_method_step(m, &in, s.mesh, NULL, &err), &err);
@@ -464,17 +464,17 @@ static void maps_are_part_of_the_setup(void **state) {
     assert_int_equal(fa_method_open("linear", &(FaMethodSetup){.rig = s.rig, .markers = s.map}, &m, &err), FA_E_ARG);
     assert_string_equal(err.place, "markers");
     assert_null(m);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // A tracker's names bound to the rig: by vertex, and by nearness wherever the head was.
 static void a_tracker_is_bound(void **state) {
     (void)state;
-    Dots s = dots_open(0, 60);
+    Marked s = marked_open(0, 60);
     FaError err = {0};
     memcpy(s.mesh, s.rig->mesh.x, bytes(&s));
-    dots_read(&s);
-    FaMarkers m = dots_markers(&s);
+    marked_read(&s);
+    FaMarkers m = marked_markers(&s);
     FaMarkerMap *map;
     CHECK_OK(fa_marker_map_bind(&m, s.rig, NULL, &map, &err), &err);
     assert_int_equal(map->mapped, s.n);
@@ -508,12 +508,12 @@ static void a_tracker_is_bound(void **state) {
     m.name = NULL;
     assert_int_equal(fa_marker_map_bind(&m, s.rig, NULL, &map, &err), FA_E_ARG);
     assert_null(map);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 static void memory_may_run_out(void **state) {
     (void)state;
-    Dots s = dots_open(0, 20);
+    Marked s = marked_open(0, 20);
     for (long k = 1, done = 0; !done; k += 1 + k / 5) {
         FaMethod *m;
         FaError err = {0};
@@ -528,7 +528,7 @@ static void memory_may_run_out(void **state) {
         assert_int_equal(test_alloc_balance(), before);
         test_fail_alloc(0);
     }
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // --- flesh --------------------------------------------------------------------------------------------------------
@@ -536,7 +536,7 @@ static void memory_may_run_out(void **state) {
 // Markers in the world to lips that do not cross: the head's pose goes along.
 static void flesh_takes_the_surface(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     FaError err = {0};
     FaMethod *control = open_way(&s, &ways[0], true), *flesh;
     FaParams *p;
@@ -550,10 +550,10 @@ static void flesh_takes_the_surface(void **state) {
     for (int f = 0; f < 40; f++) {
         FaPose pose = pose_of(f);
         // lips that would close on an open jaw go through each other on a closed one
-        s.w[dots_shape(&s, "mouthClose")] = (float)(0.06 * (1 - cos(0.15 * f)));
-        dots_blend(&s);
+        s.w[marked_shape(&s, "mouthClose")] = (float)(0.06 * (1 - cos(0.15 * f)));
+        marked_blend(&s);
         to_world(s.n, &pose, s.x, s.x);
-        FaMarkers m = dots_markers(&s);
+        FaMarkers m = marked_markers(&s);
         FaInput in = {.time = f / 60.0, .markers = &m};
         CHECK_OK(fa_method_step(control, &in, s.mesh, NULL, &err), &err);
         FaInput then = fa_method_next(control, &in, s.mesh);
@@ -564,7 +564,7 @@ static void flesh_takes_the_surface(void **state) {
             int count = lip_crossings(s.face, &s.rig->mesh, x[i]);
             crossed[i] = FA_MAX(crossed[i], count);
         }
-        far = fmax(far, dots_error(&s));
+        far = fmax(far, marked_error(&s));
     }
     print_message("lips closed on a shut jaw: %d pairs cross in the control's worst frame, %d in the flesh's; %.3f mm "
                   "between them at most\n",
@@ -575,7 +575,7 @@ static void flesh_takes_the_surface(void **state) {
     fa_params_free(p);
     fa_method_close(flesh);
     fa_method_close(control);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 int main(void) {

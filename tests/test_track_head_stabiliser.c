@@ -14,8 +14,8 @@ static FaPose pose_of(int f) {
 }
 
 // s->x: the markers of s->mesh in the world.
-static void put(Dots *s, const FaPose *pose) {
-    dots_read(s);
+static void put(Marked *s, const FaPose *pose) {
+    marked_read(s);
     for (int i = 0; i < s->n; i++) {
         double x[3];
         fai_v3_load(s->x, i, x);
@@ -30,7 +30,7 @@ static double degrees(const FaPose *a, const FaPose *b) {
 
 static void poses_are_found(void **state) {
     (void)state;
-    Dots s = dots_open(0, 60);
+    Marked s = marked_open(0, 60);
     FaError err = {0};
     FaHeadStabiliser *h;
     bool known = true;
@@ -52,8 +52,8 @@ static void poses_are_found(void **state) {
         fai_v3_sub(found.p, pose.p, found.p);
         assert_true(fai_v3_norm(found.p) < 2e-4);
     }
-    s.w[dots_shape(&s, "jawOpen")] = 1;
-    dots_blend(&s);
+    s.w[marked_shape(&s, "jawOpen")] = 1;
+    marked_blend(&s);
     for (int f = 20; f < 30; f++) {
         FaPose pose = pose_of(f);
         put(&s, &pose);
@@ -70,13 +70,13 @@ static void poses_are_found(void **state) {
     assert_true(known);
     assert_memory_equal(&found, &last, sizeof last);
     fai_head_stabiliser_free(h);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // A marker that slides about is believed less and less; and the state is all that decides.
 static void what_moves_loses_its_say(void **state) {
     (void)state;
-    Dots s = dots_open(0, 20);
+    Marked s = marked_open(0, 20);
     FaError err = {0};
     FaHeadStabiliser *h, *other;
     FaPose found, again, none = fai_pose_identity();
@@ -108,7 +108,7 @@ static void what_moves_loses_its_say(void **state) {
     assert_memory_equal(&found, &again, sizeof found);
     fai_head_stabiliser_free(other);
     fai_head_stabiliser_free(h);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 int main(void) {
