@@ -422,7 +422,7 @@ static void demo_free(Demo *d) {
         record_free(&e->actor);
         fa_sequence_close(e->linear);
     }
-    fa_drive_free(d->drive);
+    fa_drive_close(d->drive);
     fa_marker_map_free(d->map);
     fa_marker_map_free(d->seen_map);
     fa_markers_free(d->seen);

@@ -375,7 +375,7 @@ static FaCode make(Job *job, FaError *err) {
              keep_path ? "" : ".run");
     FaRunFileOptions o = {
         .params = cli_params, .fps = out_fps, .count = j->skip + job->last + 1, .progress = cli_progress};
-    TRY(fa_run_file_make(job->method, j->clip, j->path, &o, &j->file, &j->made, err));
+    TRY(fa_run_file_open(job->method, j->clip, j->path, &o, &j->file, &j->made, err));
     cli_progress_end();
     say_made(j);
     job->stats = fa_run_file_stats(j->file);
@@ -410,7 +410,7 @@ static void enrich_free(Job *job) {
     Enrich *j = (Enrich *)job;
     fa_sequence_close(j->frames);
     if (j->file && !keep_path) remove(j->path);
-    fa_run_file_free(j->file);
+    fa_run_file_close(j->file);
     fa_clip_free(j->out_clip);
     fa_clip_free(j->extended);
     fa_clip_free(j->moved);

@@ -108,7 +108,7 @@ static FaCode find_places(MarkerJob *m, FaError *err) {
     opt.frame = neutral;
     opt.reach = 1e-3 * reach;
     TRY(fa_markers_load(m->path, &mopt, &m->take, err));
-    TRY(fa_marker_map_make(m->take, m->job.rig, &opt, &m->map, err));
+    TRY(fa_marker_map_new(m->take, m->job.rig, &opt, &m->map, err));
     job_note(&m->job, &m->take->notes);
     job_note(&m->job, &m->map->notes);
     return FA_OK;

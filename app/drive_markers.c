@@ -91,7 +91,7 @@ static FaCode load_markers(DriveJob *j, FaError *err) {
     opt.frame = drive_settings.neutral;
     opt.reach = 1e-3 * drive_settings.reach;
     j->take = j->loaded;
-    return fa_marker_map_make(j->take, j->job.rig, &opt, &j->map, err);
+    return fa_marker_map_new(j->take, j->job.rig, &opt, &j->map, err);
 }
 
 // Another rig's animation: markers on it, carried over.
@@ -382,13 +382,13 @@ static FaCode make(Job *job, FaError *err) {
 static void drive_free(Job *job) {
     DriveJob *j = (DriveJob *)job;
     record_free(&j->control);
-    fa_drive_free(j->drive);
+    fa_drive_close(j->drive);
     fa_clip_free(j->played);
     free(j->trust);
     if (j->take != j->loaded) fa_markers_free(j->take);
     fa_markers_free(j->loaded);
     fa_marker_map_free(j->map);
-    fa_camera_free(j->fit);
+    fa_camera_fit_free(j->fit);
     fa_face_model_free(j->model);
     fa_landmarks_free(j->landmarks);
     fa_sequence_close(j->source_seq);

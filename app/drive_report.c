@@ -246,7 +246,7 @@ FaCode drive_report(DriveJob *j, const char *path, FaError *err) {
     }
     for (int i = 0; i < DRIVE_TRACKS; i++) {
         record_free(&p.track[i].rec);
-        fa_drive_free(p.track[i].drive);
+        fa_drive_close(p.track[i].drive);
         free(p.track[i].dense);
     }
     free(p.weight);

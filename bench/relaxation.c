@@ -70,7 +70,7 @@ static FaCode follow(const FaTruth *t, const FaMarkerTake *take, const FaMarkerM
     FaControl *control;
     FaDriveOptions o = s->options;
     o.fps = t->fps;
-    FA_TRY(fai_control_new(t->rig, t->face, map, &o, &s->tuning, &control, err));
+    FA_TRY(fai_control_open(t->rig, t->face, map, &o, &s->tuning, &control, err));
     FaCode rc = FA_OK;
     for (int f = 0; f < LENGTH && rc >= 0; f++) {
         int at = f - (RELEASE - FA_RELAX_BEFORE);

@@ -11,7 +11,7 @@
 static FaControl *open_control(const Marked *s, FaDriveOptions o, FaControlTuning t) {
     FaControl *c;
     FaError err = {0};
-    CHECK_OK(fai_control_new(s->rig, s->face, s->map, &o, &t, &c, &err), &err);
+    CHECK_OK(fai_control_open(s->rig, s->face, s->map, &o, &t, &c, &err), &err);
     return c;
 }
 
@@ -470,16 +470,16 @@ static void bad_input_is_named(void **state) {
     float *trust = FA_NEW(s.n, float);
     trust[7] = -1;
     FaDriveOptions o = {.kind = FA_DRIVE_BF, .trust = trust};
-    assert_int_equal(fai_control_new(s.rig, s.face, s.map, &o, NULL, &c, &err), FA_E_ARG);
+    assert_int_equal(fai_control_open(s.rig, s.face, s.map, &o, NULL, &c, &err), FA_E_ARG);
     assert_non_null(strstr(err.place, s.map->name[7]));
     assert_null(c);
     o.trust = NULL;
     err = (FaError){0};
-    assert_int_equal(fai_control_new(s.rig, NULL, s.map, &o, NULL, &c, &err), FA_E_ARG);
+    assert_int_equal(fai_control_open(s.rig, NULL, s.map, &o, NULL, &c, &err), FA_E_ARG);
     assert_non_null(strstr(err.remedy, "face"));
     o = (FaDriveOptions){.kind = FA_DRIVE_SBS, .no_residual = true};
     err = (FaError){0};
-    CHECK_OK(fai_control_new(s.rig, NULL, s.map, &o, NULL, &c, &err), &err);
+    CHECK_OK(fai_control_open(s.rig, NULL, s.map, &o, NULL, &c, &err), &err);
     marked_pose(&s, 3);
     marked_truth(&s);
     FaMarkers m = marked_markers(&s);
@@ -495,7 +495,7 @@ static void bad_input_is_named(void **state) {
     wrong.rig_hash ^= 1;
     o.kind = FA_DRIVE_BF;
     err = (FaError){0};
-    assert_int_equal(fai_control_new(s.rig, &wrong, s.map, &o, NULL, &c, &err), FA_E_ARG);
+    assert_int_equal(fai_control_open(s.rig, &wrong, s.map, &o, NULL, &c, &err), FA_E_ARG);
     fa_free(trust);
     marked_close(&s);
 }
@@ -507,7 +507,7 @@ static void memory_may_run_out(void **state) {
         FaControl *c;
         FaError err = {0};
         test_fail_alloc(k);
-        FaCode rc = fai_control_new(s.rig, s.face, s.map, NULL, NULL, &c, &err);
+        FaCode rc = fai_control_open(s.rig, s.face, s.map, NULL, NULL, &c, &err);
         done = !test_alloc_failed();
         test_fail_alloc(0);
         if (rc < 0) assert_int_equal(rc, FA_E_MEMORY);

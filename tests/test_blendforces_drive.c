@@ -64,7 +64,7 @@ static void auto_is_better_than_shapes(void **state) {
                 e[w] = dense_error(&s, &t, d);
                 print_message("%s, %s shapes, %s: %.4f mm, %.2f of sbs; %s\n", clips[c], shapes ? "moved" : "own",
                               way[w].name, 1e3 * e[w], e[w] / e[0], fa_drive_report(d).why);
-                fa_drive_free(d);
+                fa_drive_close(d);
             }
             assert_true(e[3] < 0.65 * e[0]);
             assert_true(e[3] < e[1] && e[3] < e[2]);
@@ -85,7 +85,7 @@ static void noise_does_not_make_it_worse(void **state) {
     FaDriveOptions shapes = {.kind = FA_DRIVE_SBS, .no_jaw = true, .no_residual = true, .head_frame = true};
     FaDrive *d = open_drive(s.rig, &s, t.take, shapes);
     double plain = dense_error(&s, &t, d);
-    fa_drive_free(d);
+    fa_drive_close(d);
     d = open_drive(s.rig, &s, t.take, (FaDriveOptions){.head_frame = true});
     double ours = dense_error(&s, &t, d);
     print_message("markers with 0.3 mm of noise: sbs %.3f mm, auto %.3f mm\n", 1e3 * plain, 1e3 * ours);
@@ -100,7 +100,7 @@ static void noise_does_not_make_it_worse(void **state) {
     }
     print_message("markers smoothed: %.2f of their noise is left\n", sqrt(used / given));
     assert_true(used < 0.6 * given);
-    fa_drive_free(d);
+    fa_drive_close(d);
     free_take(&t);
     marked_close(&s);
 }
@@ -126,11 +126,11 @@ static void the_filter_follows_the_noise(void **state) {
         assert_true(now >= last);
         if (k == 0) CHECK_NEAR(now, 0, 1e-9);
         last = now;
-        fa_drive_free(d);
+        fa_drive_close(d);
         d = open_drive(s.rig, &s, t.take,
                        (FaDriveOptions){.kind = FA_DRIVE_SBS, .head_frame = true, .smooth = k == 1 ? -1 : 2});
         CHECK_NEAR(fa_drive_report(d).smooth, k == 1 ? 0 : 2, 1e-9);
-        fa_drive_free(d);
+        fa_drive_close(d);
         free_take(&t);
     }
     assert_true(last > 0.7);
@@ -180,8 +180,8 @@ static void the_head_is_found(void **state) {
     double e[2] = {1e3 * dense_error(&s, &t, given), 1e3 * dense_error(&s, &t, d)};
     print_message("dense error with the head's pose given %.4f mm, found %.4f mm\n", e[0], e[1]);
     assert_true(e[1] < 1.6 * e[0]);
-    fa_drive_free(given);
-    fa_drive_free(d);
+    fa_drive_close(given);
+    fa_drive_close(d);
     fa_markers_free(world);
     free_take(&t);
     marked_close(&s);
@@ -223,7 +223,7 @@ static void markers_are_lost_and_doubted(void **state) {
         if (order[i] == 30) assert_true(hash == first);
     }
     print_message("a frame of a take: hash %016llx\n", (unsigned long long)first); // the same for every compiler
-    fa_drive_free(d);
+    fa_drive_close(d);
     free_take(&t);
     marked_close(&s);
 }
@@ -243,7 +243,7 @@ static void replay_is_what_was_solved(void **state) {
                             .fps = 60};
         FaDrive *d = open_drive(s.rig, &s, t.take, o);
         FaControl *c;
-        CHECK_OK(fai_control_new(s.rig, s.face, s.map, &o, NULL, &c, &err), &err);
+        CHECK_OK(fai_control_open(s.rig, s.face, s.map, &o, NULL, &c, &err), &err);
         for (int f = 0; f < t.nframe; f++) {
             FaMarkers m = {
                 .count = s.n, .name = t.take->name, .x = t.take->x + 3 * f * s.n, .ok = t.take->ok + f * s.n};
@@ -252,7 +252,7 @@ static void replay_is_what_was_solved(void **state) {
             assert_memory_equal(s.mesh, s.out, 3 * (size_t)s.rig->mesh.nvert * sizeof(float));
         }
         fai_control_free(c);
-        fa_drive_free(d);
+        fa_drive_close(d);
     }
     free_take(&t);
     marked_close(&s);
@@ -313,7 +313,7 @@ static void speed(void **state) {
     for (int w = 0; w < FA_COUNT(way); w++) {
         FaControl *c;
         double best = 1, sum = 0;
-        CHECK_OK(fai_control_new(s.rig, s.face, s.map, &way[w].o, NULL, &c, &err), &err);
+        CHECK_OK(fai_control_open(s.rig, s.face, s.map, &way[w].o, NULL, &c, &err), &err);
         for (int f = 0; f < 60; f++) {
             FaControlFit fit;
             marked_pose(&s, f);

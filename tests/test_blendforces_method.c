@@ -65,7 +65,7 @@ static void it_is_the_control(void **state) {
     for (int w = 0; w < FA_COUNT(ways); w++) {
         FaMethod *m = open_way(&s, &ways[w], false);
         FaControl *c;
-        CHECK_OK(fai_control_new(s.rig, s.face, s.map, &ways[w].o, NULL, &c, &err), &err);
+        CHECK_OK(fai_control_open(s.rig, s.face, s.map, &ways[w].o, NULL, &c, &err), &err);
         for (int f = 0; f < 18; f++) {
             frame_of(&s, f);
             FaMarkers markers = marked_markers(&s);

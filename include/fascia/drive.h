@@ -1,8 +1,9 @@
 // fascia/drive.h: a face driven by markers: an actor's, or virtual ones from a camera or from another face.
 //
-// A take, offline:   fa_markers_load, fa_marker_map_make, fa_drive_open (stabilises the head, looks at the fit,
+// A take, offline:   fa_markers_load, fa_marker_map_new, fa_drive_open (stabilises the head, looks at the fit,
 // decides),
-//                    fa_drive_sequence -> fa_sequence_save; fa_drive_clip goes with it; fa_drive_report; fa_drive_free.
+//                    fa_drive_sequence -> fa_sequence_save; fa_drive_clip goes with it; fa_drive_report;
+//                    fa_drive_close.
 // Frame by frame:    fa_method_open("blendforces", ...) and fa_method_step (fascia/method.h): the same solve, causal.
 //
 // Four ways to solve (thesis 001): BF, blendforces (eq. 4.3-4.8, algorithm 1); SBS, weights of shapes by non-negative
@@ -70,7 +71,7 @@ typedef struct FaDriveReport {
 /// centred Gaussian, none to 1.5 frames wide by the noise that the take shows.
 FA_API FaCode fa_drive_open(const FaRig *rig, const FaFace *face, const FaMarkerTake *take, const FaMarkerMap *map,
                             const FaDriveOptions *options, FaDrive **drive, FaError *err);
-FA_API void fa_drive_free(FaDrive *drive); // NULL is fine
+FA_API void fa_drive_close(FaDrive *drive); // NULL is fine
 /// The frames, made when read; forward is cheap, going back starts again. Borrowed from the drive.
 FA_API FaSequence *fa_drive_sequence(FaDrive *drive);
 /// Weights per shape and head motion of every frame. Borrowed.

@@ -1,7 +1,7 @@
 // fascia/markers.h: markers on an actor's face (motion capture), where they sit on a rig, and landmarks found in
 // pictures.
 //
-// Markers:   fa_markers_load, fa_marker_map_make (which surface point each marker is; live: fa_marker_map_bind), use,
+// Markers:   fa_markers_load, fa_marker_map_new (which surface point each marker is; live: fa_marker_map_bind), use,
 // fa_marker_map_free,
 //            fa_markers_free. Or the other way round: fa_markers_choose, fa_markers_sample, fa_markers_save.
 // Landmarks: fa_landmarks_load, use, fa_landmarks_free.
@@ -106,8 +106,8 @@ typedef struct FaMapOptions {
 /// out), those called v123 on that vertex, all others by the nearest point of the face after rigid alignment of the
 /// neutral frame to the rig. Markers that are too far, never seen or ambiguous are named in the notes; the first two
 /// kinds are not mapped. options NULL: frame -1 and defaults. Fails if nothing can be mapped. *map is NULL on failure.
-FA_API FaCode fa_marker_map_make(const FaMarkerTake *take, const FaRig *rig, const FaMapOptions *options,
-                                 FaMarkerMap **map, FaError *err);
+FA_API FaCode fa_marker_map_new(const FaMarkerTake *take, const FaRig *rig, const FaMapOptions *options,
+                                FaMarkerMap **map, FaError *err);
 FA_API FaMapOptions fa_map_options_default(void); // frame -1, reach
 /// The same from what a tracker sends, once: its names are bound to the rig by a frame that shows the neutral face. For
 /// FaMethodSetup.markers.

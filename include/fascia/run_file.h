@@ -1,7 +1,8 @@
 // fascia/run_file.h: a run (simulated frames) on disk: made once, continued after an interruption, and after an edit
 // made again only from the first frame that changed until the motion has rejoined what is stored.
 //
-// Typical order: fa_method_open, fa_run_file_make, fa_sequence_save(fa_run_file_sequence(file), ...), fa_run_file_free.
+// Typical order: fa_method_open, fa_run_file_open, fa_sequence_save(fa_run_file_sequence(file), ...),
+// fa_run_file_close.
 //
 // While a run is made its frames are appended to `path`.part, each with a checksum and every so often with the
 // method's whole state; a kill loses at most the frames since the last state, and what is made then has the same bytes
@@ -42,7 +43,7 @@ typedef struct FaRunFile FaRunFile;
 
 /// Make all frames of the clip (NULL: the rig's own), or as few as needed. Method and clip must outlive it. options and
 /// report are nullable. *file is NULL on failure; what was made stays in `path`.part.
-FA_API FaCode fa_run_file_make(FaMethod *method, const FaClip *clip, const char *path, const FaRunFileOptions *options,
+FA_API FaCode fa_run_file_open(FaMethod *method, const FaClip *clip, const char *path, const FaRunFileOptions *options,
                                FaRunFile **file, FaRunFileReport *report, FaError *err);
 /// The frames, read from the file. Borrowed from the file.
 FA_API FaSequence *fa_run_file_sequence(FaRunFile *file);
@@ -50,7 +51,7 @@ FA_API FaSequence *fa_run_file_sequence(FaRunFile *file);
 /// at rest.
 FA_API const FaClip *fa_run_file_clip(const FaRunFile *file);
 FA_API FaRunStats fa_run_file_stats(const FaRunFile *file); // of the frames made now
-FA_API void fa_run_file_free(FaRunFile *file);              // the file stays; NULL is fine
+FA_API void fa_run_file_close(FaRunFile *file);             // the file stays; NULL is fine
 
 #ifdef __cplusplus
 }

@@ -126,7 +126,7 @@ static FaCode blendforces_open(FaMethod *m, const FaMethodSetup *setup, FaError 
     FaDriveOptions o = options_of(setup->params);
     FA_TRY(get_face(b, fai_params_text_at(setup->params, P_face), setup->face, &o, err));
     FA_TRY(get_map(b, fai_params_text_at(setup->params, P_map), setup->markers, err));
-    FA_TRY(fai_control_new(m->rig, b->face, b->map, &o, NULL, &b->control, err));
+    FA_TRY(fai_control_open(m->rig, b->face, b->map, &o, NULL, &b->control, err));
     if (!o.head_frame) {
         FA_TRY(fai_head_stabiliser_new(m->rig, b->map, &b->stabiliser, err));
         FA_TRY(fai_head_refine_new(m->rig, b->face, b->map, NULL, &b->refine, err));

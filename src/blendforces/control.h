@@ -49,8 +49,8 @@ typedef struct FaControlFrame {
 
 // rig, face and map are needed while it is open; face may be NULL for SBS and RSBS without the residual pass. AUTO: as
 // BF. options (fps 0: 60; smooth 0: 1.5) and tuning NULL: defaults. *control is NULL on failure.
-FaCode fai_control_new(const FaRig *rig, const FaFace *face, const FaMarkerMap *map, const FaDriveOptions *options,
-                       const FaControlTuning *tuning, FaControl **control, FaError *err);
+FaCode fai_control_open(const FaRig *rig, const FaFace *face, const FaMarkerMap *map, const FaDriveOptions *options,
+                        const FaControlTuning *tuning, FaControl **control, FaError *err);
 void fai_control_free(FaControl *control);  // NULL is fine
 void fai_control_reset(FaControl *control); // the next frame is a first one: the face at rest
 // One frame as it comes, without allocation. markers: in the map's order, head frame, m; those that are not ok or not

@@ -25,7 +25,7 @@ static FaCode check(const FaRig *rig, const FaFace *face, const FaMarkerMap *map
     if (rig->nshape < 1)
         return FA_FAIL(err, FA_E_ARG, rig->path, "use a rig with blendshapes", "the rig has no shapes to solve with");
     if (map->count < 1 || map->mapped < 1)
-        return FA_FAIL(err, FA_E_ARG, NULL, "map markers to the face, by hand or by fa_marker_map_make",
+        return FA_FAIL(err, FA_E_ARG, NULL, "map markers to the face, by hand or by fa_marker_map_new",
                        "no marker is mapped");
     for (int i = 0; o->trust && i < map->count; i++)
         if (!isfinite(o->trust[i]) || o->trust[i] < 0)
@@ -234,8 +234,8 @@ static FaCode set_up(FaControl *c, const FaDriveOptions *o, const FaControlTunin
 
 FaDriveOptions fa_drive_options_default(void) { return (FaDriveOptions){.relinearise = 2}; }
 
-FaCode fai_control_new(const FaRig *rig, const FaFace *face, const FaMarkerMap *map, const FaDriveOptions *options,
-                       const FaControlTuning *tuning, FaControl **control, FaError *err) {
+FaCode fai_control_open(const FaRig *rig, const FaFace *face, const FaMarkerMap *map, const FaDriveOptions *options,
+                        const FaControlTuning *tuning, FaControl **control, FaError *err) {
     *control = NULL;
     FaDriveOptions o = options ? *options : (FaDriveOptions){0};
     FaControlTuning tune = tuning ? *tuning : (FaControlTuning){0};

@@ -191,7 +191,7 @@ static FaCode open_take(FaDrive *d, const FaMarkerTake *take, FaError *err) {
     FaDriveOptions o = d->o;
     o.kind = d->report.kind;
     o.refine |= d->o.kind == FA_DRIVE_AUTO;
-    FA_TRY(fai_control_new(d->rig, d->face, d->map, &o, NULL, &d->control, err));
+    FA_TRY(fai_control_open(d->rig, d->face, d->map, &o, NULL, &d->control, err));
     fai_drive_apply_learnt(d, d->control);
     FA_TRY(make_room(d, err));
     FA_TRY(solve_all(d, err));
@@ -217,14 +217,14 @@ FaCode fa_drive_open(const FaRig *rig, const FaFace *face, const FaMarkerTake *t
     d->report.asked = d->o.kind;
     FaCode rc = d->arena ? open_take(d, take, err) : FA_FAIL_MEMORY(err);
     if (rc < 0) {
-        fa_drive_free(d);
+        fa_drive_close(d);
         return rc;
     }
     *drive = d;
     return FA_OK;
 }
 
-void fa_drive_free(FaDrive *d) {
+void fa_drive_close(FaDrive *d) {
     if (!d) return;
     fa_sequence_close(d->seq);
     fai_control_free(d->control);

@@ -51,7 +51,7 @@ static FaCode left_out_error(FaDrive *d, FaDriveKind kind, bool learn, double *e
     FaControl *c = NULL;
     FaControlFrame f;
     FaArena *arena = fai_arena_new(0);
-    FaCode rc = arena ? fai_control_new(d->rig, d->face, d->map, &o, NULL, &c, err) : FA_FAIL_MEMORY(err);
+    FaCode rc = arena ? fai_control_open(d->rig, d->face, d->map, &o, NULL, &c, err) : FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = fai_control_frame_new(c, arena, &f, err);
     if (rc >= 0 && learn) rc = fai_drive_learn_jaw(d, c, err);
     if (rc >= 0 && learn) rc = fai_drive_learn_arcs(d, c, err);
@@ -82,7 +82,7 @@ static FaCode learn_alone(FaDrive *d, bool arcs, FaError *err) {
     o.kind = FA_DRIVE_SBS;
     o.refine = arcs;
     o.no_residual = !arcs;
-    FA_TRY(fai_control_new(d->rig, d->face, d->map, &o, NULL, &c, err));
+    FA_TRY(fai_control_open(d->rig, d->face, d->map, &o, NULL, &c, err));
     FaCode rc = fai_drive_learn_jaw(d, c, err);
     if (rc >= 0 && arcs) rc = fai_drive_learn_arcs(d, c, err);
     fai_control_free(c);

@@ -147,7 +147,7 @@ FaCode fai_head_refine_new(const FaRig *rig, const FaFace *face, const FaMarkerM
     if (!r) return FA_FAIL_MEMORY(err);
     r->map = map;
     r->arena = fai_arena_new(0);
-    FaCode rc = r->arena ? fai_control_new(rig, face, map, &o, NULL, &r->control, err) : FA_FAIL_MEMORY(err);
+    FaCode rc = r->arena ? fai_control_open(rig, face, map, &o, NULL, &r->control, err) : FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = fai_control_frame_new(r->control, r->arena, &r->frame, err);
     if (rc >= 0 && !joint_new(rig, map, r->control, r->arena, &r->joint)) rc = FA_FAIL_MEMORY(err);
     if (rc < 0)

@@ -253,10 +253,10 @@ static FaCode open_files(FaRunFile *t, int *first_changed, FaError *err) {
         remove(t->part);
         return FA_OK;
     }
-    return fai_run_store_new(t->part, &t->shape, &t->out, err);
+    return fai_run_store_create(t->part, &t->shape, &t->out, err);
 }
 
-FaCode fa_run_file_make(FaMethod *method, const FaClip *clip, const char *path, const FaRunFileOptions *options,
+FaCode fa_run_file_open(FaMethod *method, const FaClip *clip, const char *path, const FaRunFileOptions *options,
                         FaRunFile **take, FaRunFileReport *report, FaError *err) {
     *take = NULL;
     FaRunFileOptions o = options ? *options : (FaRunFileOptions){0};
@@ -280,7 +280,7 @@ FaCode fa_run_file_make(FaMethod *method, const FaClip *clip, const char *path, 
                                 t, &t->seq, err);
     if (report) *report = t->report;
     if (rc < 0)
-        fa_run_file_free(t);
+        fa_run_file_close(t);
     else
         *take = t;
     return rc;
@@ -290,7 +290,7 @@ FaSequence *fa_run_file_sequence(FaRunFile *t) { return t->seq; }
 const FaClip *fa_run_file_clip(const FaRunFile *t) { return fa_run_clip(t->run); }
 FaRunStats fa_run_file_stats(const FaRunFile *t) { return t->stats; }
 
-void fa_run_file_free(FaRunFile *t) {
+void fa_run_file_close(FaRunFile *t) {
     if (!t) return;
     fa_sequence_close(t->seq);
     fa_run_free(t->run);

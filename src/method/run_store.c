@@ -86,7 +86,7 @@ static void header_of(const FaRunStoreShape *s, unsigned char header[HEADER]) {
     memcpy(header + HEADER - 8, &sum, 8);
 }
 
-FaCode fai_run_store_new(const char *path, const FaRunStoreShape *shape, FaRunStore **file, FaError *err) {
+FaCode fai_run_store_create(const char *path, const FaRunStoreShape *shape, FaRunStore **file, FaError *err) {
     *file = NULL;
     FILE *f = fopen(path, "w+b");
     if (!f)

@@ -26,7 +26,7 @@ FaCameraOptions fa_camera_options_default(void) {
                              .ease = 0.4};
 }
 
-void fa_camera_free(FaCameraFit *fit) {
+void fa_camera_fit_free(FaCameraFit *fit) {
     if (!fit) return;
     fai_notes_free(&fit->notes);
     fa_free(fit->time);
@@ -515,7 +515,7 @@ FaCode fa_camera_fit(const FaFaceModel *model, const FaLandmarkTake *take, const
     if (rc >= 0) rc = fit_take(&o, take, &setup, arena, f, err);
     fai_arena_free(arena);
     if (rc < 0) {
-        fa_camera_free(f);
+        fa_camera_fit_free(f);
         return take->path ? fai_fail_in(err, rc, take->path) : rc;
     }
     f->seconds = fai_seconds() - start;

@@ -456,8 +456,8 @@ static FaCode make(Work *w, FaError *err) {
     return FA_OK;
 }
 
-FaCode fa_marker_map_make(const FaMarkerTake *take, const FaRig *rig, const FaMapOptions *options, FaMarkerMap **map,
-                          FaError *err) {
+FaCode fa_marker_map_new(const FaMarkerTake *take, const FaRig *rig, const FaMapOptions *options, FaMarkerMap **map,
+                         FaError *err) {
     FA_ASSERT(take && rig && map);
     *map = NULL;
     Work w = {.take = take, .rig = rig, .options = options ? *options : fa_map_options_default()};
@@ -491,7 +491,7 @@ FaCode fa_marker_map_bind(const FaMarkers *neutral, const FaRig *rig, const FaMa
         take->ok[i] = (!neutral->ok || neutral->ok[i]) && isfinite(x[0]) && isfinite(x[1]) && isfinite(x[2]);
         if (take->ok[i]) memcpy(take->x + 3 * (size_t)i, x, 3 * sizeof *x);
     }
-    FaCode rc = fa_marker_map_make(take, rig, options, map, err);
+    FaCode rc = fa_marker_map_new(take, rig, options, map, err);
     fa_markers_free(take);
     return rc;
 }
