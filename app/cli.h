@@ -7,7 +7,7 @@
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INPUT, EXIT_CONVERGE, EXIT_FILE };
 
-typedef enum OptionKind { OPT_FLAG, OPT_INT, OPT_NUM, OPT_TEXT, OPT_CHOICE, OPT_UNIT } OptionKind;
+typedef enum OptionKind { OPT_FLAG, OPT_INT, OPT_NUM, OPT_TEXT, OPT_CHOICE, OPT_UNIT, OPT_GROUP } OptionKind;
 
 typedef struct Option {
     const char *name; // without dashes
@@ -18,6 +18,9 @@ typedef struct Option {
     double min, max; // numbers; both 0 = any
     const char *help;
 } Option;
+// A heading in the help, over the rows that follow.
+#define OPTION_GROUP(title)                                                                                            \
+    { "", 0, OPT_GROUP, NULL, NULL, 0, 0, title }
 
 // What every verb has; filled before the verb runs.
 typedef struct Common {

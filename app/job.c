@@ -1,6 +1,7 @@
 // The walk that every verb makes: rig, clip, frames, figures, file, report.
 #include "job.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -50,6 +51,16 @@ const char *path_base(const char *path) {
     return slash && slash[1] ? slash + 1 : path;
 }
 
+FaCode check_readable(const char *path, FaError *err) {
+    if (strchr(path, '#') || access(path, R_OK) == 0) return FA_OK; // name_####.obj: many files
+    *err = (FaError){.code = FA_E_FILE};
+    snprintf(err->what, sizeof err->what, "cannot open: %s", strerror(errno));
+    snprintf(err->path, sizeof err->path, "%s", path);
+    snprintf(err->remedy, sizeof err->remedy, "check %s",
+             errno == ENOENT ? "the name and the folder" : "the permissions");
+    return FA_E_FILE;
+}
+
 bool output_wanted(void) { return common.output && !common.dry_run; }
 
 int output_missing(const char *example) { return cli_usage("no output file: add -o OUT, for example -o %s", example); }
@@ -92,8 +103,9 @@ static FaCode check_binding(const Job *j, FaError *err) {
     int matched = binding.matched;
     fa_binding_free(&binding);
     if (!matched && !j->clip->head)
-        return cli_wrong(err, "no channel of %s drives a shape of %s; name them with --map", j->clip_path, j->rig_path);
-    if (!matched) cli_say("note: no channel of %s drives a shape; only the head moves", j->clip_path);
+        return cli_wrong(err, "no name in %s fits a shape of %s: write a names file and give it with --map",
+                         j->clip_path, j->rig_path);
+    if (!matched) cli_say("note: no name in %s fits a shape of the rig: only the head moves", j->clip_path);
     return FA_OK;
 }
 
@@ -292,18 +304,18 @@ static void say_report(Job *j) {
         cli_say("%d frame%s in %.1f s, %.4g ms each; up to %.2f mm from linear blending, %.3f mm on average", n,
                 n == 1 ? "" : "s", j->seconds, frame_ms(j), j->compare.max_mm, j->compare.mean_mm);
         if (out_options.check)
-            cli_say("triangles that cross: %d, of linear blending %d", j->compare.intersections_b,
+            cli_say("triangles that cross: %d, with linear blending %d", j->compare.intersections_b,
                     j->compare.intersections_a);
     }
     if (j->output) cli_say("%s %s", common.dry_run ? "would write" : "wrote", j->output);
     if (j->bake.targets) cli_say("baked %d morph targets, largest error %.4f mm", j->bake.targets, j->bake.max_mm);
 }
 
-static void json_notes(const Job *j, FaJsonWriter *w) {
+void json_warnings(FaJsonWriter *w, const FaNotes *const *notes, int nnotes) {
     fa_json_begin(w, "warnings", '[');
-    for (int k = 0; k < j->nnotes; k++)
-        for (int i = 0; i < j->notes[k]->count; i++) {
-            const FaNote *note = &j->notes[k]->note[i];
+    for (int k = 0; k < nnotes; k++)
+        for (int i = 0; i < notes[k]->count; i++) {
+            const FaNote *note = &notes[k]->note[i];
             fa_json_begin(w, NULL, '{');
             fa_json_text(w, "code", note->code);
             fa_json_text(w, "text", note->text);
@@ -342,7 +354,7 @@ static FaCode print_report(Job *j, FaError *err) {
     else
         fa_json_number(w, "seconds", j->seconds);
     if (j->json) j->json(j, w);
-    if (!j->own_notes) json_notes(j, w);
+    if (!j->own_notes) json_warnings(w, j->notes, j->nnotes);
     if (j->params) fa_json_raw(w, "parameters", j->params);
     fa_json_text(w, "output", common.dry_run ? NULL : j->output);
     json_bake(&j->bake, w);
@@ -399,8 +411,9 @@ int job_walk(Job *j) {
     cli_progress_end();
     int code = rc < 0 ? cli_fail(&err) : EXIT_OK;
     if (rc >= 0 && j->stalled) {
-        cli_say("warning: %d targets leave an error of %.4f mm; raise --max-targets or --bake-error", j->bake.targets,
-                j->bake.max_mm);
+        cli_say(
+            "warning: with %d morph targets the error is %.4f mm: raise --max-targets, or allow more with --bake-error",
+            j->bake.targets, j->bake.max_mm);
         code = EXIT_CONVERGE;
     }
     job_free(j);

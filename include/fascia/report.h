@@ -50,20 +50,24 @@ FA_API FaCode fa_info_text(const FaInfo *info, bool all_shapes, char **text, FaE
 
 typedef struct FaCompare {
     int frames, vertices;
+    int first;    // the frame of a that the arrays below begin with
+    bool by_time; // the rates differ: frames were matched by time, not by number
     double max_mm, mean_mm, p99_mm;
-    int worst_frame, worst_vertex;
+    int worst_frame, worst_vertex;                       // the frame: of all of a's
     double *frame_max_mm, *frame_mean_mm, *frame_p99_mm; // (frames)
     int intersections_a,
         intersections_b; // worst count of self-intersecting triangle pairs over the frames; -1: no faces known
     int *frame_intersections_a,
         *frame_intersections_b; // that count in every frame; NULL: not counted, or no faces known  (frames)
     double volume_change_a,
-        volume_change_b; // largest relative change of a closed part's volume against frame 0; 0 if none is closed
+        volume_change_b; // largest relative change of a closed part's volume against the first frame; 0 if none is
+                         // closed
 } FaCompare;
 
 typedef struct FaCompareOptions {
     const FaRig *rig;   // faces for intersections and volumes when both are caches; nullable
     bool intersections; // count them (slower)
+    int first, count;   // frames of a to compare; count 0: to the end
     FaProgressFn *progress;
     void *progress_user;
 } FaCompareOptions;

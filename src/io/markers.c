@@ -442,7 +442,7 @@ static void note_empty(FaMarkerTake *t) {
 // --- finishing: the unit ------------------------------------------------------------------------------------------
 
 // The longest side of the box around the frame that shows most markers, in units of x; one in twenty left out at each
-// end, since one stray dot must not decide.
+// end, since one stray marker must not decide.
 static FaCode cloud_size(const FaMarkerTake *t, double *size, FaError *err) {
     int best = 0, most = -1;
     for (int f = 0; f < t->nframe; f++) {
@@ -484,7 +484,7 @@ static FaCode find_unit(FaMarkerTake *t, const FaMarkerFacts *facts, const FaMar
     if (given > 0 || facts->declared > 0) {
         t->unit = given > 0 ? given : facts->declared;
         t->unit_how = given > 0 ? "given" : "declared by the file";
-        // a body, or a few dots on the lips, may well be meant: only what no person can be is odd
+        // a body, or a few markers on the lips, may well be meant: only what no person can be is odd
         if ((size > 3 || (size < 0.005 && size > 0)) && !(o && o->any_size))
             fai_note(&t->notes, "unit-suspect", "", "give the unit if it is another",
                      "in the unit %s the markers are %s m large, which no face is",

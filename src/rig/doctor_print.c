@@ -251,15 +251,15 @@ static void text_shapes(FaText *t, const FaInfo *info, bool all) {
     fai_text_str(t, "\n  ");
     column(t, clip ? "channel" : "shape", NAME);
     column(t, "ARKit", 21);
-    fai_text_str(t, clip ? "    frames" : " max mm r90 mm lop mm  vertices");
+    fai_text_str(t, clip ? "    frames" : " max mm  reach uneven  vertices");
     if (info->frames) fai_text_str(t, "    min   max");
     fai_text_str(t, "\n");
     for (int i = 0; i < info->nshape; i++)
         if (all || remarkable(info, &info->shape[i])) text_shape(t, info, &info->shape[i], clip);
     if (listed < info->nshape) fai_text_printf(t, "  (%d more are as they should be)\n", info->nshape - listed);
     if (!clip)
-        fai_text_str(t,
-                     "  r90: radius about the peak with 90 % of the motion; lop: distance to the mirrored partner\n");
+        fai_text_str(
+            t, "  reach: 90 % of the motion is within so many mm of its peak; uneven: mm from its mirrored partner\n");
 }
 
 static void text_notes(FaText *t, const FaNotes *notes) {
