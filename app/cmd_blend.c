@@ -31,6 +31,7 @@ static const Option options[] = {
 
 static int blend_clip(const char *rig_path, const char *clip_path) {
     return job_walk(&(Job){.verb = "blend",
+                           .doctor = true,
                            .track = "analytic",
                            .rig_path = rig_path,
                            .clip_path = clip_path,

@@ -53,6 +53,7 @@ static int drive_clip(const char *rig, const char *clip) {
         return cli_usage("--report and --truth need markers; for a clip write -o page.html");
     if (drive_settings.map) load_options.names = drive_settings.map;
     return job_walk(&(Job){.verb = "drive",
+                           .doctor = true,
                            .track = "projective",
                            .rig_path = rig,
                            .clip_path = clip,

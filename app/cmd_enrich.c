@@ -421,6 +421,7 @@ static void enrich_free(Job *job) {
 static int run(int argc, const char **argv) {
     if (!common.output && !common.dry_run && !common.json) return output_missing("out.glb");
     Enrich j = {.job = {.verb = "enrich",
+                        .doctor = true,
                         .track = "enrich",
                         .rig_path = argv[0],
                         .clip_path = argc > 1 ? argv[1] : NULL,

@@ -44,6 +44,7 @@ static FaCode load_frames(MarkerJob *m, FaError *err) {
     const FaRig *rig = m->other ? m->other : m->job.rig;
     if (!path || fa_file_kind(path) == FA_KIND_CLIP) {
         if (path) TRY(load_clip(path, &m->clip, err));
+        if (path) TRY(job_bind(&m->job, m->clip, path, rig, err));
         if (!path && !rig->clip) return cli_wrong(err, "%s has no animation: give a clip, a PC2 or a GLB", rig->path);
         return fa_sequence_of_clip(rig, m->clip, &m->seq, err);
     }
@@ -179,6 +180,7 @@ static int run(int argc, const char **argv) {
     MarkerJob m = {.path = path,
                    .is_take = kind == FA_MOTION_MARKERS,
                    .job = {.verb = "markers",
+                           .doctor = true,
                            .rig_path = argv[0],
                            .output = !out && kind == FA_MOTION_MARKERS ? save_map : out,
                            .make = make,

@@ -401,6 +401,7 @@ int drive_markers(const char *rig_path, const char *motion, FaMotionKind kind) {
     DriveJob j = {.motion = motion,
                   .kind = kind,
                   .job = {.verb = "drive",
+                          .doctor = true,
                           .rig_path = rig_path,
                           .load = load,
                           .make = make,

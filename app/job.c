@@ -80,6 +80,12 @@ char **split_list(const char *text, int *count) {
     return item;
 }
 
+static void say_note(const FaNote *n) {
+    bool act = n->remedy[0] && strncmp(n->remedy, "none needed", 11);
+    cli_say("note: %s%s%s%s%s%s", n->where, n->where[0] ? ": " : "", n->text, act ? " (" : "", act ? n->remedy : "",
+            act ? ")" : "");
+}
+
 // RIG may be a .face: it knows its rig's file, and is the face of a method that has one.
 static FaCode load_subject(Job *j, FaError *err) {
     static char rig_path[4096];
@@ -97,15 +103,58 @@ static FaCode load_subject(Job *j, FaError *err) {
     return load_rig(rig_path, &j->rig, err);
 }
 
-static FaCode check_binding(const Job *j, FaError *err) {
-    FaBinding binding;
-    TRY(fa_clip_bind(j->clip, j->rig, &binding, err));
-    int matched = binding.matched;
-    fa_binding_free(&binding);
-    if (!matched && !j->clip->head)
-        return cli_wrong(err, "no name in %s fits a shape of %s: write a names file and give it with --map",
-                         j->clip_path, j->rig_path);
-    if (!matched) cli_say("note: no name in %s fits a shape of the rig: only the head moves", j->clip_path);
+// Where --map is a map of markers, the names file is --names.
+static const char *names_option(const Job *j) {
+    return !strcmp(j->verb, "drive") || !strcmp(j->verb, "markers") ? "--names" : "--map";
+}
+
+static void say_binding(const FaBinding *b, const char *clip) {
+    char idle[64] = "";
+    if (b->idle) snprintf(idle, sizeof idle, ", of which %d move nothing", b->idle);
+    cli_say("%s: %d of %d channels drive %d of %d shapes%s", clip, b->nchan - b->unused, b->nchan, b->matched,
+            b->nshape, idle);
+}
+
+FaCode job_bind(Job *j, const FaClip *clip, const char *clip_path, const FaRig *rig, FaError *err) {
+    FaBinding *b = &j->binding;
+    TRY(fa_clip_bind(clip, rig, b, err));
+    if (!b->matched && !clip->head)
+        return cli_wrong(
+            err, "no channel of %s drives a shape of %s; name them with %s names.json, such as {\"%s\": \"%s\"}",
+            clip_path, rig->path, names_option(j), clip->nchan ? clip->name[0] : "channel", "jawOpen");
+    if (!b->matched)
+        cli_say("note: no channel of %s drives a shape; only the head moves", clip_path);
+    else if (!common.json)
+        say_binding(b, path_base(clip_path));
+    job_note(j, &b->notes);
+    return FA_OK;
+}
+
+// --- the rig's own notes ------------------------------------------------------------------------------------------
+
+// What the binding has said is not said again.
+static bool worth_saying(const Job *j, const FaNote *note) {
+    bool bound = j->binding.nchan > 0;
+    if (bound && (!strcmp(note->code, "map-unused") || !strcmp(note->code, "duplicate-arkit"))) return false;
+    return fa_note_important(note);
+}
+
+// What may change the result, in a few lines; all that `fascia info` knows with -v.
+static FaCode examine(Job *j, FaError *err) {
+    if (!j->doctor || !j->rig) return FA_OK;
+    TRY(fa_info_of_rig(j->rig, true, &j->info, err));
+    const FaNotes *all = &j->info.notes;
+    j->picked.note = malloc((size_t)(all->count + 1) * sizeof *j->picked.note);
+    if (!j->picked.note) return cli_no_memory(err);
+    for (int i = 0; i < all->count; i++)
+        if (common.verbose || worth_saying(j, &all->note[i])) j->picked.note[j->picked.count++] = all->note[i];
+    FaNotes said = {.note = j->picked.note, .count = j->picked.count};
+    int most = 6 - (j->binding.nchan > 0) - j->binding.notes.count; // lines of all this together
+    if (said.count > most && !common.verbose) said.count = most - 1;
+    for (int i = 0; i < said.count && !common.json; i++) say_note(&said.note[i]);
+    if (said.count < j->picked.count && !common.json)
+        cli_say("note: %d more; -v says all, fascia info %s what to do", j->picked.count - said.count, j->rig_path);
+    if (j->picked.count) j->notes[j->nnotes++] = &j->picked;
     return FA_OK;
 }
 
@@ -123,7 +172,8 @@ static FaCode load(Job *j, FaError *err) {
         set_fps(j->rig->clip);
     j->clip = j->loaded ? j->loaded : j->rig ? j->rig->clip : NULL;
     if (j->no_clip && !j->clip) return cli_wrong(err, "%s has no animation: give %s", j->rig_path, j->no_clip);
-    if (j->no_clip && j->clip_path) TRY(check_binding(j, err));
+    if (j->no_clip && j->clip_path) TRY(job_bind(j, j->clip, j->clip_path, j->rig, err));
+    TRY(examine(j, err));
     return j->load ? j->load(j, err) : FA_OK;
 }
 
@@ -204,8 +254,8 @@ static FaCode cut(Job *j, FaError *err) {
     int n = fa_sequence_nframe(j->frames);
     bool all = j->first == 0 && j->last == (j->simulated ? clip->nframe : n) - 1;
     bool fits = clip && (j->simulated || clip->nframe == n); // one of another length goes along as it is
-    // a simulation of all of the file's own animation leaves that as it stands
-    bool stands = all && j->simulated && !(common.fps > 0);
+    // a simulation of all of the file's own animation leaves that as it stands; a names file may silence shapes of it
+    bool stands = all && j->simulated && !(common.fps > 0) && !load_options.names;
     if (fits && !stands) TRY(fa_clip_slice(clip, j->first, j->last, &j->cut_clip, err));
     if (j->simulated && !j->linear) TRY(fa_sequence_of_clip(j->rig, clip, &j->linear, err));
     if (j->linear) TRY(fa_sequence_slice(j->linear, j->first, j->last, &j->before, err));
@@ -286,11 +336,7 @@ FaCode job_save(Job *j, FaError *err) {
 void job_note(Job *j, const FaNotes *notes) {
     if (!notes || !notes->count) return;
     if (j->nnotes < JOB_NOTES) j->notes[j->nnotes++] = notes;
-    for (int i = 0; i < notes->count && !common.json; i++) {
-        const FaNote *n = &notes->note[i];
-        cli_say("note: %s%s%s%s%s%s", n->where, n->where[0] ? ": " : "", n->text, n->remedy[0] ? " (" : "", n->remedy,
-                n->remedy[0] ? ")" : "");
-    }
+    for (int i = 0; i < notes->count && !common.json; i++) say_note(&notes->note[i]);
 }
 
 static double frame_ms(const Job *j) {
@@ -335,6 +381,17 @@ static void json_simulation(const Job *j, FaJsonWriter *w) {
     fa_json_int(w, "clamped", j->stats.clamped);
 }
 
+static void json_channels(const FaBinding *b, FaJsonWriter *w) {
+    if (!b->nchan) return;
+    fa_json_begin(w, "channels", '{');
+    fa_json_int(w, "used", b->nchan - b->unused);
+    fa_json_int(w, "unused", b->unused);
+    fa_json_int(w, "shapes", b->matched);
+    fa_json_int(w, "idle", b->idle);
+    fa_json_int(w, "aside", b->aside);
+    fa_json_end(w);
+}
+
 static void json_bake(const FaBakeReport *bake, FaJsonWriter *w) {
     fa_json_begin(w, "bake", '{');
     fa_json_int(w, "targets", bake->targets);
@@ -354,6 +411,7 @@ static FaCode print_report(Job *j, FaError *err) {
     else
         fa_json_number(w, "seconds", j->seconds);
     if (j->json) j->json(j, w);
+    json_channels(&j->binding, w);
     if (!j->own_notes) json_warnings(w, j->notes, j->nnotes);
     if (j->params) fa_json_raw(w, "parameters", j->params);
     fa_json_text(w, "output", common.dry_run ? NULL : j->output);
@@ -381,6 +439,9 @@ static void job_free(Job *j) {
     fa_clip_free(j->cut_clip);
     fa_clip_free(j->moved_clip);
     fa_clip_free(j->loaded);
+    fa_binding_free(&j->binding);
+    fa_info_free(&j->info);
+    free(j->picked.note);
     fa_face_free(j->face);
     fa_rig_free(j->rig);
 }

@@ -76,7 +76,7 @@ typedef struct Record {
 FaCode record_new(FaSequence *frames, int last, const FaRig *rig, const FaClip *clip, Record *rec, FaError *err);
 void record_free(Record *rec);
 
-enum { JOB_NOTES = 8 };
+enum { JOB_NOTES = 12 };
 
 typedef struct Job Job;
 struct Job {
@@ -95,11 +95,15 @@ struct Job {
     bool slow;                           // of job_play: frames cost time and are recorded
     bool simulated;                      // the report is a simulation's
     bool own_notes;                      // json has the warnings among its members
+    bool doctor;                         // what is odd about the rig is said
 
     FaRig *rig;
     FaFace *face;       // NULL: the method gets one by itself
     FaClip *loaded;     // of clip_path
     const FaClip *clip; // that, or the rig's own
+    FaBinding binding;  // of a clip to the rig; nchan 0: none was bound
+    FaInfo info;        // of the rig, if the doctor looked at it
+    FaNotes picked;     // what is important of that; the texts are the report's
 
     const char *track;    // name of the result on pages: "analytic"
     char generator[1024]; // what outputs record
@@ -133,6 +137,8 @@ FaCode job_play(Job *job, FaError *err);       // make: the clip through the ver
 FaCode job_parameters(Job *job, FaError *err); // params and generator, of cli_params
 // The method, with those parameters and the job's rig and face; setup: what else it has.
 FaCode job_method(Job *job, const char *method, FaMethodSetup setup, FaError *err);
+// How a clip of another file drives a rig: an error if it does not. Said, and in the report.
+FaCode job_bind(Job *job, const FaClip *clip, const char *clip_path, const FaRig *rig, FaError *err);
 FaCode job_save(Job *job, FaError *err); // write: the frames, in the format of the path
 const FaClip *job_clip(const Job *job);  // that goes with the frames as written; nullable
 void json_warnings(FaJsonWriter *w, const FaNotes *const *notes, int nnotes); // the member "warnings"

@@ -263,7 +263,7 @@ static void what_is_dropped_is_said(void **state) {
     assert_int_equal(b.aside, 1);
     const FaNote *n = fai_note_find(&b.notes, "channels-unused");
     assert_non_null(n);
-    assert_non_null(strstr(n->text, "1 moving channel"));
+    assert_non_null(strstr(n->text, "1 of 3 channels moves and drives no shape"));
     assert_non_null(strstr(n->text, "earLeft"));
     assert_null(strstr(n->text, "still")); // nothing is lost with it
     n = fai_note_find(&b.notes, "shapes-aside");

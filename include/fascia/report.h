@@ -45,6 +45,8 @@ FA_API FaCode fa_info_of_rig(const FaRig *rig, bool deep, FaInfo *info, FaError 
 FA_API FaCode fa_info_of_clip(const FaClip *clip, FaInfo *info, FaError *err);
 FA_API FaCode fa_info_of_sequence(FaSequence *seq, FaInfo *info, FaError *err);
 FA_API void fa_info_free(FaInfo *info);
+/// Whether a note of a rig may change what a simulation of it looks like: what every verb says unasked.
+FA_API bool fa_note_important(const FaNote *note);
 FA_API FaCode fa_info_json(const FaInfo *info, char **json, FaError *err); // free with fa_free
 FA_API FaCode fa_info_text(const FaInfo *info, bool all_shapes, char **text, FaError *err);
 

@@ -108,6 +108,7 @@ typedef struct FaBinding {
     int *chan;     // first channel per shape, -1 = none                           (nshape)
     int *chan2;    // second one, averaged with the first, -1 = none               (nshape)
     int matched;   // shapes driven
+    int idle;      // of them, shapes that move nothing
     int unused;    // channels that drive nothing
     int aside;     // shapes at rest because another one has their channel
     FaNotes notes; // "channels-unused", "shapes-aside", "map-unused"

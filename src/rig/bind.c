@@ -181,6 +181,7 @@ static void drive(Binder *b, int s, const int chan[2]) {
     b->out->chan[s] = chan[0];
     b->out->chan2[s] = chan[1];
     b->out->matched++;
+    b->out->idle += !b->moves[s];
     for (int k = 0; k < 2; k++)
         if (chan[k] >= 0) b->used[chan[k]] = true;
 }
@@ -292,7 +293,8 @@ static void bind_meanings(Binder *b) {
     b->out->aside = aside.count;
     fai_note_count(&b->out->notes, aside.count, "shapes-aside", "",
                    "none needed; to drive another one, map the one in brackets to null in the names file",
-                   "%d shapes are left at rest, another one has their channel: %s", aside.count, aside.list);
+                   "%d shape%s left at rest, another one has the channel: %s", aside.count, aside.count == 1 ? "" : "s",
+                   aside.list);
 }
 
 // --- what is said -------------------------------------------------------------------------------------------------
@@ -310,13 +312,14 @@ static void note_unused(Binder *b) {
         if (!b->used[c] && !is_still(b->clip, c)) fai_some_add(&moving, c, b->clip->name[c]);
     }
     fai_note_count(&b->out->notes, moving.count, "channels-unused", "",
-                   "if they are shapes of the rig under other names: {\"channel\": \"jawOpen\"} in the names file",
-                   "%d moving channels of %d drive no shape: %s", moving.count, b->clip->nchan, moving.list);
+                   "name them in the names file if the rig has their shapes", "%d of %d channels %s no shape: %s",
+                   moving.count, b->clip->nchan, moving.count == 1 ? "moves and drives" : "move and drive",
+                   moving.list);
     for (int i = 0; b->map && i < b->map->count; i++)
         if (!b->hit[i]) fai_some_add(&absent, i, b->map->entry[i].name);
     fai_note_count(&b->out->notes, absent.count, "map-unused", "",
                    "check the spelling; names are compared letter by letter",
-                   "%d names of the names file are neither a shape nor a channel: %s", absent.count, absent.list);
+                   "names of the names file that are neither a shape nor a channel: %s", absent.list);
 }
 
 // --- binding ------------------------------------------------------------------------------------------------------

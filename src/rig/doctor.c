@@ -416,6 +416,16 @@ FaCode fa_info_of_rig(const FaRig *rig, bool deep, FaInfo *info, FaError *err) {
     return rc;
 }
 
+bool fa_note_important(const FaNote *note) {
+    static const char *const codes[] = {
+        "lips-cross-at-rest", "unit-suspect",    "unit-unknown",          "mirrored",      "wrong-side-shapes",
+        "axes-suspect",       "axes-tilted",     "second-head",           "map-unused",    "stray-vertices",
+        "huge-deltas",        "duplicate-arkit", "duplicate-shape-names", "unnamed-shapes"};
+    for (int i = 0; i < FA_COUNT(codes); i++)
+        if (!strcmp(note->code, codes[i])) return true;
+    return false;
+}
+
 void fa_info_free(FaInfo *info) {
     fa_free(info->shape);
     fai_notes_free(&info->notes);

@@ -462,12 +462,14 @@ bool fai_arkit_pair(const char *name, int pair[2]) {
 // --- a few names for a sentence ---------------------------------------------------------------------------------
 
 void fai_some_add(FaSome *s, int item, const char *name) {
-    size_t used = strlen(s->list);
+    size_t used = strlen(s->list), room = sizeof s->list - used;
     if (s->count++ == 0) s->first = item;
-    if (s->count <= 6 && used + 8 < sizeof s->list)
-        snprintf(s->list + used, sizeof s->list - used, "%s%.40s", s->count > 1 ? ", " : "", name);
-    else if (s->count == 7 && used + 6 < sizeof s->list)
-        strcpy(s->list + used, ", ...");
+    if (s->full) return;
+    s->full = s->count > 6 || strlen(name) + 8 > room; // whole names only, and room for the three dots
+    if (s->full && s->count == 1)
+        snprintf(s->list, sizeof s->list, "%.80s", name);
+    else
+        snprintf(s->list + used, room, "%s%s", s->count > 1 ? ", " : "", s->full ? "..." : name);
 }
 
 // --- partners -----------------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ FaNameMatch fai_name_match(const char *name);
 // The first few of many names, for a sentence. Start from {0}.
 typedef struct FaSome {
     int count, first; // first: the item added first
+    bool full;        // the list ends
     char list[200];   // "a, b, ..."
 } FaSome;
 void fai_some_add(FaSome *some, int item, const char *name);
