@@ -32,12 +32,14 @@ typedef struct FaInfo {
     double fps, seconds;
     bool head_motion;
     int nshape;
-    FaShapeInfo *shape; // (nshape)
-    int matched;        // shapes matched to ARKit
-    int arkit_covered;  // of the 52, how many have a shape
-    int intersections;  // self-intersecting triangle pairs at neutral; -1 not tested
-    int channels;       // of a clip file
-    FaNotes notes;      // every defect, with its remedy
+    FaShapeInfo *shape;     // (nshape)
+    int matched;            // shapes matched to ARKit
+    int arkit_covered;      // of the 52, how many have a shape
+    int intersections;      // self-intersecting triangle pairs at neutral; -1 not tested
+    int channels;           // of a clip file
+    int nmesh;              // meshes of the file
+    const FaFileMesh *mesh; // borrowed from the rig                        (nmesh)
+    FaNotes notes;          // every defect, with its remedy
 } FaInfo;
 
 /// Examine a rig (with its clip, if any). `deep` adds the self-intersection test. Free with fa_info_free.

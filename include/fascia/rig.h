@@ -38,6 +38,14 @@ typedef double FaUnit;
 FA_API FaUnit fa_unit_named(const char *text);
 typedef enum FaUp { FA_UP_AUTO, FA_UP_Y, FA_UP_Z } FaUp;
 
+/// A mesh of a file, one of which became the rig.
+typedef struct FaFileMesh {
+    const char *name;
+    int vertices; // as the file counts them
+    int shapes;
+    bool taken;
+} FaFileMesh;
+
 typedef struct FaRig {
     FaMesh mesh;          // the neutral
     int nshape;           //
@@ -55,8 +63,10 @@ typedef struct FaRig {
     const char *axes_how; // likewise
     FaClip *clip;         // animation found in the same file, channels = shapes; NULL if none
     FaNotes notes;        // what was odd in the file
-    const void *names;    // names.json as read, for the channels of clips; NULL: none was given
-    void *source;         // the document it came from, kept so that it can be written back whole
+    int nfile_mesh;
+    FaFileMesh *file_mesh; // meshes of the file, by the numbers of --mesh (nfile_mesh); none: it has but one
+    const void *names;     // names.json as read, for the channels of clips; NULL: none was given
+    void *source;          // the document it came from, kept so that it can be written back whole
     void (*source_free)(void *source);
     struct FaArena *arena; // owns all of the above but clip and source
 } FaRig;

@@ -17,6 +17,8 @@ struct FaRigDraft {
     int64_t nentry;
     int unnamed;
     const FaNamesMap *names; // in the arena; NULL: none
+    FaFileMesh *file_mesh;   // in the arena                                   (nfile_mesh)
+    int nfile_mesh, file_room;
 };
 
 FaCode fai_draft_new(FaRigDraft **draft, FaError *err) {
@@ -51,6 +53,37 @@ void fai_draft_free(FaRigDraft *draft) {
 FaArena *fai_draft_arena(FaRigDraft *draft) { return draft->arena; }
 FaNotes *fai_draft_notes(FaRigDraft *draft) { return &draft->notes; }
 void fai_draft_mesh(FaRigDraft *draft, const FaMesh *mesh) { draft->mesh = *mesh; }
+
+FaCode fai_draft_file_mesh(FaRigDraft *d, const char *name, int64_t vertices, int shapes, bool taken, FaError *err) {
+    if (d->nfile_mesh == d->file_room) {
+        int room = 2 * d->file_room + 8;
+        FaFileMesh *grown = FA_PUSH(d->arena, room, FaFileMesh);
+        if (!grown) return FA_FAIL_MEMORY(err);
+        if (d->nfile_mesh) memcpy(grown, d->file_mesh, (size_t)d->nfile_mesh * sizeof *grown);
+        d->file_mesh = grown;
+        d->file_room = room;
+    }
+    const char *copy = fai_arena_strndup(d->arena, name, strlen(name));
+    if (!copy) return FA_FAIL_MEMORY(err);
+    d->file_mesh[d->nfile_mesh++] = (FaFileMesh){copy, (int)FA_MIN(vertices, INT_MAX), shapes, taken};
+    return FA_OK;
+}
+
+// A mesh with half of the shapes and half of the vertices at least is no set of teeth: another head, or a second level
+// of detail. Which one is meant nobody can tell.
+static void note_second_head(FaRigDraft *d) {
+    const FaFileMesh *own = NULL;
+    for (int i = 0; i < d->nfile_mesh; i++)
+        if (d->file_mesh[i].taken) own = &d->file_mesh[i];
+    for (int i = 0; own && i < d->nfile_mesh; i++) {
+        const FaFileMesh *m = &d->file_mesh[i];
+        if (m->taken || m->shapes < 8 || 2 * m->shapes < own->shapes || m->vertices < own->vertices / 2) continue;
+        fai_note(&d->notes, "second-head", "", "choose the other one with --mesh",
+                 "the file may hold another head: '%.60s' (mesh %d) has %d shapes too; '%.60s' is taken", m->name, i,
+                 m->shapes, own->name);
+        return;
+    }
+}
 
 // --- shapes -------------------------------------------------------------------------------------------------------
 
@@ -357,6 +390,9 @@ static FaCode build(FaRigDraft *d, const FaRigHints *hints, const FaRigOptions *
     FA_TRY(collect_shapes(d, rig->local, rig, err));
     rig->mesh = d->mesh;
     rig->names = d->names;
+    note_second_head(d);
+    rig->file_mesh = d->file_mesh;
+    rig->nfile_mesh = d->nfile_mesh;
     rig->name = copy_or_empty(d->arena, hints->name);
     rig->path = copy_or_empty(d->arena, hints->path);
     if (!rig->name || !rig->path) return FA_FAIL_MEMORY(err);
