@@ -140,12 +140,26 @@ static void what_is_odd_about_a_rig_is_said(void **state) {
     SAID("ARKit's 52 shapes missing");
 }
 
+static void a_rig_without_a_jaw_is_told(void **state) {
+    (void)state;
+    char names[4096];
+    snprintf(names, sizeof names, "%s", test_path("nojaw.json"));
+    put(names, "{\"AK_25_JawOpen\": null, \"AU_26_JawDrop\": null, \"SR_21_Jaw_Open\": null}");
+    assert_int_equal(RUN("info", folder, "--map", names), 0);
+    SAID("[no-jaw]");
+    assert_int_equal(RUN("drive", folder, clip, "--dry-run", "--names", names), 0);
+    SAID("note: no shape is jawOpen");
+    assert_int_equal(RUN("drive", folder, clip, "--dry-run"), 0);
+    assert_null(strstr(output, "no shape is jawOpen"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(channels_and_shapes_are_said),
         cmocka_unit_test(the_remedy_of_a_clip_with_other_names_works),
         cmocka_unit_test(null_silences_the_files_own_animation),
         cmocka_unit_test(what_is_odd_about_a_rig_is_said),
+        cmocka_unit_test(a_rig_without_a_jaw_is_told),
     };
     return cmocka_run_group_tests(tests, make_rig, NULL);
 }

@@ -279,6 +279,15 @@ static void note_coverage(bool (*half)[2], int names, FaInfo *info) {
                        "%d of ARKit's 52 shapes missing: %s", missing.count, missing.list);
 }
 
+// The jaw's hinge and the lips are found from this shape; without it a face has neither.
+static void note_jaw(bool (*half)[2], int nshape, FaInfo *info) {
+    int jaw = fa_arkit_match("jawOpen", NULL);
+    if (nshape && !half[jaw][0] && !half[jaw][1])
+        fai_note(&info->notes, "no-jaw", "",
+                 "name it in the names file if it has another name: {\"theirs\": \"jawOpen\"}",
+                 "no shape is jawOpen: the jaw and the mouth are not found by it");
+}
+
 static void note_twice(const FaRig *rig, FaInfo *info) {
     int first[FA_ARKIT_COUNT][3];
     FaSome twice = {0};
@@ -396,6 +405,7 @@ static FaCode examine_shapes(const FaRig *rig, FaInfo *info, FaError *err) {
     if (rc >= 0) {
         note_shapes(rig, peak, info);
         note_coverage(half, rig->nshape, info);
+        note_jaw(half, rig->nshape, info);
         note_twice(rig, info);
     }
     fa_binding_free(&binding);
@@ -419,9 +429,9 @@ FaCode fa_info_of_rig(const FaRig *rig, bool deep, FaInfo *info, FaError *err) {
 
 bool fa_note_important(const FaNote *note) {
     static const char *const codes[] = {
-        "lips-cross-at-rest", "unit-suspect",    "unit-unknown",          "mirrored",      "wrong-side-shapes",
-        "axes-suspect",       "axes-tilted",     "second-head",           "map-unused",    "stray-vertices",
-        "huge-deltas",        "duplicate-arkit", "duplicate-shape-names", "unnamed-shapes"};
+        "lips-cross-at-rest", "no-jaw",       "unit-suspect",    "unit-unknown",          "mirrored",
+        "wrong-side-shapes",  "axes-suspect", "axes-tilted",     "second-head",           "map-unused",
+        "stray-vertices",     "huge-deltas",  "duplicate-arkit", "duplicate-shape-names", "unnamed-shapes"};
     for (int i = 0; i < FA_COUNT(codes); i++)
         if (!strcmp(note->code, codes[i])) return true;
     return false;
