@@ -83,7 +83,7 @@ static void same_face(void **state) {
     unsigned char *a, *b;
     size_t na, nb;
     assert_int_equal(RUN("build", rig, "--volumes", "-o", test_path("built.face"), "--unit", "m"), 0);
-    SAID("volumes of 4 shapes");
+    SAID("the flesh of 4 shapes");
     read_all(face, &a, &na);
     read_all(test_path("built.face"), &b, &nb);
     assert_int_equal(na, nb);
