@@ -4,10 +4,10 @@
 #include "test_face_tools.h"
 
 #include "face/coarse.h"
-#include "face/decimate.h"
 #include "face/face_file.h"
 #include "face/restore.h"
 #include "fascia/face.h"
+#include "mesh/decimate.h"
 
 // --- decimation -----------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 #include "face/coarse.h"
 
-#include "face/decimate.h"
 #include "math/dense.h"
 #include "math/mat3.h"
+#include "mesh/decimate.h"
 
 enum { MODES = 16, GRAM_VERTS = 16384 };
 static const double LIPS = 2.0, LIDS = 3.0, MOUTH = 1.0; // importance is 1 + these

@@ -6,7 +6,7 @@
 // course over the triangle (Hoppe's form of attributes; Garland and Heckbert's of planes). Edges of the surface add
 // planes that stand on them. A term in the length of the edge keeps triangles of even size where the surface is flat,
 // since they will be the tops of prisms.
-#include "face/decimate.h"
+#include "mesh/decimate.h"
 
 #include "math/mat3.h"
 
