@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int level = 1;
-static const char *identity, *clip_name, *truth_path;
-static bool bones, list;
+static int level = -1;
+static const char *identity, *clip_name, *truth_path, *zoo_dir;
+static bool bones, list, list_zoo;
 
 static const Option options[] = {
-    {"level", 0, OPT_INT, &level, "N", 0, 2, "0 is coarse and fast, 2 is fine (1)"},
+    {"level", 0, OPT_INT, &level, "N", 0, 2, "0 is coarse and fast, 2 is fine (1; 0 with --zoo)"},
     {"identity", 0, OPT_TEXT, &identity, "NAME=V,...", 0, 0,
      "who it is: 0 is average, 1 or -1 is clear, 3 is extreme (--list shows the names)"},
     {"clip", 0, OPT_TEXT, &clip_name, "NAME", 0, 0,
@@ -17,12 +17,21 @@ static const Option options[] = {
     {"truth", 0, OPT_TEXT, &truth_path, "PC2", 0, 0, "with --clip: also what real skin would do, as exact frames"},
     {"bones", 0, OPT_FLAG, &bones, NULL, 0, 0, "also the skull and the jaw bone"},
     {"list", 0, OPT_FLAG, &list, NULL, 0, 0, "list the names that --identity takes"},
+    {"zoo", 0, OPT_TEXT, &zoo_dir, "DIR", 0, 0, "the head as rigs with traits of other people's files, one file each"},
+    {"list-zoo", 0, OPT_FLAG, &list_zoo, NULL, 0, 0, "list those rigs"},
     {0}};
 
 static void print_list(void) {
     for (int i = 0; i < FA_HEAD_IDENTITY_COUNT; i++) {
         FaHeadInfo p = fa_head_identity(i);
         printf("%-18s %+g to %+g   %s\n", p.name, p.min, p.max, p.help);
+    }
+}
+
+static void print_zoo(void) {
+    for (int i = 0; i < fa_zoo_count(); i++) {
+        FaZooAnimal a = fa_zoo_animal(i);
+        printf("%-14s %s\n", a.name, a.help);
     }
 }
 
@@ -103,14 +112,38 @@ static void head_free(Job *j) {
     fa_head_free(((HeadJob *)j)->head);
 }
 
+static FaCode write_zoo(Job *j, FaError *err) {
+    return fa_zoo_save_all(level < 0 ? 0 : level, "fascia " FA_VERSION_TEXT " head --zoo", j->output, cli_progress,
+                           NULL, err);
+}
+
+static void say_zoo(Job *j) {
+    (void)j;
+    cli_say("%d rigs; README.md says which is what", fa_zoo_count());
+}
+
+static void json_zoo(Job *j, FaJsonWriter *w) {
+    (void)j;
+    fa_json_int(w, "animals", fa_zoo_count());
+}
+
+static int run_zoo(void) {
+    if (identity || clip_name || truth_path || bones || common.output)
+        return cli_usage("--zoo takes --level and nothing else: its rigs are always the same");
+    Job job = {.verb = "head", .output = zoo_dir, .write = write_zoo, .say = say_zoo, .json = json_zoo};
+    return job_walk(&job);
+}
+
 static int run(int argc, const char **argv) {
     (void)argc, (void)argv;
     HeadJob h = {.params = fa_head_params_default(),
                  .job = {.verb = "head", .make = make, .write = write, .say = say, .json = json, .free = head_free}};
     if (list) return print_list(), EXIT_OK;
+    if (list_zoo) return print_zoo(), EXIT_OK;
+    if (zoo_dir) return run_zoo();
     if (!common.output) return output_missing("head.glb");
     if (truth_path && !clip_name) return cli_usage("--truth needs --clip");
-    h.params.level = level;
+    h.params.level = level < 0 ? h.params.level : level;
     fa_head_params_seed(&h.params, (uint64_t)common.seed);
     int code = parse_identity(&h.params);
     return code == EXIT_OK ? job_walk(&h.job) : code;
@@ -124,7 +157,8 @@ const Command cmd_head = {
         "  fascia head -o head.glb                                    the average adult\n"
         "  fascia head --seed 7 --level 2 -o someone.glb              a random person, 26k vertices\n"
         "  fascia head --identity nose_width=2,age=1.5 -o old.glb     a wide nose, an old face\n"
-        "  fascia head --clip talk --truth talk.pc2 -o talk.glb       with animation, and what real skin would do\n",
+        "  fascia head --clip talk --truth talk.pc2 -o talk.glb       with animation, and what real skin would do\n"
+        "  fascia head --zoo zoo/                                     38 odd rigs to try things on\n",
     .options = options,
     .min_args = 0,
     .max_args = 0,

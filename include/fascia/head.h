@@ -138,6 +138,25 @@ FA_API FaCode fa_head_save(const FaHead *head, const FaClip *clip, bool bones, c
 FA_API FaCode fa_head_clip(const char *name, FaClip **clip, FaError *err);
 FA_API const char *const *fa_head_clip_names(void); // NULL-terminated
 
+// --- the zoo: the head with traits that files of strangers have, for tests and bug reports
+// -----------------------------
+
+typedef struct FaZooAnimal {
+    const char *name; // "lips_touch"
+    const char *help; // its trait, in a line
+    const char *ext;  // of its file: ".glb", "" of a folder of OBJ files
+} FaZooAnimal;
+FA_API int fa_zoo_count(void);
+FA_API FaZooAnimal fa_zoo_animal(int i); // i in [0, fa_zoo_count())
+
+/// Write one, with a second and a half of speech in it (a folder's as PATH.json). level as of FaHeadParams; 0 is meant.
+/// generator is nullable.
+FA_API FaCode fa_zoo_save(int animal, int level, const char *generator, const char *path, FaError *err);
+/// Write all of them to a folder (made if need be), with README.md and zoo.json that say which is what. progress is
+/// nullable.
+FA_API FaCode fa_zoo_save_all(int level, const char *generator, const char *dir, FaProgressFn *progress, void *user,
+                              FaError *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,7 +1,7 @@
 // The head as rigs and as a file.
+#include "head/head_file.h"
 #include "base/base.h"
 #include "fascia/head.h"
-#include "io/gltf/glb_build.h"
 #include "rig/rig_build.h"
 
 static FaCode copy_mesh(const FaMesh *from, FaArena *arena, FaMesh *to, FaError *err) {
@@ -50,7 +50,7 @@ FaCode fa_head_rig(const FaHead *head, int part, FaRig **rig, FaError *err) {
     return fai_draft_finish(draft, &hints, &options, rig, err);
 }
 
-static FaGlbMaterial material_of(const char *region) {
+FaGlbMaterial fai_head_material(const char *region) {
     static const FaGlbMaterial known[] = {
         {"skin", {0.72f, 0.46f, 0.36f}, 0.55f},   {"lip", {0.56f, 0.24f, 0.21f}, 0.42f},
         {"sclera", {0.86f, 0.84f, 0.80f}, 0.12f}, {"iris", {0.16f, 0.27f, 0.33f}, 0.10f},
@@ -80,7 +80,7 @@ FaCode fa_head_save(const FaHead *head, const FaClip *clip, bool bones, const ch
         if (is_bone(p) && !bones) continue;
         rc = fa_head_rig(head, i, &rig[n], err);
         if (rc < 0) break;
-        for (int k = 0; k < p->nregion; k++) material[n][k] = material_of(p->region[k]);
+        for (int k = 0; k < p->nregion; k++) material[n][k] = fai_head_material(p->region[k]);
         // the skin is one primitive: Blender splits vertices between primitives, and point caches must fit it
         part[n] = (FaGlbPart){rig[n], material[n], i ? p->nregion : 1, i ? p->face_region : NULL};
         n++;
