@@ -303,6 +303,7 @@ static void begin_contact(Projective *p, double h) {
     FaPose pose[FA_TOUCH_COLLIDERS];
     fai_touching_poses(&p->touching, p->face, p->stepper.weights, pose);
     fai_contact_begin(p->contact, h, p->skin, pose);
+    fai_contact_own_pose(p->contact, p->goal);
 }
 
 // What the way to u_new meets: how many new rows do.

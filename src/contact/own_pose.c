@@ -1,0 +1,45 @@
+// Pairs that the artist's own pose has crossing are the artist's: contact may part lips that are pressed together, but
+// it never carries the surface far from that pose, and never holds lips together that cross at rest.
+//
+// own = n . s with the points where the artist's pose has them; below 0 it crosses there. A pair is held at most
+// SHALLOW away from that: what crosses deeper than lips are pressed was not meant to be parted, and parting it tears.
+// Where lips cross at rest, sides mean nothing: a lip that is in the other is held in when the mouth opens. There
+// (tangled) nothing is held beyond the pose at all.
+#include "contact/contact_work.h"
+
+#include <math.h>
+
+#define SHALLOW 12e-3 // m: of lips pressed together, as the artist's pose has them
+#define AROUND 4e-3   // m: what is closer to a crossing at rest is tangled
+
+void fai_contact_find_tangled(FaContact *c) {
+    const FaPairs *p = &c->pairs;
+    for (int i = 0; i < p->npoint && p->crossed; i++)
+        for (int j = 0; j < p->npoint && !c->tangled[i]; j++) {
+            const double *a = c->rest[i], *b = c->rest[j];
+            if (!p->in_crossed[j] || !(fabs(a[0] - b[0]) < AROUND)) continue;
+            double d[3] = {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+            c->tangled[i] = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < AROUND * AROUND;
+        }
+}
+
+void fai_contact_own_pose(FaContact *c, const float *u) {
+    const FaPairs *p = &c->pairs;
+    for (int i = 0; i < p->nsurface; i++)
+        for (int k = 0; k < 3; k++) c->own[i][k] = c->rest[i][k] + (double)u[4 * (size_t)p->node[i] + (size_t)k];
+    c->has_own = true;
+}
+
+double fai_contact_allowed(const FaContact *c, const FaPairHit *h) {
+    const FaPairs *p = &c->pairs;
+    if (!c->has_own) return HUGE_VAL;
+    int split = h->kind == FA_PAIR_VERTEX_TRIANGLE ? 1 : 2, tangled = 0;
+    double own = 0;
+    for (int i = 0; i < 4; i++) {
+        const double *x = h->point[i] < p->nsurface ? c->own[h->point[i]] : p->to[h->point[i]];
+        for (int k = 0; k < 3; k++) own += h->weight[i] * h->normal[k] * x[k];
+        if (c->tangled[h->point[i]]) tangled |= i < split ? 1 : 2;
+    }
+    if (!isfinite(own)) return HUGE_VAL;
+    return tangled == 3 ? own : own + SHALLOW;
+}
