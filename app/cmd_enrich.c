@@ -329,6 +329,7 @@ static FaCode make(Job *job, FaError *err) {
     cli_progress_end();
     say_made(j);
     job->stats = fa_run_file_stats(j->file);
+    job_note(job, fa_run_file_notes(j->file));
     int last = j->made.frames - 1;
     TRY(fa_sequence_slice(fa_run_file_sequence(j->file), j->skip, last, &j->frames, err));
     TRY(fa_clip_slice(fa_run_file_clip(j->file), j->skip, last, &j->out_clip, err));
@@ -340,7 +341,8 @@ static FaCode make(Job *job, FaError *err) {
 static void say(Job *job) {
     const Enrich *j = (const Enrich *)job;
     if (j->ncollider) cli_say("skin is at most %.2f mm inside a collider", 1e3 * fa_enrich_collider_depth(job->method));
-    if (job->stats.clamped) cli_say("note: %d solves stopped short of their tolerance", job->stats.clamped);
+    int stopped = job->stats.clamped - job->stats.limited;
+    if (stopped > 0) cli_say("note: %d solves stopped short of their tolerance", stopped);
 }
 
 static void json(Job *job, FaJsonWriter *w) {

@@ -50,6 +50,7 @@ FA_API FaSequence *fa_run_file_sequence(FaRunFile *take);
 /// at rest.
 FA_API const FaClip *fa_run_file_clip(const FaRunFile *take);
 FA_API FaRunStats fa_run_file_stats(const FaRunFile *take); // of the frames made now
+FA_API const FaNotes *fa_run_file_notes(FaRunFile *take);   // likewise, as fa_run_notes
 FA_API void fa_run_file_free(FaRunFile *take);              // the file stays; NULL is fine
 
 #ifdef __cplusplus

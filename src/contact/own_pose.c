@@ -30,16 +30,39 @@ void fai_contact_own_pose(FaContact *c, const float *u) {
     c->has_own = true;
 }
 
-double fai_contact_allowed(const FaContact *c, const FaPairHit *h) {
+// n . s there; *tangled: both sides are near what crosses at rest.
+static double own_gap(const FaContact *c, const FaPairHit *h, bool *tangled) {
     const FaPairs *p = &c->pairs;
-    if (!c->has_own) return HUGE_VAL;
-    int split = h->kind == FA_PAIR_VERTEX_TRIANGLE ? 1 : 2, tangled = 0;
+    int split = h->kind == FA_PAIR_VERTEX_TRIANGLE ? 1 : 2, sides = 0;
     double own = 0;
     for (int i = 0; i < 4; i++) {
         const double *x = h->point[i] < p->nsurface ? c->own[h->point[i]] : p->to[h->point[i]];
         for (int k = 0; k < 3; k++) own += h->weight[i] * h->normal[k] * x[k];
-        if (c->tangled[h->point[i]]) tangled |= i < split ? 1 : 2;
+        if (c->tangled[h->point[i]]) sides |= i < split ? 1 : 2;
     }
+    *tangled = sides == 3;
+    return own;
+}
+
+double fai_contact_allowed(const FaContact *c, const FaPairHit *h) {
+    if (!c->has_own) return HUGE_VAL;
+    bool tangled;
+    double own = own_gap(c, h, &tangled);
     if (!isfinite(own)) return HUGE_VAL;
-    return tangled == 3 ? own : own + SHALLOW;
+    return tangled ? own : own + SHALLOW;
+}
+
+void fai_contact_depths(const FaContact *c, float *depth) {
+    const FaPairs *p = &c->pairs;
+    for (int r = c->npull; r < c->nrow && c->has_own; r++) {
+        bool tangled;
+        float deep = (float)fmin(-own_gap(c, &c->push[r], &tangled), SHALLOW);
+        for (int i = 0; i < 4 && deep > 0 && !tangled; i++) {
+            int point = c->push[r].point[i];
+            if (point >= p->nsurface) continue;
+            depth[p->node[point]] = fmaxf(depth[p->node[point]], deep);
+            for (int n = p->around_start[point]; n < p->around_start[point + 1]; n++)
+                depth[p->node[p->around[n]]] = fmaxf(depth[p->node[p->around[n]]], deep);
+        }
+    }
 }
