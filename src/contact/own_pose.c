@@ -30,6 +30,10 @@ void fai_contact_own_pose(FaContact *c, const float *u) {
     c->has_own = true;
 }
 
+static double along(const double n[3], const double x[3], double weight) {
+    return weight * (n[0] * x[0] + n[1] * x[1] + n[2] * x[2]);
+}
+
 // n . s there; *tangled: both sides are near what crosses at rest.
 static double own_gap(const FaContact *c, const FaPairHit *h, bool *tangled) {
     const FaPairs *p = &c->pairs;
@@ -37,7 +41,7 @@ static double own_gap(const FaContact *c, const FaPairHit *h, bool *tangled) {
     double own = 0;
     for (int i = 0; i < 4; i++) {
         const double *x = h->point[i] < p->nsurface ? c->own[h->point[i]] : p->to[h->point[i]];
-        for (int k = 0; k < 3; k++) own += h->weight[i] * h->normal[k] * x[k];
+        own += along(h->normal, x, h->weight[i]);
         if (c->tangled[h->point[i]]) sides |= i < split ? 1 : 2;
     }
     *tangled = sides == 3;
@@ -49,7 +53,10 @@ double fai_contact_allowed(const FaContact *c, const FaPairHit *h) {
     bool tangled;
     double own = own_gap(c, h, &tangled);
     if (!isfinite(own)) return HUGE_VAL;
-    return tangled ? own : own + SHALLOW;
+    // on the other side than at rest, and the pose has it back: it would hang there like a hook
+    double rest = 0;
+    for (int i = 0; i < 4 && own < 0; i++) rest += along(h->normal, c->rest[h->point[i]], h->weight[i]);
+    return tangled || rest < 0 ? own : own + SHALLOW;
 }
 
 void fai_contact_depths(const FaContact *c, float *depth) {
