@@ -110,6 +110,7 @@ static void choice_free(Job *job) {
 
 int blend_choose(const char *rig_path) {
     Choice c = {.job = {.verb = "blend",
+                        .doctor = true,
                         .track = "candidates",
                         .rig_path = rig_path,
                         .load = load,
@@ -132,7 +133,7 @@ typedef struct Estimate {
 
 static FaCode estimate(Job *job, FaError *err) {
     Estimate *s = (Estimate *)job;
-    FaRigOptions cache = {.unit = (FaUnit)common.unit};
+    FaRigOptions cache = {.unit = common.unit};
     FaEstimateOptions opt = {.per_vertex = blend.per_vertex, .progress = cli_progress};
     if (cli_given("mass")) opt.mass = fa_params_get(cli_params, "mass");
     TRY(fa_sequence_open(blend.estimate, &cache, &s->captured, err));
@@ -168,6 +169,7 @@ int blend_estimate(const char *rig_path, const char *clip_path) {
     if (common.output && !blend.per_vertex)
         return cli_usage("--estimate writes the maps of --per-vertex only: leave -o out, or add --per-vertex");
     Estimate s = {.job = {.verb = "blend",
+                          .doctor = true,
                           .rig_path = rig_path,
                           .clip_path = clip_path,
                           .no_clip = "the CLIP that was captured",

@@ -160,6 +160,7 @@ static void still_free(Job *job) {
 
 int blend_still(const char *rig_path) {
     Still s = {.job = {.verb = "blend",
+                       .doctor = true,
                        .track = "still",
                        .rig_path = rig_path,
                        .load = load,

@@ -10,18 +10,19 @@
 Common common;
 
 static const Option common_options[] = {
-    {"output", 'o', OPT_TEXT, &common.output, "FILE", 0, 0, "where the result goes; the extension names the format"},
-    {"json", 0, OPT_FLAG, &common.json, NULL, 0, 0, "one JSON object on stdout"},
-    {"unit", 0, OPT_CHOICE, &common.unit, "auto|m|cm|mm", 0, 0,
-     "unit of the file's coordinates (auto: by the size of a head)"},
-    {"fps", 0, OPT_NUM, &common.fps, "N", 0.001, 100000, "frame rate, where the file's own is missing or wrong"},
+    {"output", 'o', OPT_TEXT, &common.output, "FILE", 0, 0, "the file to write; its extension decides the format"},
+    {"json", 0, OPT_FLAG, &common.json, NULL, 0, 0, "print the result as one JSON object, for programs"},
+    {"unit", 0, OPT_UNIT, &common.unit, "auto|m|cm|mm|in|ft|N", 0, 0,
+     "unit of the file's coordinates, or metres per unit (auto: a head is about 25 cm high)"},
+    {"fps", 0, OPT_NUM, &common.fps, "N", 0.001, 100000, "frames per second, where the file does not say or is wrong"},
     {"frames", 0, OPT_TEXT, &common.frames, "A-B", 0, 0, "only these frames, counted from 0"},
     {"threads", 0, OPT_INT, &common.threads, "N", 0, 1024,
      "threads to use (0: all cores); results do not depend on it"},
-    {"seed", 0, OPT_INT, &common.seed, "N", 0, 2147483647, "seed of everything random"},
-    {"dry-run", 0, OPT_FLAG, &common.dry_run, NULL, 0, 0, "read and check, write nothing"},
-    {"quiet", 'q', OPT_FLAG, &common.quiet, NULL, 0, 0, "errors only"},
-    {"verbose", 'v', OPT_FLAG, &common.verbose, NULL, 0, 0, "say more"},
+    {"seed", 0, OPT_INT, &common.seed, "N", 0, 2147483647,
+     "decides everything random; the same number gives the same result"},
+    {"dry-run", 0, OPT_FLAG, &common.dry_run, NULL, 0, 0, "read and check everything, write nothing"},
+    {"quiet", 'q', OPT_FLAG, &common.quiet, NULL, 0, 0, "print errors only"},
+    {"verbose", 'v', OPT_FLAG, &common.verbose, NULL, 0, 0, "print more"},
     {"progress", 0, OPT_CHOICE, &common.progress, "auto|always|never", 0, 0, "progress bar (auto: on a terminal)"},
     {0}};
 
@@ -142,7 +143,7 @@ FaCode cli_frames(int count, int *first, int *last, FaError *err) {
 
 static const Option *find_option(const Option *table, const char *name, size_t n) {
     for (const Option *o = table; o && o->name; o++)
-        if (strlen(o->name) == n && !strncmp(o->name, name, n)) return o;
+        if (o->kind != OPT_GROUP && strlen(o->name) == n && !strncmp(o->name, name, n)) return o;
     return NULL;
 }
 
@@ -190,11 +191,18 @@ static int set_number(const Option *o, const char *value) {
     return EXIT_OK;
 }
 
+static int set_unit(const Option *o, const char *value) {
+    FaUnit unit = strcmp(value, "auto") ? fa_unit_named(value) : FA_UNIT_AUTO;
+    if (unit < 0) return cli_usage("--%s takes m, dm, cm, mm, in, ft or metres per unit, not '%s'", o->name, value);
+    return *(FaUnit *)o->to = unit, EXIT_OK;
+}
+
 static int set_option(const Option *o, const char *value) {
     switch (o->kind) {
     case OPT_FLAG: *(bool *)o->to = true; return EXIT_OK;
     case OPT_TEXT: *(const char **)o->to = value; return EXIT_OK;
     case OPT_CHOICE: return set_choice(o, value);
+    case OPT_UNIT: return set_unit(o, value);
     default: return set_number(o, value);
     }
 }
@@ -251,6 +259,22 @@ static const char *param_arg(const FaParamInfo *p) {
                                       : "N";
 }
 
+// A row of help: what to write on the left, what it does on the right, over as many lines as that takes.
+static void print_row(const char *left, const char *help, const char *more) {
+    enum { COLUMN = 31, WIDTH = 110 };
+    char text[1024];
+    snprintf(text, sizeof text, "%s%s", help, more);
+    int at = printf("  %-29s", left);
+    if (at > COLUMN) at = printf("\n%*s", COLUMN, "") - 1;
+    for (const char *word = text; *word;) {
+        int n = (int)strcspn(word, " ");
+        if (at + 1 + n > WIDTH) at = printf("\n%*s", COLUMN, "") - 1;
+        at += printf(" %.*s", n, word);
+        word += n + (word[n] == ' ');
+    }
+    putchar('\n');
+}
+
 static void print_params(const Command *cmd) {
     for (const FaParamInfo *p = NULL; (p = next_param(cmd, p));) {
         char left[128], name[64], was[64] = "";
@@ -262,8 +286,7 @@ static void print_params(const Command *cmd) {
             snprintf(was, sizeof was, " (%.*s)", (int)strcspn(p->choices, "|"), p->choices);
         else if (p->type != FA_PARAM_TEXT && p->value == p->value)
             snprintf(was, sizeof was, " (%g)", p->value);
-        printf(strlen(left) > 29 ? "  %s\n  %-29s %s%s\n" : "  %.0s%-29s %s%s\n", left, strlen(left) > 29 ? "" : left,
-               p->help, was);
+        print_row(left, p->help, was);
     }
 }
 
@@ -278,7 +301,7 @@ static int unknown_option(const Command *cmd, const char *arg) {
     const Option *tables[] = {cmd->options, common_options};
     for (int t = 0; t < 2; t++)
         for (const Option *o = tables[t]; o && o->name; o++) {
-            int d = distance(word, o->name);
+            int d = o->kind == OPT_GROUP ? least : distance(word, o->name);
             if (d < least) least = d, snprintf(best, sizeof best, "%s", o->name);
         }
     for (const FaParamInfo *p = NULL; (p = next_param(cmd, p));) {
@@ -342,6 +365,7 @@ static int parse_option(const Command *cmd, const char *arg, const char *next, i
 static int check_verb(const Command *cmd, const char *path) {
     int clashes = 0;
     for (const Option *o = cmd->options; o && o->name; o++) {
+        if (o->kind == OPT_GROUP) continue;
         if (find_option(common_options, o->name, strlen(o->name)))
             clashes++, cli_usage("%s: --%s is an option of every verb too", path, o->name);
         if (find_param(cmd, o->name, strlen(o->name)))
@@ -370,14 +394,15 @@ int cli_check(const Command *const *commands) {
 
 // --- help ---------------------------------------------------------------------------------------------------------
 
-static void print_options(const Option *table) {
-    for (const Option *o = table; o && o->name; o++) {
+// Rows up to a heading or the end; the row there.
+static const Option *print_options(const Option *o) {
+    for (; o && o->name && o->kind != OPT_GROUP; o++) {
         char left[64];
         snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "", o->letter ? o->letter : ' ',
                  o->letter ? ", " : "   ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-        printf(strlen(left) > 29 ? "  %s\n  %-29s %s\n" : "  %.0s%-29s %s\n", left, strlen(left) > 29 ? "" : left,
-               o->help);
+        print_row(left, o->help, "");
     }
+    return o;
 }
 
 static void print_list(const Command *const *commands, FILE *out) {
@@ -389,17 +414,22 @@ static void print_help(const Command *cmd) {
     if (cmd->verbs) {
         printf("\nVerbs:\n");
         print_list(cmd->verbs, stdout);
-        printf("\nfascia %s VERB --help says more.\n", cmd->name);
+        printf("\nFor all options: fascia %s VERB --help\n", cmd->name);
         if (cmd->notes) printf("\n%s", cmd->notes);
         return;
     }
-    if (cmd->options && cmd->options->name) {
+    const Option *rest = cmd->options;
+    if (rest && rest->name && rest->kind != OPT_GROUP) {
         printf("\nOptions:\n");
-        print_options(cmd->options);
+        rest = print_options(rest);
     }
     if (next_param(cmd, NULL)) {
-        printf("\nThe method '%s':\n", cmd->method);
+        printf("\nHow it moves (method '%s'):\n", cmd->method);
         print_params(cmd);
+    }
+    while (rest && rest->name) {
+        printf("\n%s:\n", rest->help);
+        rest = print_options(rest + 1);
     }
     printf("\nOptions of every verb:\n");
     print_options(common_options);
@@ -408,13 +438,14 @@ static void print_help(const Command *cmd) {
 
 static void print_verbs(const Command *const *commands, FILE *out) {
     fprintf(out, "fascia %s: physics for blendshape faces\n\n", fa_version());
-    fprintf(out, "  fascia info head.glb               what is in it, what is wrong with it, how to fix it\n"
-                 "  fascia convert shapes/ head.glb    a folder of OBJ files becomes one rig\n"
-                 "  fascia demo                        everything on one rig, with files to open\n\nVerbs:\n");
-    print_list(commands, out);
     fprintf(out,
-            "\nfascia VERB --help says more. Exit codes: 0 ok, 1 failed, 2 usage, 3 bad input, 4 did not converge,\n"
-            "5 cannot read or write.\n");
+            "  fascia info head.glb               what is in it, what is wrong with it, how to fix it\n"
+            "  fascia convert shapes/ head.glb    a folder of OBJ files becomes one rig\n"
+            "  fascia demo                        every method on the shipped head, with files to open\n\nVerbs:\n");
+    print_list(commands, out);
+    fprintf(out, "\nFor examples and all options: fascia VERB --help\n"
+                 "Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 bad input, 4 an error goal was missed, 5 cannot read or "
+                 "write.\n");
 }
 
 // --- main ---------------------------------------------------------------------------------------------------------
@@ -441,7 +472,7 @@ static int parse(const Command *cmd, int argc, char **argv, const char **args, i
         if (rc != EXIT_OK) return rc;
     }
     if (*n >= cmd->min_args && *n <= cmd->max_args) return EXIT_OK;
-    return cli_usage("usage: fascia %s (fascia %s --help says more)", cmd->usage, verb_path);
+    return cli_usage("usage: fascia %s (for all options: fascia %s --help)", cmd->usage, verb_path);
 }
 
 static int run_command(const Command *cmd, int argc, char **argv) {
@@ -481,7 +512,7 @@ static int dispatch(const Command *const *commands, const char *above, int argc,
         if (d > 0) continue;
         snprintf(verb_path, sizeof verb_path, "%s%s%s", above, space, cmd->name);
         if (!cmd->verbs) return run_command(cmd, argc - 1, argv + 1);
-        if (argc == 1) return cli_usage("usage: fascia %s (fascia %s --help says more)", cmd->usage, verb_path);
+        if (argc == 1) return cli_usage("usage: fascia %s (for all options: fascia %s --help)", cmd->usage, verb_path);
         if (is_help(argv[1])) return print_help(cmd), EXIT_OK;
         return dispatch(cmd->verbs, cmd->name, argc - 1, argv + 1);
     }

@@ -7,17 +7,20 @@
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INPUT, EXIT_CONVERGE, EXIT_FILE };
 
-typedef enum OptionKind { OPT_FLAG, OPT_INT, OPT_NUM, OPT_TEXT, OPT_CHOICE } OptionKind;
+typedef enum OptionKind { OPT_FLAG, OPT_INT, OPT_NUM, OPT_TEXT, OPT_CHOICE, OPT_UNIT, OPT_GROUP } OptionKind;
 
 typedef struct Option {
     const char *name; // without dashes
     char letter;      // short form, 0 = none
     OptionKind kind;
-    void *to;        // bool, int, double, const char *; for a choice: int, the index
+    void *to;        // bool, int, double, const char *; for a choice: int, the index; for a unit: FaUnit
     const char *arg; // "FILE"; for a choice: "m|cm|mm", the words
     double min, max; // numbers; both 0 = any
     const char *help;
 } Option;
+// A heading in the help, over the rows that follow.
+#define OPTION_GROUP(title)                                                                                            \
+    { "", 0, OPT_GROUP, NULL, NULL, 0, 0, title }
 
 // What every verb has; filled before the verb runs.
 typedef struct Common {
@@ -25,7 +28,7 @@ typedef struct Common {
     int seed;
     double fps;
     const char *frames; // "A-B"
-    int unit;           // FaUnit
+    FaUnit unit;
     bool quiet, verbose, dry_run, json;
     int progress; // 0 auto, 1 always, 2 never
     const char *output;

@@ -6,10 +6,10 @@
 
 static const char *clip_path;
 
-static const Option options[] = {
-    {"clip", 0, OPT_TEXT, &clip_path, "CLIP", 0, 0, "play this clip (the rig's own, or a synthetic one)"},
-    LOAD_OPTIONS("map"),
-    {0}};
+static const Option options[] = {{"clip", 0, OPT_TEXT, &clip_path, "CLIP", 0, 0,
+                                  "play this clip (default: the rig's own animation, or a made-up one)"},
+                                 LOAD_OPTIONS("map"),
+                                 {0}};
 
 static int run(int argc, const char **argv) {
     FaError err = {0};
@@ -30,10 +30,11 @@ static int run(int argc, const char **argv) {
 
 const Command cmd_bench = {
     .name = "bench",
-    .line = "measure speed and accuracy beside the alternatives, in one run",
+    .line = "measure speed and accuracy, beside other ways to do the same",
     .usage = "bench [NAME] [RIG] [options]",
-    .examples = "  fascia bench blend                            a synthetic rig of production size\n"
-                "  fascia bench blend head.glb --clip take.csv   your rig and clip\n",
+    .examples = "  fascia bench blend                            a made-up rig of production size\n"
+                "  fascia bench blend head.glb --clip clip.csv   your rig and clip\n"
+                "  fascia bench svd --threads 1                  one kernel, on one thread\n",
     .notes = "Prints one JSON object: rows with milliseconds and accuracy, ratios where larger is better for fascia.\n",
     .options = options,
     .min_args = 0,

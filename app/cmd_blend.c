@@ -6,19 +6,23 @@ BlendOptions blend;
 
 static const Option options[] = {
     {"weights", 0, OPT_TEXT, &blend.weights, "NAME=V,...", 0, 0,
-     "a still: these targets at --time; NAME=V@T for a moment of its own"},
+     "a still picture or mesh: these shapes at these strengths; NAME=V@T gives one its own --time"},
     {"time", 0, OPT_TEXT, &blend.time, "T[,T...]", 0, 0,
-     "moment of a still, 0 source, 1 target (1); several for --explore and --random"},
-    {"slider", 0, OPT_INT, &blend.slider, "N", 2, 100000, "with --weights: N frames from the source to the moment"},
-    {"explore", 0, OPT_INT, &blend.explore, "LEVELS", 2, 1000, "all combinations of --targets on so many levels"},
-    {"random", 0, OPT_INT, &blend.random, "N", 1, 1000000, "N random combinations of --targets (--seed)"},
-    {"targets", 0, OPT_TEXT, &blend.targets, "NAME,...", 0, 0, "shapes to combine"},
-    {"raw", 0, OPT_FLAG, &blend.raw, NULL, 0, 0, "do not divide the weights of a combination by their sum"},
-    {"limit", 0, OPT_INT, &blend.limit, "N", 1, 2147483647, "refuse more combinations than this (1000000)"},
-    {"pick", 0, OPT_TEXT, &blend.pick, "I,J,...", 0, 0, "write these combinations as new shapes of the rig"},
+     "how far on the way from neutral (0) to the target (1); several with --explore and --random (1)"},
+    {"slider", 0, OPT_INT, &blend.slider, "N", 2, 100000, "with --weights: N frames on the way there"},
+    {"explore", 0, OPT_INT, &blend.explore, "LEVELS", 2, 1000,
+     "all mixtures of --targets, each shape at so many strengths"},
+    {"random", 0, OPT_INT, &blend.random, "N", 1, 1000000, "N random mixtures of --targets (--seed decides which)"},
+    {"targets", 0, OPT_TEXT, &blend.targets, "NAME,...", 0, 0, "the shapes to mix"},
+    {"raw", 0, OPT_FLAG, &blend.raw, NULL, 0, 0,
+     "keep the strengths as they are; without it they are divided by their sum"},
+    {"limit", 0, OPT_INT, &blend.limit, "N", 1, 2147483647, "refuse to make more mixtures than this (1000000)"},
+    {"pick", 0, OPT_TEXT, &blend.pick, "I,J,...", 0, 0,
+     "write the mixtures with these numbers into the rig, as new shapes"},
     {"estimate", 0, OPT_TEXT, &blend.estimate, "CAPTURED", 0, 0,
-     "find mass, damping and stiffness from captured frames of CLIP"},
-    {"per-vertex", 0, OPT_FLAG, &blend.per_vertex, NULL, 0, 0, "with --estimate: for each vertex; -o maps.json"},
+     "find the spring from captured frames of the same performance"},
+    {"per-vertex", 0, OPT_FLAG, &blend.per_vertex, NULL, 0, 0,
+     "with --estimate: a spring for each vertex; write it with -o maps.json"},
     {"head-motion", 0, OPT_TEXT, &blend.head, "F", 0, 0, "the same as --head"},
     OUT_OPTIONS,
     CHECK_OPTION,
@@ -27,6 +31,7 @@ static const Option options[] = {
 
 static int blend_clip(const char *rig_path, const char *clip_path) {
     return job_walk(&(Job){.verb = "blend",
+                           .doctor = true,
                            .track = "analytic",
                            .rig_path = rig_path,
                            .clip_path = clip_path,
@@ -50,7 +55,7 @@ static int run(int argc, const char **argv) {
         return output_missing("out.glb");
     if (blend.head && fa_params_set(cli_params, "head", blend.head, &err) < 0) return cli_fail(&err);
     if (blend.estimate) return blend_estimate(argv[0], clip);
-    if (clip && modes) return cli_usage("a clip and a still exclude each other: %s", clip);
+    if (clip && modes) return cli_usage("--weights, --explore and --random make stills: leave out %s", clip);
     if (blend.weights) return blend_still(argv[0]);
     if (blend.targets) return blend_choose(argv[0]);
     return blend_clip(argv[0], clip);
@@ -58,19 +63,19 @@ static int run(int argc, const char **argv) {
 
 const Command cmd_blend = {
     .name = "blend",
-    .line = "closed-form inertia and damping for clips and stills",
+    .line = "soft motion without simulation: every shape is a weight on a spring",
     .usage = "blend RIG [CLIP] -o OUT [options]",
-    .examples = "  fascia blend head.glb take.csv -o out.glb --preset jelly           a take with flesh\n"
-                "  fascia blend head.glb take.csv -o compare.html --frequency 4 --ratio 0.3\n"
-                "  fascia blend head.glb --weights mouthSmileLeft=1,jawOpen=0.4@0.5 --time 0.8 -o still.png\n"
-                "  fascia blend head.glb --targets jawOpen,cheekPuff,mouthPucker --explore 3 -o sheet.png\n"
-                "  fascia blend head.glb --targets jawOpen,cheekPuff,mouthPucker --explore 3 --pick 3,17 -o more.glb\n"
-                "  fascia blend head.glb take.csv --estimate captured.pc2 --json\n",
+    .examples =
+        "  fascia blend head.glb clip.csv -o out.glb --preset jelly                     a clip that wobbles\n"
+        "  fascia blend head.glb clip.csv -o compare.html --frequency 4 --ratio 0.3     before and after\n"
+        "  fascia blend head.glb --weights mouthSmileLeft=1,jawOpen=0.4@0.5 --time 0.8 -o still.png\n"
+        "  fascia blend head.glb --targets jawOpen,cheekPuff,mouthPucker --explore 3 -o sheet.png\n"
+        "  fascia blend head.glb --targets jawOpen,cheekPuff,mouthPucker --explore 3 --pick 3,17 -o more.glb\n"
+        "  fascia blend head.glb clip.csv --estimate captured.pc2 --json                the spring of a capture\n",
     .notes =
-        "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; stills also .obj and clips .csv .json; pictures .png "
-        ".mp4 .gif.\n"
-        "Without CLIP the rig's own animation is played. Stills start from mass 1.5, damping 8 and stiffness 10.\n"
-        "docs/guide/blend.md says what to turn and has the maps' format.\n",
+        "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif; stills also .obj, clips also\n"
+        ".csv .json. Without CLIP the rig's own animation is played. Stills start from mass 1.5, damping 8 and\n"
+        "stiffness 10. Guide: docs/guide/blend.md\n",
     .options = options,
     .method = "analytic",
     .min_args = 1,

@@ -15,31 +15,36 @@ static bool equilibrium;
 static double least_stiffness;
 
 static const Option options[] = {
-    {"layers", 0, OPT_INT, &layers, "N", 1, 16, "prism layers through the thickness (1; with --volumes 2)"},
+    {"layers", 0, OPT_INT, &layers, "N", 1, 16, "layers of flesh; 2 or 3 for close-ups (1; with --volumes 2)"},
     {"thickness", 0, OPT_NUM, &thickness, "MM", 0.1, 40,
-     "the same everywhere (by the bones, else 5 mm forehead to 15 mm cheeks)"},
-    {"lip-thickness", 0, OPT_NUM, &lip_thickness, "MM", 0.1, 40, "in the folds of the lips (1.5)"},
+     "thickness of the flesh, everywhere (default: up to the bones; without bones: forehead 5, cheeks 15)"},
+    {"lip-thickness", 0, OPT_NUM, &lip_thickness, "MM", 0.1, 40,
+     "thickness of the flesh in the folds of the lips (1.5)"},
     {"bone", 0, OPT_TEXT, &bones, "FILE[,FILE...]", 0, 0,
-     "further bones in the rig's frame and unit: skull, jaw, teeth_upper, ... by name"},
-    {"no-bones", 0, OPT_FLAG, &no_bones, NULL, 0, 0, "ignore the bones, teeth and eyes in the rig's own file"},
+     "bones from other files, in the place and unit of the rig; their names tell what they are: skull, jaw, "
+     "teeth_upper, ..."},
+    {"no-bones", 0, OPT_FLAG, &no_bones, NULL, 0, 0, "do not use the bones, teeth and eyes in the rig's own file"},
     {"whole", 0, OPT_FLAG, &whole, NULL, 0, 0, "simulate all of the skin, not only what the shapes move"},
-    {"margin", 0, OPT_NUM, &margin, "MM", 0.001, 10000, "around what the shapes move (25)"},
+    {"margin", 0, OPT_NUM, &margin, "MM", 0.001, 10000,
+     "also simulate the skin this far around what the shapes move (25)"},
     {"simulate-vertices", 0, OPT_INT, &simulate_vertices, "N", 100, 1000000,
-     "simulate so many vertices of the skin, the others follow (all; with --volumes 3500)"},
-    {"density", 0, OPT_NUM, &density, "KG/M3", 1, 100000, "of flesh (1100)"},
-    {"paint", 0, OPT_TEXT, &paint, "FILE", 0, 0, "JSON that overrides thickness, attachment and regions per vertex"},
+     "simulate only N vertices, the others follow; 5000 suits dense rigs (all; with --volumes 3500)"},
+    {"density", 0, OPT_NUM, &density, "KG/M3", 1, 100000, "density of flesh (1100)"},
+    {"paint", 0, OPT_TEXT, &paint, "FILE", 0, 0,
+     "thickness, attachment and regions by vertex: a JSON file (docs/guide/face.md)"},
     {"materials", 0, OPT_TEXT, &materials, "FILE|auto", 0, 0,
-     "stiffness per shape: painted in JSON or as vertex colours (.glb, .obj, folder), or by how much each compresses "
-     "the skin (with --volumes auto)"},
-    {"materials-preview", 0, OPT_TEXT, &materials_preview, "OUT.png", 0, 0, "draw it (auto, if none is given)"},
+     "stiffness by place and shape, for enrich: auto, or a file: JSON, vertex colours in .glb, .obj or a folder "
+     "(with --volumes auto)"},
+    {"materials-preview", 0, OPT_TEXT, &materials_preview, "OUT.png", 0, 0, "a picture of the stiffness"},
     {"volumes", 0, OPT_FLAG, &volumes, NULL, 0, 0,
-     "the flesh of every shape: the face that fascia enrich makes by itself; a stopped run goes on"},
-    {"pictures", 0, OPT_TEXT, &pictures, "DIR", 0, 0, "cut.png, thickness.png, regions.png, attachment.png"},
-    {"picture", 0, OPT_TEXT, &picture, "OUT.png", 0, 0, "only the cut-away"},
+     "also the flesh of every shape, for enrich (a minute or more; a stopped run continues)"},
+    {"pictures", 0, OPT_TEXT, &pictures, "DIR", 0, 0,
+     "a folder for pictures: cut.png, thickness.png, regions.png, attachment.png"},
+    {"picture", 0, OPT_TEXT, &picture, "OUT.png", 0, 0, "only the picture of the head cut open"},
     {"equilibrium", 0, OPT_FLAG, &equilibrium, NULL, 0, 0,
-     "also a stiffness of the skin under which full shapes rest (minutes)"},
+     "for drive --literal and --model surface: tune the skin so that full shapes hold by themselves (minutes)"},
     {"floor", 0, OPT_NUM, &least_stiffness, "F", 0.01, 1,
-     "with --equilibrium: least stiffness of edges and bending, the largest is one over it (0.1)"},
+     "with --equilibrium: how much softer skin may become (0.1: a tenth)"},
     LOAD_OPTIONS("map"),
     {0}};
 
@@ -71,38 +76,45 @@ static FaCode draw_pictures(const FaFace *face, const FaRig *rig, FaError *err) 
 static void say_shape(void *user, const FaVolumeShapeReport *s) {
     (void)user;
     if (s->resumed)
-        cli_say("  %-24s volume %+5.1f %%, tets %.3f rms; inverted %d; least %.2f (resumed)", s->name,
+        cli_say("  %-24s volume %+5.1f %%, pieces %.3f rms; inside out %d; most squeezed %.2f (resumed)", s->name,
                 100 * (s->volume - 1), s->volume_rms, s->inverted, s->least);
     else
-        cli_say("  %-24s volume %+5.1f %%, tets %.3f rms; %4d nodes on bone, %.2f -> %.2f mm; inverted %d -> %d; least "
-                "%.2f; %.1f s",
+        cli_say("  %-24s volume %+5.1f %%, pieces %.3f rms; %4d points on bone, %.2f -> %.2f mm off; inside out %d -> "
+                "%d; most squeezed %.2f; %.1f s",
                 s->name, 100 * (s->volume - 1), s->volume_rms, s->on_bone, s->off_bone_first_mm, s->off_bone_mm,
                 s->folded, s->inverted, s->least, s->seconds);
 }
 
 static void say_volumes(const FaVolumesReport *r) {
-    cli_say("volumes of %d shapes in %.1f s%s: least stretch %.2f%s%s, %d tets unfolded, %d triangles left out",
-            r->nshape, r->seconds, r->resumed ? " (resumed)" : "", r->least, r->worst ? " in " : "",
-            r->worst ? r->worst : "", r->unfolded, r->left_out);
-    if (r->on_bone)
-        cli_say("%d nodes on bones, %.2f mm off after the first solve, %.2f mm in the end", r->on_bone,
-                1e3 * r->off_bone_first, 1e3 * r->off_bone);
+    char squeezed[160] = "";
+    if (r->worst) snprintf(squeezed, sizeof squeezed, "; most squeezed: %.80s, to %.0f %%", r->worst, 100 * r->least);
+    cli_say("the flesh of %d shapes in %.1f s%s%s; %d triangles left out", r->nshape, r->seconds,
+            r->resumed ? " (resumed)" : "", squeezed, r->left_out);
     if (r->swollen) cli_say("the flesh changes its volume most in %s: by %+.1f %%", r->swollen, 100 * (r->volume - 1));
-    cli_say("mixed shapes: least %.2f, %.3f %% of tets under 0.2, %.3f %% inverted", r->mixed_least,
+    if (!common.verbose) return;
+    if (r->on_bone)
+        cli_say("%d points on bones, %.2f mm off them after the first solve, %.2f mm in the end", r->on_bone,
+                1e3 * r->off_bone_first, 1e3 * r->off_bone);
+    cli_say("%d pieces of flesh were turned right side out again", r->unfolded);
+    cli_say("in random mixtures of shapes %.3f %% of the pieces are squeezed to under 20 %%, %.3f %% turn inside out "
+            "(enrich limits them)",
             100 * r->mixed_clamped, 100 * r->mixed_inverted);
 }
 
 static void say_equilibrium(const FaEquilibriumReport *r) {
-    cli_say("equilibrium of %d shapes, %d weights at %d nodes: %d iterations (%d evaluations) in %.1f s, distances in "
-            "%.1f s",
-            r->nshape, r->nterm, r->nnode, r->iterations, r->evaluations, r->seconds, r->seconds_distances);
-    cli_say("full shapes rest %.4f mm away, before %.4f mm (%.2fx); %.4f mm with the same mean stiffness everywhere",
-            r->after_mm, r->before_mm, r->after_mm > 0 ? r->before_mm / r->after_mm : 0, r->uniform_mm);
-    cli_say("relative stiffness: geometric mean 1; mean of anchors %.2f, edges %.2f, bending %.2f; %.1f %% of weights "
-            "at a bound",
-            r->mean[0], r->mean[1], r->mean[2], r->nterm ? 100.0 * r->held / r->nterm : 0);
-    if (r->share < 1) cli_say("measured distances allowed %.0f %% of the change that was found", 100 * r->share);
-    for (int i = 0; i < r->nshape && common.verbose; i++)
+    cli_say("the skin is tuned for %d shapes in %.1f s: full shapes come to rest %.4f mm off, before %.4f mm (%.2fx)",
+            r->nshape, r->seconds + r->seconds_distances, r->after_mm, r->before_mm,
+            r->after_mm > 0 ? r->before_mm / r->after_mm : 0);
+    if (!common.verbose) return;
+    cli_say(
+        "  %d weights at %d points, %d iterations (%d evaluations); with the same mean stiffness everywhere %.4f mm",
+        r->nterm, r->nnode, r->iterations, r->evaluations, r->uniform_mm);
+    cli_say(
+        "  relative stiffness: geometric mean 1; mean of anchors %.2f, edges %.2f, bending %.2f; %.1f %% of weights "
+        "at a bound",
+        r->mean[0], r->mean[1], r->mean[2], r->nterm ? 100.0 * r->held / r->nterm : 0);
+    if (r->share < 1) cli_say("  measured distances allowed %.0f %% of the change that was found", 100 * r->share);
+    for (int i = 0; i < r->nshape; i++)
         cli_say("  %-24s moves %6.2f mm; away %.4f -> %.4f mm (uniform %.4f)", r->shape[i].name, r->shape[i].size_mm,
                 r->shape[i].before_mm, r->shape[i].after_mm, r->shape[i].uniform_mm);
 }
@@ -176,7 +188,7 @@ static void build_free(Job *j) {
 
 static int run(int argc, const char **argv) {
     (void)argc;
-    if (!common.output && !common.dry_run) return output_missing("out.face");
+    if (!common.output && !common.dry_run) return output_missing("head.face");
     Build b = {.job = {.verb = "build",
                        .rig_path = argv[0],
                        .make = make,
@@ -190,20 +202,20 @@ static int run(int argc, const char **argv) {
 
 const Command cmd_build = {
     .name = "build",
-    .line = "a physical face from a rig: flesh, bones, jaw, regions",
+    .line = "make the physical face of a rig: flesh, bones, jaw, regions",
     .usage = "build RIG -o OUT.face [options]",
     .examples =
-        "  fascia build head.glb -o head.face                          bones of the same file, or none\n"
-        "  fascia build head.glb -o head.face --pictures look/         with a cut-away and maps to judge it by\n"
-        "  fascia build rig.fbx -o rig.face --bone skull.obj,jaw.obj   bones from other files\n"
-        "  fascia build rig.glb -o rig.face --layers 2 --thickness 8   two layers, 8 mm everywhere\n"
-        "  fascia build squid.glb -o squid.face --paint squid.json     what is held and what hangs free, by hand\n"
-        "  fascia build dense.glb -o dense.face --simulate-vertices 5000 --materials auto --materials-preview m.png\n"
-        "  fascia build head.glb -o head.face --volumes                for fascia enrich\n"
-        "  fascia build head.glb --dry-run --json                      the quality report alone\n",
-    .notes = "The face holds the layer of flesh below the skin (tets), masses, what skull and jaw hold, the jaw's "
-             "motion as the\n"
-             "shapes have it, regions and bones. docs/guide/face.md says what the report means.\n",
+        "  fascia build head.glb -o head.face                            with the bones of the file, if it has any\n"
+        "  fascia build head.glb -o head.face --pictures look/           and pictures to judge it by\n"
+        "  fascia build head.glb -o head.face --volumes                  for fascia enrich\n"
+        "  fascia build rig.fbx -o rig.face --bone skull.obj,jaw.obj     bones from other files\n"
+        "  fascia build rig.glb -o rig.face --layers 2 --thickness 8     two layers, 8 mm everywhere\n"
+        "  fascia build dense.glb -o dense.face --simulate-vertices 5000   a rig with very many vertices\n"
+        "  fascia build squid.glb -o squid.face --paint squid.json       what is held and what hangs free, by hand\n"
+        "  fascia build head.glb --dry-run --json                        the quality report alone\n",
+    .notes = "The face holds the flesh below the skin, what skull and jaw hold of it, how the jaw moves, regions and "
+             "bones.\n"
+             "docs/guide/face.md says what the report means.\n",
     .options = options,
     .min_args = 1,
     .max_args = 1,

@@ -6,7 +6,7 @@
 static const char *rig_path, *clip_path;
 
 static const Option options[] = {
-    {"rig", 0, OPT_TEXT, &rig_path, "FILE", 0, 0, "the rig a point cache belongs to (for .glb, .usda, .obj)"},
+    {"rig", 0, OPT_TEXT, &rig_path, "FILE", 0, 0, "the rig that a .pc2 or .mdd belongs to (for .glb, .usda, .obj)"},
     {"clip", 0, OPT_TEXT, &clip_path, "FILE", 0, 0, "play this clip on the rig"},
     OUT_OPTIONS,
     LOAD_OPTIONS("map"),
@@ -29,7 +29,7 @@ static FaCode make(Job *j, FaError *err) {
     Conversion *c = (Conversion *)j;
     if (j->rig) job_note(j, &j->rig->notes);
     if (j->loaded) job_note(j, &j->loaded->notes);
-    FaRigOptions cache = {.unit = (FaUnit)common.unit};
+    FaRigOptions cache = {.unit = common.unit};
     bool frames = is_frames_out(j->output) || (j->clip && path_has_ext(j->output, "usda"));
     if (c->kind == FA_KIND_CACHE && is_clip_out(j->output))
         return cli_wrong(err, "%s holds frames, and %s a clip's weights: write .glb, .usda, .pc2 or .mdd", c->in,
@@ -69,7 +69,7 @@ static void conversion_free(Job *j) { fa_sequence_close(((Conversion *)j)->seq);
 
 static int run(int argc, const char **argv) {
     const char *in = argv[0], *out = argc > 1 ? argv[1] : common.output;
-    if (!out) return cli_usage("no output file: name it after %s, for example out.glb", in);
+    if (!out) return cli_usage("no output file: add its name, for example fascia convert %s out.glb", in);
     if (argc > 1 && common.output) return cli_usage("two outputs are named: %s and %s", argv[1], common.output);
     FaKind kind = fa_file_kind(in);
     if (kind == FA_KIND_CLIP && !is_clip_out(out))
@@ -93,14 +93,14 @@ static int run(int argc, const char **argv) {
 
 const Command cmd_convert = {
     .name = "convert",
-    .line = "any format in, any format out, nothing lost",
+    .line = "from one file format to another, nothing lost",
     .usage = "convert IN OUT [options]",
     .examples =
         "  fascia convert shapes/ head.glb                         OBJ folder (neutral + one file per shape) to GLB\n"
         "  fascia convert head.fbx head.glb                        FBX to GLB, shape names kept\n"
-        "  fascia convert head.glb take.pc2 --clip take.csv        exact frames of a take\n"
+        "  fascia convert head.glb exact.pc2 --clip clip.csv       exact frames of a clip\n"
         "  fascia convert sim.pc2 out.glb --rig head.glb           simulated frames baked as morph targets\n"
-        "  fascia convert take.csv take.json                       a clip, losslessly\n",
+        "  fascia convert clip.csv clip.json                       a clip, losslessly\n",
     .notes =
         "In: .glb .gltf .vrm .fbx .obj, folders of .obj, .pc2 .mdd, .csv .json .bvh. Out: .glb .gltf .usda .pc2 .mdd\n"
         ".csv .json, a folder/ of OBJ files, name_####.obj for numbered frames. Coordinates are metres.\n",

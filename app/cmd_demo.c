@@ -422,7 +422,7 @@ static void demo_free(Demo *d) {
         record_free(&e->actor);
         fa_sequence_close(e->linear);
     }
-    fa_drive_free(d->drive);
+    fa_drive_close(d->drive);
     fa_marker_map_free(d->map);
     fa_marker_map_free(d->seen_map);
     fa_markers_free(d->seen);
@@ -465,7 +465,8 @@ const Command cmd_demo = {
     .line = "what each method is for, before and after, one page at the end",
     .usage = "demo [-o DIR] [options]",
     .examples = "  fascia demo                  into demo/; then open demo/demo.html\n"
-                "  fascia demo --level 0 -o d   a coarser head, sooner; another folder\n",
+                "  fascia demo --level 0 -o d   a coarser head, sooner; another folder\n"
+                "  fascia demo --level 2        a finer head, slower\n",
     .options = options,
     .min_args = 0,
     .max_args = 0,

@@ -7,35 +7,41 @@ DriveSettings drive_settings = {.residual = -1, .jaw = -1, .flesh = -1, .smooth 
 
 #define S drive_settings
 static const Option options[] = {
-    {"method", 0, OPT_CHOICE, &S.method, "auto|bf|sbs|rsbs", 0, 0,
-     "markers: forces, shapes, sparse shapes; auto: by the fit it sees"},
-    {"residual", 0, OPT_CHOICE, &S.residual, "on|off", 0, 0, "spread what the markers still miss (on for auto and bf)"},
-    {"jaw", 0, OPT_CHOICE, &S.jaw, "on|off", 0, 0, "a rigid jaw, not a linear shape (on for auto and bf)"},
-    {"literal", 0, OPT_FLAG, &S.literal, NULL, 0, 0, "blendforces as the thesis prints them"},
     {"flesh", 0, OPT_CHOICE, &S.flesh, "off|contact|full", 0, 0,
-     "markers: lips that touch, or inertia too (contact; landmarks full)"},
-    {"map", 0, OPT_TEXT, &S.map, "map.json", 0, 0,
-     "where the markers are: {\"name\": vertex, ...}; with a CLIP as --names"},
-    {"trust", 0, OPT_TEXT, &S.trust, "FILE", 0, 0, "weights of markers: lines of NAME,WEIGHT"},
-    {"neutral", 0, OPT_INT, &S.neutral, "N", 0, 100000000,
-     "frame of a take that shows the neutral face (the first that shows all)"},
-    {"reach", 0, OPT_NUM, &S.reach, "MM", 0.01, 1000, "how far a marker may be from the surface (10; retargeting 30)"},
-    {"smooth", 0, OPT_NUM, &S.smooth, "FRAMES", 0, 100, "filter of the residual in time (by the noise; 0: none)"},
+     "contact: lips stop each other. full: flesh swings and lips stick too (markers: contact, landmarks: full)"},
+    {"from", 0, OPT_TEXT, &S.from, "RIG2", 0, 0, "the animation belongs to this other face, RIG2"},
+    {"count", 0, OPT_INT, &S.count, "N", 4, 4096, "--from and landmarks: how many points carry the motion over (80)"},
+    OPTION_GROUP("Markers"),
+    {"method", 0, OPT_CHOICE, &S.method, "auto|bf|sbs|rsbs", 0, 0,
+     "auto tries shapes and forces and takes the better. bf: forces, sbs: shapes, rsbs: few shapes"},
+    {"residual", 0, OPT_CHOICE, &S.residual, "on|off", 0, 0,
+     "spread what the shapes cannot do over the skin (on for auto and bf)"},
+    {"jaw", 0, OPT_CHOICE, &S.jaw, "on|off", 0, 0, "the jaw turns as a bone (on for auto and bf)"},
+    {"smooth", 0, OPT_NUM, &S.smooth, "FRAMES", 0, 100,
+     "smooth what the shapes cannot do over so many frames (chosen by the noise; 0: none)"},
     {"retarget", 0, OPT_FLAG, &S.retarget, NULL, 0, 0,
-     "the markers are another face's: warped to this one's proportions"},
-    {"from", 0, OPT_TEXT, &S.from, "RIG2", 0, 0, "the animation is of this face: its markers drive RIG"},
-    {"count", 0, OPT_INT, &S.count, "N", 4, 4096, "markers on that face, or of a camera's face (80)"},
-    {"report", 0, OPT_TEXT, &S.report, "page.html", 0, 0, "a page that compares with SBS, RSBS and BF"},
-    {"truth", 0, OPT_TEXT, &S.truth, "FILE", 0, 0, "frames of the same vertices: errors of every vertex"},
-    {"face-model", 0, OPT_TEXT, &S.model, "RIG", 0, 0, "landmarks: the face to fit (the shipped head)"},
-    {"identities", 0, OPT_TEXT, &S.identities, "DIR", 0, 0, "landmarks: that face's identities, one .obj each"},
-    {"landmarks", 0, OPT_TEXT, &S.points, "FILE", 0, 0, "landmarks: where they are on that face, {\"0\": vertex, ...}"},
-    {"face-model-unit", 0, OPT_CHOICE, &S.model_unit, "auto|m|cm|mm", 0, 0,
-     "landmarks: of that face (--unit is the RIG's)"},
-    {"image", 0, OPT_TEXT, &S.image, "WxH", 0, 0,
-     "landmarks: size of the pictures, pixels (as the file says, else guessed)"},
-    {"focal", 0, OPT_NUM, &S.focal, "PX", 1, 1e6, "landmarks: focal length of the camera, pixels (found)"},
-    {"overlay", 0, OPT_TEXT, &S.overlay, "PNG", 0, 0, "landmarks: draw the fit of the first face found"},
+     "the markers are of a face with other proportions: they are fitted to this one"},
+    {"map", 0, OPT_TEXT, &S.map, "map.json", 0, 0,
+     "which vertex of the rig each marker is: {\"name\": vertex, ...}; with a CLIP the same as --names"},
+    {"neutral", 0, OPT_INT, &S.neutral, "N", 0, 100000000,
+     "the frame with a neutral face (the first that shows all markers)"},
+    {"reach", 0, OPT_NUM, &S.reach, "MM", 0.01, 1000, "how far a marker may be from the skin (10; with --retarget 30)"},
+    {"trust", 0, OPT_TEXT, &S.trust, "FILE", 0, 0,
+     "how much each marker counts: lines of NAME,WEIGHT; 0 leaves it out"},
+    {"report", 0, OPT_TEXT, &S.report, "page.html", 0, 0, "also write a page that compares all methods"},
+    {"truth", 0, OPT_TEXT, &S.truth, "FILE", 0, 0, "exact frames to compare with; prints the error of every vertex"},
+    {"literal", 0, OPT_FLAG, &S.literal, NULL, 0, 0, "blendforces exactly as published, for comparison"},
+    OPTION_GROUP("Landmarks"),
+    {"image", 0, OPT_TEXT, &S.image, "WxH", 0, 0, "size of the video, pixels (default: as the file says, or guessed)"},
+    {"focal", 0, OPT_NUM, &S.focal, "PX", 1, 1e6, "focal length of the camera, pixels (default: found)"},
+    {"overlay", 0, OPT_TEXT, &S.overlay, "PNG", 0, 0, "a picture of how well the face fits"},
+    {"face-model", 0, OPT_TEXT, &S.model, "RIG", 0, 0, "the face that is fitted to the picture (the shipped head)"},
+    {"face-model-unit", 0, OPT_UNIT, &S.model_unit, "auto|m|cm|mm|in|ft|N", 0, 0,
+     "unit of that face (--unit is the unit of RIG)"},
+    {"landmarks", 0, OPT_TEXT, &S.points, "FILE", 0, 0,
+     "which vertex of that face each landmark is: {\"0\": vertex, ...}"},
+    {"identities", 0, OPT_TEXT, &S.identities, "DIR", 0, 0,
+     "how faces differ from that one: a folder with one .obj each"},
     OUT_OPTIONS,
     CHECK_OPTION,
     LOAD_OPTIONS("names"),
@@ -44,9 +50,10 @@ static const Option options[] = {
 
 static int drive_clip(const char *rig, const char *clip) {
     if (drive_settings.report || drive_settings.truth)
-        return cli_usage("--report and --truth are for markers; a clip's page is -o page.html");
+        return cli_usage("--report and --truth need markers; for a clip write -o page.html");
     if (drive_settings.map) load_options.names = drive_settings.map;
     return job_walk(&(Job){.verb = "drive",
+                           .doctor = true,
                            .track = "projective",
                            .rig_path = rig,
                            .clip_path = clip,
@@ -61,9 +68,11 @@ static int run(int argc, const char **argv) {
     const DriveSettings *s = &drive_settings;
     if (!common.output && !s->report && !common.dry_run && !common.json) return output_missing("out.glb");
     if (s->literal && (s->method == FA_DRIVE_SBS || s->method == FA_DRIVE_RSBS))
-        return cli_usage("--literal is a form of --method bf");
+        return cli_usage("--literal goes with --method bf only");
     if (s->literal && (s->jaw == 0 || s->residual == 0))
-        return cli_usage("--literal has no jaw frame and no residual pass");
+        return cli_usage("--literal cannot be used with --jaw on or --residual on");
+    FaError err = {0};
+    if (motion && check_readable(motion, &err) < 0) return cli_fail(&err);
     FaMotionKind kind = motion ? fa_motion_kind(motion) : FA_MOTION_OTHER;
     if (s->from && (kind != FA_MOTION_OTHER || !motion))
         return cli_usage("--from takes an animation of that rig: a clip, a PC2 or a GLB");
@@ -80,23 +89,20 @@ static int run(int argc, const char **argv) {
 
 const Command cmd_drive = {
     .name = "drive",
-    .line = "flesh in real time, driven by a clip, by markers, by a camera's landmarks or by another face",
+    .line = "flesh and lips that touch, in real time: from a clip, markers, a webcam's landmarks or another face",
     .usage = "drive RIG|FACE [CLIP|MARKERS|LANDMARKS] -o OUT [options]",
-    .examples = "  fascia drive head.glb take.csv -o out.glb                 a take with flesh, in your own file\n"
-                "  fascia drive head.glb take.csv -o compare.html            beside linear blending, in a browser\n"
-                "  fascia drive head.glb actor.c3d -o out.glb --report page.html    an actor's markers; every method "
-                "beside it\n"
-                "  fascia drive head.glb actor.c3d --retarget -o out.glb     an actor of other proportions\n"
-                "  fascia drive head.glb other.glb --from other.glb -o out.glb      another face's animation\n"
-                "  fascia drive head.glb webcam.json -o out.glb              landmarks of MediaPipe or OpenFace\n"
-                "  fascia build head.glb -o head.face                        once; look at its report, paint, keep it\n"
-                "  fascia drive head.face take.csv -o out.pc2 --shear 2000 --sticky off\n",
+    .examples = "  fascia drive head.glb clip.csv -o out.glb                     a clip with flesh, in your own file\n"
+                "  fascia drive head.glb clip.csv -o compare.html                before and after, in a browser\n"
+                "  fascia drive head.glb clip.csv -o out.pc2 --sticky off        exact frames; lips do not stick\n"
+                "  fascia drive head.glb actor.c3d -o out.glb                    an actor's markers\n"
+                "  fascia drive head.glb actor.c3d --retarget -o out.glb         an actor with other proportions\n"
+                "  fascia drive head.glb webcam.json -o out.glb                  landmarks of MediaPipe or OpenFace\n"
+                "  fascia drive head.glb other.glb --from other.glb -o out.glb   the animation of another face\n"
+                "  fascia drive head.face clip.csv -o out.glb                    with a face made by fascia build\n",
     .notes =
         "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif.\n"
-        "Without CLIP the rig's own animation is played. docs/guide/drive.md says what to turn, "
-        "docs/guide/markers.md and\n"
-        "docs/guide/camera.md for markers and landmarks. fascia markers --picture shows where the markers of a take "
-        "sit.\n",
+        "Without CLIP the rig's own animation is played. fascia markers RIG TAKE --picture look.png shows where the\n"
+        "markers of a take are. Guides: docs/guide/drive.md, docs/guide/markers.md, docs/guide/camera.md\n",
     .options = options,
     .method = "projective",
     .min_args = 1,

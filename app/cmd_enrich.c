@@ -1,6 +1,7 @@
 // fascia enrich: secondary motion of flesh on an artist's animation, by simulation of the volume below the skin.
 #include "job.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,25 +9,29 @@ static const char *head_path, *keep_path;
 static const char *colliders, *collider_motions, *collider_frames;
 static bool loop;
 static double preroll, out_fps, head_smooth = -1;
-static const double BVH_SMOOTH = 10; // Hz
+static const double BVH_SMOOTH = 10;     // Hz
+static const double SEAM_STEPS = 2;      // a seam is seen where it is this many times the steps beside it
+static const double SEAM_LEAST = 0.1e-3; // m
 
 enum { COLLIDERS = 16 };
 
 static const Option options[] = {
-    {"head-motion", 0, OPT_TEXT, &head_path, "FILE", 0, 0, "the head's motion from a BVH or another clip"},
+    {"head-motion", 0, OPT_TEXT, &head_path, "FILE", 0, 0, "take the head's motion from this BVH or clip"},
     {"head-smooth", 0, OPT_NUM, &head_smooth, "HZ", 0, 1000,
-     "take what is faster out of --head-motion (10 for a BVH, else 0: nothing)"},
-    {"collider", 0, OPT_TEXT, &colliders, "FILE[,FILE...]", 0, 0,
-     "rigid meshes that push the skin, in the rig's frame and unit: .obj, .glb"},
-    {"collider-motion", 0, OPT_TEXT, &collider_motions, "FILE[,FILE...]", 0, 0,
-     "their poses, in the same order: CSV, JSON, BVH[:JOINT], .glb (the collider's own animation, if it has one)"},
-    {"collider-frame", 0, OPT_TEXT, &collider_frames, "head|world[,...]", 0, 0,
-     "what they stand or move in (with a motion the world, else the head)"},
+     "remove jitter faster than this from --head-motion (10 for a BVH; 0: leave it as it is)"},
     {"out-fps", 0, OPT_NUM, &out_fps, "N", 1, 1000, "frames per second of the result (the clip's)"},
-    {"preroll", 0, OPT_NUM, &preroll, "S", 0, 60, "seconds to hold the first frame before it begins (0)"},
-    {"loop", 0, OPT_FLAG, &loop, NULL, 0, 0, "the clip is a loop: the motion at its end is that before its start"},
+    {"preroll", 0, OPT_NUM, &preroll, "S", 0, 60, "seconds to hold the first frame before the clip begins (0)"},
+    {"loop", 0, OPT_FLAG, &loop, NULL, 0, 0,
+     "the clip is a cycle: it is simulated twice and the second pass is written, so that the end flows into the start"},
     {"keep", 0, OPT_TEXT, &keep_path, "FILE", 0, 0,
-     "keep the simulated frames: after an edit only what changed is made again"},
+     "keep the run file: after an edit only changed frames are simulated again"},
+    OPTION_GROUP("Colliders"),
+    {"collider", 0, OPT_TEXT, &colliders, "FILE[,FILE...]", 0, 0,
+     "meshes that push the skin (a hand, glasses), in the place and unit of the rig: .obj, .glb"},
+    {"collider-motion", 0, OPT_TEXT, &collider_motions, "FILE[,FILE...]", 0, 0,
+     "how they move, in the same order: CSV, JSON, BVH[:JOINT] or .glb (without: the .glb's own animation)"},
+    {"collider-frame", 0, OPT_TEXT, &collider_frames, "head|world[,...]", 0, 0,
+     "head: it moves with the head (glasses). world: it does not (a hand). Default: world with a motion, else head"},
     OUT_OPTIONS,
     CHECK_OPTION,
     LOAD_OPTIONS("map"),
@@ -62,7 +67,7 @@ static void face_path(const char *rig_path, char *path, size_t size) {
 static bool volumes_begin(void *user, const char *stage, double done) {
     const char **path = user;
     if (*path && !strcmp(stage, "volumes")) {
-        cli_say("the flesh of every shape, once per rig, kept in %s", *path);
+        cli_say("making the flesh of every shape, once per rig; it is kept in %s", *path);
         *path = NULL;
     }
     return cli_progress(NULL, stage, done);
@@ -79,8 +84,8 @@ static FaCode get_face(Job *j, FaError *err) {
     cli_progress_end();
     TRY(rc);
     if (file && got.made)
-        cli_say("note: %s has no %s: made for this run only; fascia build --volumes keeps them", file,
-                got.made & FA_NEED_VOLUMES ? "volumes of the shapes" : "materials");
+        cli_say("note: %s has no %s: they are made for this run only (to keep them: fascia build RIG --volumes)", file,
+                got.made & FA_NEED_VOLUMES ? "flesh of the shapes" : "materials");
     else if (!got.made)
         cli_say("using %s", file ? file : path);
     else
@@ -270,6 +275,50 @@ static FaCode add_head(Enrich *j, const FaClipOptions *copt, FaError *err) {
     return rc;
 }
 
+// m; frames of nvert vertices
+static double largest_step(const float *a, const float *b, int nvert) {
+    double most = 0;
+    for (int v = 0; v < nvert; v++) {
+        double d[3];
+        for (int k = 0; k < 3; k++) d[k] = (double)a[3 * v + k] - (double)b[3 * v + k];
+        most = fmax(most, d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+    }
+    return sqrt(most);
+}
+
+// --loop: flesh is thrown at the seam where the clip's last frame is not followed by its first.
+static FaCode check_seam(const Enrich *j, FaSequence *seq, FaError *err) {
+    int n = fa_sequence_nframe(seq), nvert = fa_sequence_nvert(seq);
+    const int frame[4] = {0, 1, n - 2, n - 1};
+    float *x[4] = {0};
+    FaCode rc = FA_OK;
+    for (int i = 0; i < 4 && rc >= 0; i++) {
+        x[i] = malloc(3 * (size_t)nvert * sizeof *x[i]);
+        rc = x[i] ? fa_sequence_read(seq, frame[i], x[i], err) : cli_no_memory(err);
+    }
+    if (rc >= 0) {
+        double gap = largest_step(x[3], x[0], nvert),
+               step = fmax(largest_step(x[0], x[1], nvert), largest_step(x[2], x[3], nvert));
+        if (gap > SEAM_STEPS * step + SEAM_LEAST)
+            cli_say("note: --loop: the first and the last frame are %.1f mm apart, a step beside them is %.1f mm: the "
+                    "flesh jumps there (cut %s to whole cycles: fascia convert IN OUT --frames A-B)",
+                    1e3 * gap, 1e3 * step, j->job.clip_path ? j->job.clip_path : j->job.rig_path);
+    }
+    for (int i = 0; i < 4; i++) free(x[i]);
+    return rc;
+}
+
+static FaCode look_at_seam(const Enrich *j, FaError *err) {
+    FaSequence *seq = NULL, *moved = NULL;
+    if (!loop || j->clip->nframe < 2) return FA_OK;
+    FaCode rc = fa_sequence_of_clip(j->job.rig, j->clip, &seq, err);
+    if (rc >= 0 && j->clip->head) rc = fa_sequence_world(seq, j->job.rig, j->clip, &moved, err);
+    if (rc >= 0) rc = check_seam(j, moved ? moved : seq, err);
+    fa_sequence_close(moved);
+    fa_sequence_close(seq);
+    return rc;
+}
+
 // --preroll and --loop: what is simulated is longer than the result, and so are the colliders' motions.
 static FaCode extend(Enrich *j, FaError *err) {
     const FaClip *clip = j->clip;
@@ -298,6 +347,7 @@ static FaCode load(Job *job, FaError *err) {
     int count = 1 + (int)(j->clip->time[j->clip->nframe - 1] * out_fps + 1e-6);
     TRY(cli_frames(count, &job->first, &job->last, err));
     TRY(load_colliders(j, &copt, err));
+    TRY(look_at_seam(j, err));
     TRY(extend(j, err));
     return get_face(job, err);
 }
@@ -307,12 +357,12 @@ static FaCode load(Job *job, FaError *err) {
 static void say_made(const Enrich *j) {
     const FaRunFileReport *m = &j->made;
     if (keep_path && m->fresh[0]) cli_say("note: %s was not used: %s", keep_path, m->fresh);
-    if (m->continued_at >= 0) cli_say("went on at frame %d", m->continued_at);
+    if (m->continued_at >= 0) cli_say("continued at frame %d, where the last run stopped", m->continued_at);
     if (m->kept > 0 && m->changed_at >= 0 && m->rejoined_at >= 0)
-        cli_say("changed from frame %d on, back on the old path at %d: %d of %d frames were made, %d saved",
-                m->changed_at, m->rejoined_at, m->made, m->frames, m->kept);
+        cli_say("frames %d to %d changed; %d of %d frames were simulated, %d kept", m->changed_at, m->rejoined_at - 1,
+                m->made, m->frames, m->kept);
     else if (m->kept > 0)
-        cli_say("%d of %d frames were made, %d taken from before", m->made, m->frames, m->kept);
+        cli_say("%d of %d frames were simulated, %d kept", m->made, m->frames, m->kept);
 }
 
 static FaCode make(Job *job, FaError *err) {
@@ -325,7 +375,7 @@ static FaCode make(Job *job, FaError *err) {
              keep_path ? "" : ".run");
     FaRunFileOptions o = {
         .params = cli_params, .fps = out_fps, .count = j->skip + job->last + 1, .progress = cli_progress};
-    TRY(fa_run_file_make(job->method, j->clip, j->path, &o, &j->file, &j->made, err));
+    TRY(fa_run_file_open(job->method, j->clip, j->path, &o, &j->file, &j->made, err));
     cli_progress_end();
     say_made(j);
     job->stats = fa_run_file_stats(j->file);
@@ -342,7 +392,9 @@ static void say(Job *job) {
     const Enrich *j = (const Enrich *)job;
     if (j->ncollider) cli_say("skin is at most %.2f mm inside a collider", 1e3 * fa_enrich_collider_depth(job->method));
     int stopped = job->stats.clamped - job->stats.limited;
-    if (stopped > 0) cli_say("note: %d solves stopped short of their tolerance", stopped);
+    if (stopped > 0)
+        cli_say("note: %d steps were not solved to the end: look at the result, and check the head's motion for jumps",
+                stopped);
 }
 
 static void json(Job *job, FaJsonWriter *w) {
@@ -360,7 +412,7 @@ static void enrich_free(Job *job) {
     Enrich *j = (Enrich *)job;
     fa_sequence_close(j->frames);
     if (j->file && !keep_path) remove(j->path);
-    fa_run_file_free(j->file);
+    fa_run_file_close(j->file);
     fa_clip_free(j->out_clip);
     fa_clip_free(j->extended);
     fa_clip_free(j->moved);
@@ -371,6 +423,7 @@ static void enrich_free(Job *job) {
 static int run(int argc, const char **argv) {
     if (!common.output && !common.dry_run && !common.json) return output_missing("out.glb");
     Enrich j = {.job = {.verb = "enrich",
+                        .doctor = true,
                         .track = "enrich",
                         .rig_path = argv[0],
                         .clip_path = argc > 1 ? argv[1] : NULL,
@@ -386,22 +439,21 @@ static int run(int argc, const char **argv) {
 
 const Command cmd_enrich = {
     .name = "enrich",
-    .line = "flesh that swings and settles around an animation and leaves it alone",
+    .line = "flesh that swings when the head moves; the animation itself is not changed",
     .usage = "enrich RIG|FACE [CLIP] -o OUT [options]",
     .examples =
-        "  fascia enrich head.glb take.csv -o out.glb                          a take with flesh, in your own file\n"
-        "  fascia enrich head.glb talk.csv --head-motion run.bvh -o out.html   the head runs; beside linear blending, "
-        "in a browser\n"
-        "  fascia enrich head.glb take.csv -o out.pc2 --keep take.run          edit the take and run it again: only "
-        "what changed is made\n"
-        "  fascia enrich head.glb take.csv --collider hand.obj --collider-motion hand.csv -o out.glb   a hand pushes "
-        "the cheek\n"
-        "  fascia enrich head.glb walk.csv --loop -o walk.glb --strength cheeks=1.5,lips=0.5\n",
+        "  fascia enrich head.glb clip.csv -o out.glb                           a clip with flesh, in your own file\n"
+        "  fascia enrich head.glb clip.csv -o compare.html                      before and after, in a browser\n"
+        "  fascia enrich head.glb talk.csv --head-motion run.bvh -o out.glb     the head runs while it talks\n"
+        "  fascia enrich head.glb walk.csv --loop -o walk.glb                   a walk cycle\n"
+        "  fascia enrich head.glb clip.csv -o out.glb --strength cheeks=1.5,lips=0.5\n"
+        "  fascia enrich head.glb clip.csv -o out.pc2 --keep clip.run           again after an edit: only changed\n"
+        "                                                                       frames are simulated\n"
+        "  fascia enrich head.glb clip.csv --collider hand.obj --collider-motion hand.csv -o out.glb\n",
     .notes = "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif.\n"
-             "Without CLIP the rig's own animation is played. The flesh of the rig's shapes is made once and kept "
-             "beside the output\n"
-             "(RIG.enrich.face); fascia build --volumes makes it by itself. docs/guide/enrich.md says what "
-             "to turn.\n",
+             "Without CLIP the rig's own animation is played. The flesh of the rig's shapes is made once (a minute or "
+             "more)\n"
+             "and kept beside the output as RIG.enrich.face. Guide: docs/guide/enrich.md\n",
     .options = options,
     .method = "enrich",
     .min_args = 1,

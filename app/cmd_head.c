@@ -8,16 +8,16 @@ static int level = 1;
 static const char *identity, *clip_name, *truth_path;
 static bool bones, list;
 
-static const Option options[] = {{"level", 0, OPT_INT, &level, "N", 0, 2, "resolution of the same surface, 0 to 2 (1)"},
-                                 {"identity", 0, OPT_TEXT, &identity, "NAME=V,...", 0, 0,
-                                  "identity parameters in standard deviations (--list shows them)"},
-                                 {"clip", 0, OPT_TEXT, &clip_name, "NAME", 0, 0,
-                                  "talk, rom, run, shake, nod, press, plosive, smile, laugh: the animation"},
-                                 {"truth", 0, OPT_TEXT, &truth_path, "PC2", 0, 0,
-                                  "also the clip evaluated nonlinearly, as exact frames of the skin"},
-                                 {"bones", 0, OPT_FLAG, &bones, NULL, 0, 0, "also the skull and the mandible"},
-                                 {"list", 0, OPT_FLAG, &list, NULL, 0, 0, "list the identity parameters"},
-                                 {0}};
+static const Option options[] = {
+    {"level", 0, OPT_INT, &level, "N", 0, 2, "0 is coarse and fast, 2 is fine (1)"},
+    {"identity", 0, OPT_TEXT, &identity, "NAME=V,...", 0, 0,
+     "who it is: 0 is average, 1 or -1 is clear, 3 is extreme (--list shows the names)"},
+    {"clip", 0, OPT_TEXT, &clip_name, "NAME", 0, 0,
+     "talk, rom, run, shake, nod, press, plosive, smile or laugh: the animation"},
+    {"truth", 0, OPT_TEXT, &truth_path, "PC2", 0, 0, "with --clip: also what real skin would do, as exact frames"},
+    {"bones", 0, OPT_FLAG, &bones, NULL, 0, 0, "also the skull and the jaw bone"},
+    {"list", 0, OPT_FLAG, &list, NULL, 0, 0, "list the names that --identity takes"},
+    {0}};
 
 static void print_list(void) {
     for (int i = 0; i < FA_HEAD_IDENTITY_COUNT; i++) {
@@ -118,12 +118,12 @@ static int run(int argc, const char **argv) {
 
 const Command cmd_head = {
     .name = "head",
-    .line = "the parametric human head: skin, eyes, teeth, bones, 52 ARKit shapes",
+    .line = "make a human head: skin, eyes, teeth, bones, 52 ARKit shapes",
     .usage = "head -o OUT.glb [options]",
     .examples =
-        "  fascia head -o head.glb                                    the mean adult\n"
+        "  fascia head -o head.glb                                    the average adult\n"
         "  fascia head --seed 7 --level 2 -o someone.glb              a random person, 26k vertices\n"
-        "  fascia head --identity nose_width=2,age=1.5 -o old.glb     by parameters (--list)\n"
+        "  fascia head --identity nose_width=2,age=1.5 -o old.glb     a wide nose, an old face\n"
         "  fascia head --clip talk --truth talk.pc2 -o talk.glb       with animation, and what real skin would do\n",
     .options = options,
     .min_args = 0,

@@ -11,16 +11,15 @@ static bool world;
 
 static const Option options[] = {
     {"count", 0, OPT_INT, &count, "N", 4, 4096, "how many markers to choose (80)"},
-    {"map", 0, OPT_TEXT, &map_path, "map.json", 0, 0, "where they are: {\"name\": vertex, ...}; else chosen, or found"},
-    {"save-map", 0, OPT_TEXT, &save_map, "map.json", 0, 0, "write where they are"},
-    {"other", 0, OPT_TEXT, &other_path, "RIG2", 0, 0,
-     "the animation is of this face, of other vertices: the same places on it"},
-    {"picture", 0, OPT_TEXT, &picture, "map.png", 0, 0, "draw where they are"},
+    {"map", 0, OPT_TEXT, &map_path, "map.json", 0, 0,
+     "where the markers are: {\"name\": vertex, ...} (default: chosen; of a take: found)"},
+    {"save-map", 0, OPT_TEXT, &save_map, "map.json", 0, 0, "also write where the markers are"},
+    {"other", 0, OPT_TEXT, &other_path, "RIG2", 0, 0, "the animation belongs to this other face, RIG2"},
+    {"picture", 0, OPT_TEXT, &picture, "map.png", 0, 0, "draw where the markers are"},
     {"neutral", 0, OPT_INT, &neutral, "N", 0, 100000000,
-     "frame of a take that shows the neutral face (the first that shows all)"},
-    {"reach", 0, OPT_NUM, &reach, "MM", 0.01, 1000, "how far a marker may be from the surface (10; --other 30)"},
-    {"world", 0, OPT_FLAG, &world, NULL, 0, 0,
-     "positions in the world: the head's motion applied, as a mocap system sees them"},
+     "of a take: the frame with a neutral face (the first that shows all markers)"},
+    {"reach", 0, OPT_NUM, &reach, "MM", 0.01, 1000, "how far a marker may be from the skin (10; with --other 30)"},
+    {"world", 0, OPT_FLAG, &world, NULL, 0, 0, "apply the head's motion to the markers, as a mocap system sees them"},
     LOAD_OPTIONS("names"),
     {0}};
 
@@ -45,6 +44,7 @@ static FaCode load_frames(MarkerJob *m, FaError *err) {
     const FaRig *rig = m->other ? m->other : m->job.rig;
     if (!path || fa_file_kind(path) == FA_KIND_CLIP) {
         if (path) TRY(load_clip(path, &m->clip, err));
+        if (path) TRY(job_bind(&m->job, m->clip, path, rig, err));
         if (!path && !rig->clip) return cli_wrong(err, "%s has no animation: give a clip, a PC2 or a GLB", rig->path);
         return fa_sequence_of_clip(rig, m->clip, &m->seq, err);
     }
@@ -109,7 +109,7 @@ static FaCode find_places(MarkerJob *m, FaError *err) {
     opt.frame = neutral;
     opt.reach = 1e-3 * reach;
     TRY(fa_markers_load(m->path, &mopt, &m->take, err));
-    TRY(fa_marker_map_make(m->take, m->job.rig, &opt, &m->map, err));
+    TRY(fa_marker_map_new(m->take, m->job.rig, &opt, &m->map, err));
     job_note(&m->job, &m->take->notes);
     job_note(&m->job, &m->map->notes);
     return FA_OK;
@@ -134,7 +134,7 @@ static void say(Job *j) {
     const MarkerJob *m = (const MarkerJob *)j;
     const FaMarkerTake *t = m->take;
     cli_say("%d markers, %d frames at %g per second%s", t->nmarker, t->nframe, t->fps,
-            t->head ? "; positions in the head's frame, the head's motion beside them" : "");
+            t->head ? "; without the head's motion, which has columns of its own" : "");
     if (m->is_take) cli_say("the unit of %s is %g m (%s)", m->path, t->unit, t->unit_how);
     if (m->is_take || m->there) say_map(m->there ? m->there : m->map);
     for (int i = 0; m->is_take && common.verbose && i < m->map->count; i++)
@@ -180,6 +180,7 @@ static int run(int argc, const char **argv) {
     MarkerJob m = {.path = path,
                    .is_take = kind == FA_MOTION_MARKERS,
                    .job = {.verb = "markers",
+                           .doctor = true,
                            .rig_path = argv[0],
                            .output = !out && kind == FA_MOTION_MARKERS ? save_map : out,
                            .make = make,
@@ -192,18 +193,15 @@ static int run(int argc, const char **argv) {
 
 const Command cmd_markers = {
     .name = "markers",
-    .line = "an animation as markers on the face; where the markers of a take sit",
+    .line = "markers from an animation; or where the markers of a take are on the face",
     .usage = "markers RIG [CLIP|PC2|GLB|TAKE] -o OUT [options]",
     .examples =
-        "  fascia markers head.glb take.csv -o markers.csv           80 markers of a clip, as a mocap system would "
-        "give\n"
-        "  fascia markers head.glb truth.pc2 -o markers.c3d --count 120      of exact frames\n"
-        "  fascia markers head.glb other.glb -o markers.csv          of another face's animation, at the same places\n"
-        "  fascia markers head.glb actor.c3d --picture look.png -o map.json    where an actor's markers sit on the "
-        "rig\n",
-    .notes = "Out: .csv .trc .c3d; of a take .json, the map of names to points that drive --map takes. Markers chosen "
-             "are named\n"
-             "after their vertices: v123. A missing sample stays missing.\n",
+        "  fascia markers head.glb actor.c3d --picture look.png -o map.json   where an actor's markers are on the rig\n"
+        "  fascia markers head.glb clip.csv -o markers.csv                    80 markers of a clip, as from mocap\n"
+        "  fascia markers head.glb exact.pc2 -o markers.c3d --count 120       120 markers of exact frames\n"
+        "  fascia markers head.glb other.glb -o markers.csv                   of another face, at the same places\n",
+    .notes = "Out: .csv .trc .c3d; of a take .json: the map that fascia drive --map takes.\n"
+             "Markers are named after their vertices: v123. A missing sample stays missing.\n",
     .options = options,
     .min_args = 1,
     .max_args = 2,

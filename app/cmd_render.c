@@ -11,29 +11,30 @@ static double zoom, heat_max;
 
 static const Option options[] = {
     {"clip", 0, OPT_TEXT, &clip_path, "FILE", 0, 0, "play this clip on the rig"},
-    {"rig", 0, OPT_TEXT, &rig_path, "FILE", 0, 0, "the rig a point cache belongs to"},
+    {"rig", 0, OPT_TEXT, &rig_path, "FILE", 0, 0, "the rig that a .pc2 or .mdd belongs to"},
     {"frame", 0, OPT_INT, &frame, "N", 0, 2147483647, "the frame to show (0)"},
-    {"weights", 0, OPT_TEXT, &weights, "NAME=V,...", 0, 0, "show these shape weights in place of a frame"},
+    {"weights", 0, OPT_TEXT, &weights, "NAME=V,...", 0, 0, "show these shapes at these strengths, in place of a frame"},
     {"view", 0, OPT_TEXT, &view, "NAME", 0, 0,
      "front, three_quarter, profile, back, top, left, right, below, or YAW,PITCH in degrees"},
     {"focus", 0, OPT_TEXT, &focus, "PLACE", 0, 0, "close-up: mouth, eye_left, eye_right, nose, jaw, brow"},
-    {"zoom", 0, OPT_NUM, &zoom, "X", 0.01, 1000, "closer (1: all of it; 3.5 with --focus)"},
+    {"zoom", 0, OPT_NUM, &zoom, "X", 0.01, 1000, "how close: 1 shows all of it (with --focus 3.5)"},
     {"size", 0, OPT_TEXT, &size, "WxH", 0, 0,
-     "of the picture (1024x1024), of a film (720x720) or of a sheet's tile (256x256)"},
-    {"samples", 0, OPT_INT, &samples, "N", 1, 256, "rays per pixel (8)"},
-    {"sheet", 0, OPT_FLAG, &sheet, NULL, 0, 0, "a contact sheet: every shape at weight 1"},
-    {"views", 0, OPT_FLAG, &views, NULL, 0, 0, "a sheet of the standard views"},
-    {"strip", 0, OPT_FLAG, &frames_sheet, NULL, 0, 0, "a sheet of frames spread over the animation"},
+     "size of a picture (1024x1024), a film (720x720) or one tile of a sheet (256x256)"},
+    {"samples", 0, OPT_INT, &samples, "N", 1, 256, "rays per pixel; more is smoother and slower (8)"},
+    {"sheet", 0, OPT_FLAG, &sheet, NULL, 0, 0, "a sheet with every shape at full strength"},
+    {"views", 0, OPT_FLAG, &views, NULL, 0, 0, "a sheet with views from all sides"},
+    {"strip", 0, OPT_FLAG, &frames_sheet, NULL, 0, 0, "a sheet with frames spread over the animation"},
     {"columns", 0, OPT_INT, &columns, "N", 1, 100, "columns of a sheet"},
     {"turntable", 0, OPT_FLAG, &turntable, NULL, 0, 0, "one turn: a film, or eight views as a sheet"},
     {"heat", 0, OPT_TEXT, &heat_path, "FILE", 0, 0, "heat map: distance from this other animation"},
-    {"displacement", 0, OPT_FLAG, &heat, NULL, 0, 0, "heat map: distance from the neutral"},
-    {"heat-max", 0, OPT_NUM, &heat_max, "MM", 0, 1e6, "end of the heat map's scale (found from the data)"},
-    {"wire", 0, OPT_FLAG, &wire, NULL, 0, 0, "draw the polygons' edges"},
-    {"flat", 0, OPT_FLAG, &flat, NULL, 0, 0, "facets instead of smooth shading"},
+    {"displacement", 0, OPT_FLAG, &heat, NULL, 0, 0, "heat map: distance from the neutral face"},
+    {"heat-max", 0, OPT_NUM, &heat_max, "MM", 0, 1e6,
+     "where the heat map's colours end (default: the largest distance)"},
+    {"wire", 0, OPT_FLAG, &wire, NULL, 0, 0, "draw the edges of the polygons"},
+    {"flat", 0, OPT_FLAG, &flat, NULL, 0, 0, "flat polygons instead of smooth shading"},
     {"hold-head", 0, OPT_FLAG, &still_head, NULL, 0, 0, "films: hold the head still"},
-    {"label", 0, OPT_FLAG, &label, NULL, 0, 0, "films: frame number and time"},
-    {"alone", 0, OPT_FLAG, &alone, NULL, 0, 0, "only the face's own mesh, not the others of its file"},
+    {"label", 0, OPT_FLAG, &label, NULL, 0, 0, "films: show frame number and time"},
+    {"alone", 0, OPT_FLAG, &alone, NULL, 0, 0, "only the face, not the other meshes of the file"},
     LOAD_OPTIONS("map"),
     {0}};
 
@@ -42,6 +43,7 @@ typedef struct Picture {
     const char *in;
     FaSequence *seq, *against;
     FaRenderJob how;
+    FaRendered made;
     float *weights; // (nshape)
 } Picture;
 
@@ -137,17 +139,26 @@ static FaCode make(Job *j, FaError *err) {
     how->clip = j->clip;
     how->alone = alone;
     how->generator = "fascia " FA_VERSION_TEXT " render";
+    how->rendered = &p->made;
     how->progress = cli_progress;
     return FA_OK;
 }
 
 static FaCode write(Job *j, FaError *err) {
-    const Picture *p = (const Picture *)j;
+    Picture *p = (Picture *)j;
     if (!path_has_ext(j->output, "html")) return fa_render_file(p->seq, &p->how, j->output, err);
     if (!j->rig) return cli_wrong(err, "a page of a cache needs --rig for the faces");
     FaPageTrack track = {.name = path_base(p->in), .seq = p->seq, .clip = j->clip};
     FaPageOptions opt = {.title = track.name, .progress = cli_progress};
+    p->made.pictures = fa_sequence_nframe(p->seq);
     return fa_page_save(j->output, j->rig, &track, 1, &opt, err);
+}
+
+static void json(Job *j, FaJsonWriter *w) {
+    const Picture *p = (const Picture *)j;
+    fa_json_int(w, "frames", p->made.pictures);
+    fa_json_int(w, "width", p->made.width);
+    fa_json_int(w, "height", p->made.height);
 }
 
 static void picture_free(Job *j) {
@@ -166,6 +177,7 @@ static int run(int argc, const char **argv) {
                          .clip_path = clip_path,
                          .make = make,
                          .write = write,
+                         .json = json,
                          .free = picture_free}};
     return job_walk(&p.job);
 }

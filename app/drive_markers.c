@@ -55,8 +55,8 @@ static FaCode get_face(DriveJob *j, FaError *err) {
     if (rc >= 0 || file || rc == FA_E_MEMORY || o->kind == FA_DRIVE_BF || drive_settings.jaw == 0 ||
         drive_settings.flesh > 0)
         return rc;
-    cli_say("note: no flesh can be built on %s (%s): shapes alone, without jaw frame and contact", job->rig->path,
-            err->what);
+    cli_say("note: no flesh can be built on %s (%s): shapes alone move it, without rigid jaw and contact",
+            job->rig->path, err->what);
     *err = (FaError){0};
     if (o->kind == FA_DRIVE_AUTO) o->kind = FA_DRIVE_SBS;
     o->no_jaw = true;
@@ -91,7 +91,7 @@ static FaCode load_markers(DriveJob *j, FaError *err) {
     opt.frame = drive_settings.neutral;
     opt.reach = 1e-3 * drive_settings.reach;
     j->take = j->loaded;
-    return fa_marker_map_make(j->take, j->job.rig, &opt, &j->map, err);
+    return fa_marker_map_new(j->take, j->job.rig, &opt, &j->map, err);
 }
 
 // Another rig's animation: markers on it, carried over.
@@ -129,7 +129,7 @@ static FaCode load_landmarks(DriveJob *j, FaError *err) {
     const DriveSettings *s = &drive_settings;
     FaLandmarkOptions lopt = {.fps = common.fps};
     FaRigOptions ropt = load_rig_options();
-    ropt.unit = (FaUnit)s->model_unit;
+    ropt.unit = s->model_unit;
     ropt.mesh = NULL;
     TRY(image_size(s->image, &lopt.width, &lopt.height, err));
     FaFaceModelOptions mopt = {.rig = s->model, .how = &ropt, .identities = s->identities, .landmarks = s->points};
@@ -234,14 +234,15 @@ static void say(Job *job) {
     if (r->missing || r->lost)
         cli_say("missing: %d samples of mapped markers (%.1f %%); %d frames without a usable marker", r->missing,
                 samples > 0 ? 100 * r->missing / samples : 0, r->lost);
-    cli_say("method %s%s%s%s%s", fa_drive_kind_name(r->kind), j->options.literal ? ", as the thesis prints it" : "",
-            j->options.no_jaw ? "" : ", jaw frame", j->options.no_residual ? "" : ", residual pass",
+    cli_say("method %s%s%s%s%s", fa_drive_kind_name(r->kind), j->options.literal ? ", as published" : "",
+            r->jaw ? ", rigid jaw" : "", r->residual ? ", the rest spread over the skin" : "",
             j->flesh ? ", flesh" : "");
     if (r->why && *r->why) cli_say("  why: %s", r->why);
     cli_say(
-        "markers missed by %.2f mm on average%s; their motion is %.2f mm rms inside the shapes' span, %.2f mm outside",
-        r->before_mm, j->options.no_residual ? "" : " before the residual pass", r->inside_mm, r->outside_mm);
-    if (!j->options.no_residual) cli_say("  after it by %.2f mm", r->after_mm);
+        "%s %s the markers by %.2f mm on average; of their motion the shapes can make %.2f mm and cannot make %.2f mm",
+        r->kind == FA_DRIVE_BF ? "forces" : "shapes", r->residual ? "alone miss" : "miss", r->before_mm, r->inside_mm,
+        r->outside_mm);
+    if (r->residual) cli_say("  after the rest is spread: %.2f mm", r->after_mm);
     if (job->run)
         cli_say("control %.2f ms per frame, flesh (%s) %.1f ms", job->ms, flesh_name(j),
                 1e3 * job->stats.seconds / (job->stats.frames ? job->stats.frames : 1));
@@ -255,8 +256,8 @@ static void json_control(const DriveJob *j, FaJsonWriter *w) {
     fa_json_text(w, "method", fa_drive_kind_name(r->kind));
     fa_json_text(w, "why", r->why ? r->why : "");
     fa_json_bool(w, "literal", j->options.literal);
-    fa_json_bool(w, "jaw", !j->options.no_jaw);
-    fa_json_bool(w, "residual", !j->options.no_residual);
+    fa_json_bool(w, "jaw", r->jaw);
+    fa_json_bool(w, "residual", r->residual);
     fa_json_int(w, "missing", r->missing);
     fa_json_int(w, "lost", r->lost);
     fa_json_number(w, "before_mm", r->before_mm);
@@ -368,8 +369,8 @@ static FaCode make(Job *job, FaError *err) {
     else
         TRY(job_parameters(job, err));
     snprintf(job->generator, sizeof job->generator, "fascia %s drive --method %s%s%s%s --flesh %s %s", fa_version(),
-             job->track, j->options.literal ? " --literal" : "", j->options.no_jaw ? " --jaw off" : "",
-             j->options.no_residual ? " --residual off" : "", flesh_name(j), j->flesh == FLESH_OFF ? "" : job->params);
+             job->track, j->options.literal ? " --literal" : "", j->rep.jaw ? "" : " --jaw off",
+             j->rep.residual ? "" : " --residual off", flesh_name(j), j->flesh == FLESH_OFF ? "" : job->params);
     TRY(fa_sequence_of_clip(job->rig, clip, &job->linear, err));
     TRY(fa_clip_slice(clip, 0, clip->nframe - 1, &j->played, err));
     set_gaze(j, j->played);
@@ -381,13 +382,13 @@ static FaCode make(Job *job, FaError *err) {
 static void drive_free(Job *job) {
     DriveJob *j = (DriveJob *)job;
     record_free(&j->control);
-    fa_drive_free(j->drive);
+    fa_drive_close(j->drive);
     fa_clip_free(j->played);
     free(j->trust);
     if (j->take != j->loaded) fa_markers_free(j->take);
     fa_markers_free(j->loaded);
     fa_marker_map_free(j->map);
-    fa_camera_free(j->fit);
+    fa_camera_fit_free(j->fit);
     fa_face_model_free(j->model);
     fa_landmarks_free(j->landmarks);
     fa_sequence_close(j->source_seq);
@@ -400,6 +401,7 @@ int drive_markers(const char *rig_path, const char *motion, FaMotionKind kind) {
     DriveJob j = {.motion = motion,
                   .kind = kind,
                   .job = {.verb = "drive",
+                          .doctor = true,
                           .rig_path = rig_path,
                           .load = load,
                           .make = make,

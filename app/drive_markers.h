@@ -16,8 +16,8 @@ typedef struct DriveSettings {
     int count, neutral;
     double reach;                                              // mm; 0: default
     const char *model, *identities, *points, *overlay, *image; // landmarks
-    int model_unit;                                            // FaUnit
-    double focal;                                              // pixels; 0: found
+    FaUnit model_unit;
+    double focal; // pixels; 0: found
 } DriveSettings;
 extern DriveSettings drive_settings;
 

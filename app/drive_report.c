@@ -150,7 +150,7 @@ static FaCode add_tracks(Page *p, FaError *err) {
     const FaDriveOptions *o = &j->options;
     char name[40];
     snprintf(name, sizeof name, "%s%s%s%s", fa_drive_kind_name(j->rep.kind), o->literal ? " literal" : "",
-             o->no_jaw ? "" : " jaw", o->no_residual ? "" : " residual");
+             j->rep.jaw ? " jaw" : "", j->rep.residual ? " residual" : "");
     TRY(add(p, name, j->drive, j->control.seq, err));
     if (j->job.record.seq) {
         snprintf(name, sizeof name, "%s, flesh", fa_drive_kind_name(j->rep.kind));
@@ -246,7 +246,7 @@ FaCode drive_report(DriveJob *j, const char *path, FaError *err) {
     }
     for (int i = 0; i < DRIVE_TRACKS; i++) {
         record_free(&p.track[i].rec);
-        fa_drive_free(p.track[i].drive);
+        fa_drive_close(p.track[i].drive);
         free(p.track[i].dense);
     }
     free(p.weight);

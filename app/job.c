@@ -1,6 +1,7 @@
 // The walk that every verb makes: rig, clip, frames, figures, file, report.
 #include "job.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,7 +13,7 @@ LoadOptions load_options;
 OutOptions out_options;
 
 FaRigOptions load_rig_options(void) {
-    return (FaRigOptions){.unit = (FaUnit)common.unit,
+    return (FaRigOptions){.unit = common.unit,
                           .up = (FaUp)load_options.up,
                           .mesh = load_options.mesh,
                           .map = load_options.names,
@@ -20,15 +21,14 @@ FaRigOptions load_rig_options(void) {
 }
 
 FaClipOptions load_clip_options(void) {
-    static const double metres[] = {0, 1, 0.01, 0.001};
     return (FaClipOptions){.head_units = (FaHeadUnits)load_options.head_units,
                            .joint = load_options.joint,
-                           .unit = metres[common.unit],
+                           .unit = common.unit,
                            .fps = common.fps};
 }
 
 FaMarkerOptions load_marker_options(void) {
-    return (FaMarkerOptions){.unit = (FaUnit)common.unit, .fps = common.fps, .any_size = load_options.any_size};
+    return (FaMarkerOptions){.unit = common.unit, .fps = common.fps, .any_size = load_options.any_size};
 }
 
 FaCode load_rig(const char *path, FaRig **rig, FaError *err) {
@@ -51,6 +51,16 @@ const char *path_base(const char *path) {
     return slash && slash[1] ? slash + 1 : path;
 }
 
+FaCode check_readable(const char *path, FaError *err) {
+    if (strchr(path, '#') || access(path, R_OK) == 0) return FA_OK; // name_####.obj: many files
+    *err = (FaError){.code = FA_E_FILE};
+    snprintf(err->what, sizeof err->what, "cannot open: %s", strerror(errno));
+    snprintf(err->path, sizeof err->path, "%s", path);
+    snprintf(err->remedy, sizeof err->remedy, "check %s",
+             errno == ENOENT ? "the name and the folder" : "the permissions");
+    return FA_E_FILE;
+}
+
 bool output_wanted(void) { return common.output && !common.dry_run; }
 
 int output_missing(const char *example) { return cli_usage("no output file: add -o OUT, for example -o %s", example); }
@@ -70,6 +80,12 @@ char **split_list(const char *text, int *count) {
     return item;
 }
 
+static void say_note(const FaNote *n) {
+    bool act = n->remedy[0] && strncmp(n->remedy, "none needed", 11);
+    cli_say("note: %s%s%s%s%s%s", n->where, n->where[0] ? ": " : "", n->text, act ? " (" : "", act ? n->remedy : "",
+            act ? ")" : "");
+}
+
 // RIG may be a .face: it knows its rig's file, and is the face of a method that has one.
 static FaCode load_subject(Job *j, FaError *err) {
     static char rig_path[4096];
@@ -87,14 +103,58 @@ static FaCode load_subject(Job *j, FaError *err) {
     return load_rig(rig_path, &j->rig, err);
 }
 
-static FaCode check_binding(const Job *j, FaError *err) {
-    FaBinding binding;
-    TRY(fa_clip_bind(j->clip, j->rig, &binding, err));
-    int matched = binding.matched;
-    fa_binding_free(&binding);
-    if (!matched && !j->clip->head)
-        return cli_wrong(err, "no channel of %s drives a shape of %s; name them with --map", j->clip_path, j->rig_path);
-    if (!matched) cli_say("note: no channel of %s drives a shape; only the head moves", j->clip_path);
+// Where --map is a map of markers, the names file is --names.
+static const char *names_option(const Job *j) {
+    return !strcmp(j->verb, "drive") || !strcmp(j->verb, "markers") ? "--names" : "--map";
+}
+
+static void say_binding(const FaBinding *b, const char *clip) {
+    char idle[64] = "";
+    if (b->idle) snprintf(idle, sizeof idle, ", of which %d move nothing", b->idle);
+    cli_say("%s: %d of %d channels drive %d of %d shapes%s", clip, b->nchan - b->unused, b->nchan, b->matched,
+            b->nshape, idle);
+}
+
+FaCode job_bind(Job *j, const FaClip *clip, const char *clip_path, const FaRig *rig, FaError *err) {
+    FaBinding *b = &j->binding;
+    TRY(fa_clip_bind(clip, rig, b, err));
+    if (!b->matched && !clip->head)
+        return cli_wrong(
+            err, "no channel of %s drives a shape of %s; name them with %s names.json, such as {\"%s\": \"%s\"}",
+            clip_path, rig->path, names_option(j), clip->nchan ? clip->name[0] : "channel", "jawOpen");
+    if (!b->matched)
+        cli_say("note: no channel of %s drives a shape; only the head moves", clip_path);
+    else if (!common.json)
+        say_binding(b, path_base(clip_path));
+    job_note(j, &b->notes);
+    return FA_OK;
+}
+
+// --- the rig's own notes ------------------------------------------------------------------------------------------
+
+// What the binding has said is not said again.
+static bool worth_saying(const Job *j, const FaNote *note) {
+    bool bound = j->binding.nchan > 0;
+    if (bound && (!strcmp(note->code, "map-unused") || !strcmp(note->code, "duplicate-arkit"))) return false;
+    return fa_note_important(note);
+}
+
+// What may change the result, in a few lines; all that `fascia info` knows with -v.
+static FaCode examine(Job *j, FaError *err) {
+    if (!j->doctor || !j->rig) return FA_OK;
+    TRY(fa_info_of_rig(j->rig, true, &j->info, err));
+    const FaNotes *all = &j->info.notes;
+    j->picked.note = malloc((size_t)(all->count + 1) * sizeof *j->picked.note);
+    if (!j->picked.note) return cli_no_memory(err);
+    for (int i = 0; i < all->count; i++)
+        if (common.verbose || worth_saying(j, &all->note[i])) j->picked.note[j->picked.count++] = all->note[i];
+    FaNotes said = {.note = j->picked.note, .count = j->picked.count};
+    int most = 6 - (j->binding.nchan > 0) - j->binding.notes.count; // lines of all this together
+    if (said.count > most && !common.verbose) said.count = most - 1;
+    for (int i = 0; i < said.count && !common.json; i++) say_note(&said.note[i]);
+    if (said.count < j->picked.count && !common.json)
+        cli_say("note: %d more; -v says all, fascia info %s what to do", j->picked.count - said.count, j->rig_path);
+    if (j->picked.count) j->notes[j->nnotes++] = &j->picked;
     return FA_OK;
 }
 
@@ -112,7 +172,8 @@ static FaCode load(Job *j, FaError *err) {
         set_fps(j->rig->clip);
     j->clip = j->loaded ? j->loaded : j->rig ? j->rig->clip : NULL;
     if (j->no_clip && !j->clip) return cli_wrong(err, "%s has no animation: give %s", j->rig_path, j->no_clip);
-    if (j->no_clip && j->clip_path) TRY(check_binding(j, err));
+    if (j->no_clip && j->clip_path) TRY(job_bind(j, j->clip, j->clip_path, j->rig, err));
+    TRY(examine(j, err));
     return j->load ? j->load(j, err) : FA_OK;
 }
 
@@ -193,8 +254,8 @@ static FaCode cut(Job *j, FaError *err) {
     int n = fa_sequence_nframe(j->frames);
     bool all = j->first == 0 && j->last == (j->simulated ? clip->nframe : n) - 1;
     bool fits = clip && (j->simulated || clip->nframe == n); // one of another length goes along as it is
-    // a simulation of all of the file's own animation leaves that as it stands
-    bool stands = all && j->simulated && !(common.fps > 0);
+    // a simulation of all of the file's own animation leaves that as it stands; a names file may silence shapes of it
+    bool stands = all && j->simulated && !(common.fps > 0) && !load_options.names;
     if (fits && !stands) TRY(fa_clip_slice(clip, j->first, j->last, &j->cut_clip, err));
     if (j->simulated && !j->linear) TRY(fa_sequence_of_clip(j->rig, clip, &j->linear, err));
     if (j->linear) TRY(fa_sequence_slice(j->linear, j->first, j->last, &j->before, err));
@@ -276,11 +337,7 @@ FaCode job_save(Job *j, FaError *err) {
 void job_note(Job *j, const FaNotes *notes) {
     if (!notes || !notes->count) return;
     if (j->nnotes < JOB_NOTES) j->notes[j->nnotes++] = notes;
-    for (int i = 0; i < notes->count && !common.json; i++) {
-        const FaNote *n = &notes->note[i];
-        cli_say("note: %s%s%s%s%s%s", n->where, n->where[0] ? ": " : "", n->text, n->remedy[0] ? " (" : "", n->remedy,
-                n->remedy[0] ? ")" : "");
-    }
+    for (int i = 0; i < notes->count && !common.json; i++) say_note(&notes->note[i]);
 }
 
 static double frame_ms(const Job *j) {
@@ -294,18 +351,18 @@ static void say_report(Job *j) {
         cli_say("%d frame%s in %.1f s, %.4g ms each; up to %.2f mm from linear blending, %.3f mm on average", n,
                 n == 1 ? "" : "s", j->seconds, frame_ms(j), j->compare.max_mm, j->compare.mean_mm);
         if (out_options.check)
-            cli_say("triangles that cross: %d, of linear blending %d", j->compare.intersections_b,
+            cli_say("triangles that cross: %d, with linear blending %d", j->compare.intersections_b,
                     j->compare.intersections_a);
     }
     if (j->output) cli_say("%s %s", common.dry_run ? "would write" : "wrote", j->output);
     if (j->bake.targets) cli_say("baked %d morph targets, largest error %.4f mm", j->bake.targets, j->bake.max_mm);
 }
 
-static void json_notes(const Job *j, FaJsonWriter *w) {
+void json_warnings(FaJsonWriter *w, const FaNotes *const *notes, int nnotes) {
     fa_json_begin(w, "warnings", '[');
-    for (int k = 0; k < j->nnotes; k++)
-        for (int i = 0; i < j->notes[k]->count; i++) {
-            const FaNote *note = &j->notes[k]->note[i];
+    for (int k = 0; k < nnotes; k++)
+        for (int i = 0; i < notes[k]->count; i++) {
+            const FaNote *note = &notes[k]->note[i];
             fa_json_begin(w, NULL, '{');
             fa_json_text(w, "code", note->code);
             fa_json_text(w, "text", note->text);
@@ -323,6 +380,17 @@ static void json_simulation(const Job *j, FaJsonWriter *w) {
     fa_json_number(w, "mean_displacement_mm", j->compare.mean_mm);
     fa_json_int(w, "intersections", out_options.check ? j->compare.intersections_b : -1);
     fa_json_int(w, "clamped", j->stats.clamped);
+}
+
+static void json_channels(const FaBinding *b, FaJsonWriter *w) {
+    if (!b->nchan) return;
+    fa_json_begin(w, "channels", '{');
+    fa_json_int(w, "used", b->nchan - b->unused);
+    fa_json_int(w, "unused", b->unused);
+    fa_json_int(w, "shapes", b->matched);
+    fa_json_int(w, "idle", b->idle);
+    fa_json_int(w, "aside", b->aside);
+    fa_json_end(w);
 }
 
 static void json_bake(const FaBakeReport *bake, FaJsonWriter *w) {
@@ -344,7 +412,8 @@ static FaCode print_report(Job *j, FaError *err) {
     else
         fa_json_number(w, "seconds", j->seconds);
     if (j->json) j->json(j, w);
-    if (!j->own_notes) json_notes(j, w);
+    json_channels(&j->binding, w);
+    if (!j->own_notes) json_warnings(w, j->notes, j->nnotes);
     if (j->params) fa_json_raw(w, "parameters", j->params);
     fa_json_text(w, "output", common.dry_run ? NULL : j->output);
     json_bake(&j->bake, w);
@@ -371,6 +440,9 @@ static void job_free(Job *j) {
     fa_clip_free(j->cut_clip);
     fa_clip_free(j->moved_clip);
     fa_clip_free(j->loaded);
+    fa_binding_free(&j->binding);
+    fa_info_free(&j->info);
+    free(j->picked.note);
     fa_face_free(j->face);
     fa_rig_free(j->rig);
 }
@@ -401,8 +473,9 @@ int job_walk(Job *j) {
     cli_progress_end();
     int code = rc < 0 ? cli_fail(&err) : EXIT_OK;
     if (rc >= 0 && j->stalled) {
-        cli_say("warning: %d targets leave an error of %.4f mm; raise --max-targets or --bake-error", j->bake.targets,
-                j->bake.max_mm);
+        cli_say(
+            "warning: with %d morph targets the error is %.4f mm: raise --max-targets, or allow more with --bake-error",
+            j->bake.targets, j->bake.max_mm);
         code = EXIT_CONVERGE;
     }
     if (rc >= 0 && j->stats.limited) code = EXIT_CONVERGE; // said by its note

@@ -28,29 +28,30 @@ typedef struct OutOptions {
 extern OutOptions out_options;
 
 // For rigs and clips. names: "map", or "names" where --map is a map of markers.
-#define LOAD_OPTIONS(names_option)                                                                                      \
-    {names_option, 0, OPT_TEXT, &load_options.names,                                                                    \
-     "names.json", 0, 0,        "your shape names: {\"theirName\": \"jawOpen\", ...}"},                                 \
-        {"mesh", 0, OPT_TEXT, &load_options.mesh,                                                                       \
-         "NAME", 0, 0,        "the mesh to take, by name or number (the one with most shapes)"},                        \
-        {"up", 0, OPT_CHOICE, &load_options.up, "auto|y|z", 0, 0, "which axis points up"},                              \
-        {"any-size", 0, OPT_FLAG, &load_options.any_size, NULL, 0, 0, "accept what is not the size of a head"},         \
-        {"head-units", 0, OPT_CHOICE, &load_options.head_units, "auto|norm180|rad|deg", 0, 0, "Live Link head angles"}, \
-    {                                                                                                                   \
-        "joint", 0, OPT_TEXT, &load_options.joint, "NAME", 0, 0, "BVH: the joint that is the head"                      \
-    }
+#define LOAD_OPTIONS(names_option)                                                                                     \
+    OPTION_GROUP("Reading files"),                                                                                     \
+        LOAD_ROW(names_option, OPT_TEXT, names, "names.json", "your shape names: {\"theirName\": \"jawOpen\", ...}"),  \
+        LOAD_ROW("mesh", OPT_TEXT, mesh, "NAME",                                                                       \
+                 "which mesh of the file is the face, by name or number (default: the one with most shapes)"),         \
+        LOAD_ROW("up", OPT_CHOICE, up, "auto|y|z", "which axis of the file points up"),                                \
+        LOAD_ROW("any-size", OPT_FLAG, any_size, NULL, "do not check that it is the size of a head"),                  \
+        LOAD_ROW("head-units", OPT_CHOICE, head_units, "auto|norm180|rad|deg",                                         \
+                 "unit of the head's angles in a Live Link file, if the head turns too much or too little"),           \
+        LOAD_ROW("joint", OPT_TEXT, joint, "NAME", "which joint of a BVH is the head")
+#define LOAD_ROW(name, kind, to, arg, help)                                                                            \
+    { name, 0, kind, &load_options.to, arg, 0, 0, help }
 // For frames that are written.
 #define OUT_OPTIONS                                                                                                    \
-    {"world", 0, OPT_FLAG, &out_options.world, NULL, 0, 0, "point caches in world space: the head's motion applied"},  \
-        {"bake-error", 0,    OPT_NUM, &out_options.bake_error,                                                         \
-         "MM",         1e-6, 1000,    "largest error of motion baked into a .glb (0.05)"},                             \
-    {                                                                                                                  \
-        "max-targets", 0, OPT_INT, &out_options.max_targets, "N", 1, 2000,                                             \
-            "at most this many morph targets added to a .glb (512)"                                                    \
-    }
+    OPTION_GROUP("Writing files"),                                                                                     \
+        OUT_ROW("world", OPT_FLAG, world, NULL, 0, 0, ".pc2 and .mdd: apply the head's motion to the points"),         \
+        OUT_ROW("bake-error", OPT_NUM, bake_error, "MM", 1e-6, 1000,                                                   \
+                ".glb: largest error of the motion that is written (0.05)"),                                           \
+        OUT_ROW("max-targets", OPT_INT, max_targets, "N", 1, 2000, ".glb: add at most this many morph targets (512)")
+#define OUT_ROW(name, kind, to, arg, min, max, help)                                                                   \
+    { name, 0, kind, &out_options.to, arg, min, max, help }
 // For frames that are simulated.
 #define CHECK_OPTION                                                                                                   \
-    { "check", 0, OPT_FLAG, &out_options.check, NULL, 0, 0, "count intersecting triangles too (slower)" }
+    OUT_ROW("check", OPT_FLAG, check, NULL, 0, 0, "also count triangles that cross each other (slower)")
 
 FaRigOptions load_rig_options(void);
 FaClipOptions load_clip_options(void);
@@ -59,10 +60,11 @@ FaCode load_rig(const char *path, FaRig **rig, FaError *err);
 FaCode load_clip(const char *path, FaClip **clip, FaError *err);
 
 bool path_has_ext(const char *path, const char *ext);
-const char *path_base(const char *path);         // what follows the last '/'
-bool output_wanted(void);                        // -o is given, and this is no dry run
-int output_missing(const char *example);         // says so; the exit code
-char **split_list(const char *text, int *count); // "a,b,,d": free with free; NULL (and count 0) without a text
+const char *path_base(const char *path);               // what follows the last '/'
+FaCode check_readable(const char *path, FaError *err); // FA_E_FILE: the file cannot be opened
+bool output_wanted(void);                              // -o is given, and this is no dry run
+int output_missing(const char *example);               // says so; the exit code
+char **split_list(const char *text, int *count);       // "a,b,,d": free with free; NULL (and count 0) without a text
 
 // --- the walk ------------------------------------------------------------------------------------------------------
 
@@ -74,7 +76,7 @@ typedef struct Record {
 FaCode record_new(FaSequence *frames, int last, const FaRig *rig, const FaClip *clip, Record *rec, FaError *err);
 void record_free(Record *rec);
 
-enum { JOB_NOTES = 8 };
+enum { JOB_NOTES = 12 };
 
 typedef struct Job Job;
 struct Job {
@@ -93,11 +95,15 @@ struct Job {
     bool slow;                           // of job_play: frames cost time and are recorded
     bool simulated;                      // the report is a simulation's
     bool own_notes;                      // json has the warnings among its members
+    bool doctor;                         // what is odd about the rig is said
 
     FaRig *rig;
     FaFace *face;       // NULL: the method gets one by itself
     FaClip *loaded;     // of clip_path
     const FaClip *clip; // that, or the rig's own
+    FaBinding binding;  // of a clip to the rig; nchan 0: none was bound
+    FaInfo info;        // of the rig, if the doctor looked at it
+    FaNotes picked;     // what is important of that; the texts are the report's
 
     const char *track;    // name of the result on pages: "analytic"
     char generator[1024]; // what outputs record
@@ -131,8 +137,11 @@ FaCode job_play(Job *job, FaError *err);       // make: the clip through the ver
 FaCode job_parameters(Job *job, FaError *err); // params and generator, of cli_params
 // The method, with those parameters and the job's rig and face; setup: what else it has.
 FaCode job_method(Job *job, const char *method, FaMethodSetup setup, FaError *err);
-FaCode job_save(Job *job, FaError *err);       // write: the frames, in the format of the path
-const FaClip *job_clip(const Job *job);        // that goes with the frames as written; nullable
+// How a clip of another file drives a rig: an error if it does not. Said, and in the report.
+FaCode job_bind(Job *job, const FaClip *clip, const char *clip_path, const FaRig *rig, FaError *err);
+FaCode job_save(Job *job, FaError *err); // write: the frames, in the format of the path
+const FaClip *job_clip(const Job *job);  // that goes with the frames as written; nullable
+void json_warnings(FaJsonWriter *w, const FaNotes *const *notes, int nnotes); // the member "warnings"
 void job_note(Job *job, const FaNotes *notes); // says them; the report has them too. They must outlive the walk.
 
 #endif

@@ -81,8 +81,8 @@ FaCode draw_map(const FaRig *rig, const FaMarkerMap *map, const FaMarkerTake *ta
     job.rig = rig;
     job.look.width = job.look.height = 640;
     job.columns = 2;
-    job.dots = shown;
-    job.dot_map = map;
+    job.markers = shown;
+    job.marker_map = map;
     job.generator = "fascia " FA_VERSION_TEXT " markers";
     if (rc >= 0) rc = fa_render_file(seq, &job, path, err);
     fa_sequence_close(seq);

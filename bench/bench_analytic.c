@@ -176,7 +176,7 @@ static FaCode make_rig(FaRig **out, FaError *err) {
         float *delta = rig->delta + 3 * (size_t)rig->nentry;
         int count = s < DENSE ? expression(&rig->mesh, s, row, delta) : bump(&rig->mesh, s, row, delta);
         const char *name = s < DENSE ? fai_arena_printf(a, "expression_%d", s) : fa_arkit_name(s - DENSE);
-        rig->shape[s] = (FaShape){name ? name : "", s < DENSE ? -1 : s - DENSE, 0, rig->nentry, count};
+        rig->shape[s] = (FaShape){name ? name : "", s < DENSE ? -1 : s - DENSE, 0, rig->nentry, count, FA_SAID_NOTHING};
         rig->nentry += count;
     }
     rig->nshape = SHAPES;

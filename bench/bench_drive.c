@@ -106,7 +106,7 @@ static FaCode solve(Bench *b, const Scene *s, const Way *way, Result *r, FaError
     r->kind = report.kind;
     r->marker_mm = report.after_mm;
     snprintf(r->why, sizeof r->why, "%s", report.why ? report.why : "");
-    fa_drive_free(drive);
+    fa_drive_close(drive);
     return rc;
 }
 

@@ -1,5 +1,6 @@
-// bench live: a face driven frame by frame, as by an actor in front of cameras: markers in, control (fa_control_step),
-// flesh with contact (fa_projective_contact), surface out, at 14.7k nodes and 60 frames per second.
+// bench live: a face driven frame by frame, as by an actor in front of cameras: markers in, control (the
+// method "blendforces"), flesh with contact (fa_projective_contact), surface out, at 14.7k nodes and 60 frames per
+// second.
 //
 // Truth is the shipped head's own nonlinear `talk` at level 1 (bench/dense_truth.h), seen at 80 vertices; no frame is
 // known before its time. Rows: times of every frame, mean, median and 95 %, with the error on the vertices without a
@@ -8,7 +9,6 @@
 // times. Ratio: 1/60 s over what a frame takes on average, and at 95 %.
 #include "bench/bench_list.h"
 #include "bench/dense_truth.h"
-#include "fascia/drive.h"
 #include "fascia/projective.h"
 #include "mesh/intersect.h"
 #include "projective/projective_method.h"
@@ -25,10 +25,8 @@ typedef struct Bench {
     FaMarkerMap *map;
     FaMarkerTake *take;
     FaDense *dense;
-    FaControl *control;
-    FaMethod *method;
+    FaMethod *control, *method;
     float *x[2];      // what control and flesh made                (nframe x nvert x 3)
-    float *weights;   //                                            (nshape)
     double *ms[ROWS]; //                                            (nframe)
     double cpu[ROWS]; // ms, mean, of all threads
     double parts[4];  // ms, mean: goal, contact, solve, output
@@ -59,7 +57,6 @@ static Times times_of(double *ms, int n) {
 
 static FaCode set_up(Bench *b, FaError *err) {
     FaHeadParams p = fa_head_params_default();
-    FaDriveOptions o = {.kind = FA_DRIVE_BF, .head_frame = true};
     FaParams *params = NULL;
     p.level = 1;
     FA_TRY(fai_truth_of_head(&p, "talk", (FaStretch){0, 0, 1}, &b->truth, err));
@@ -67,16 +64,21 @@ static FaCode set_up(Bench *b, FaError *err) {
     FA_TRY(fa_markers_choose(t->rig, MARKERS, &b->map, err));
     FA_TRY(fai_truth_markers(t, b->map, 0, 7, &b->take, err));
     FA_TRY(fai_dense_new(t, b->map, &b->dense, err));
-    o.fps = t->fps;
-    FA_TRY(fa_control_open(t->rig, t->face, b->map, &o, &b->control, err));
+    FA_TRY(fa_params_new("blendforces", &params, err));
+    FaCode rc = fa_params_set(params, "head_frame", "on", err);
+    if (rc >= 0) rc = fa_params_set_number(params, "rate", t->fps, err);
+    FaMethodSetup setup = {.rig = t->rig, .face = t->face, .params = params, .markers = b->map};
+    if (rc >= 0) rc = fa_method_open("blendforces", &setup, &b->control, err);
+    fa_params_free(params);
+    FA_TRY(rc);
     FA_TRY(fa_params_new("projective", &params, err));
-    FaCode rc = fa_projective_contact(params, err);
+    rc = fa_projective_contact(params, err);
     if (rc >= 0)
         rc = fa_method_open("projective", &(FaMethodSetup){.rig = t->rig, .face = t->face, .params = params},
                             &b->method, err);
     fa_params_free(params);
     FA_TRY(rc);
-    bool ok = (b->weights = FA_NEW(t->rig->nshape, float)) != NULL;
+    bool ok = true;
     for (int i = 0; i < 2; i++)
         ok &= (b->x[i] = fai_alloc_array((size_t)t->nframe, 3 * (size_t)t->nvert * sizeof(float))) != NULL;
     for (int i = 0; i < ROWS; i++) ok &= (b->ms[i] = FA_NEW(t->nframe, double)) != NULL;
@@ -85,12 +87,11 @@ static FaCode set_up(Bench *b, FaError *err) {
 
 static void tear_down(Bench *b) {
     fa_method_close(b->method);
-    fa_control_free(b->control);
+    fa_method_close(b->control);
     fai_dense_free(b->dense);
     fa_markers_free(b->take);
     fa_marker_map_free(b->map);
     fai_truth_free(b->truth);
-    fa_free(b->weights);
     for (int i = 0; i < 2; i++) fa_free(b->x[i]);
     for (int i = 0; i < ROWS; i++) fa_free(b->ms[i]);
 }
@@ -105,10 +106,11 @@ static FaCode play(Bench *b, FaError *err) {
         FaMarkers m = {.count = b->map->count, .name = b->take->name, .x = b->take->x + 3 * count * (size_t)f};
         float *goal = b->x[CONTROL] + step * (size_t)f, *out = b->x[FLESH] + step * (size_t)f;
         double start = fai_seconds(), cpu[3] = {cpu_ms()};
-        FA_TRY(fa_control_step(b->control, &m, b->take->time[f], goal, b->weights, NULL, err));
+        FaInput in = {.time = b->take->time[f], .markers = &m};
+        FA_TRY(fa_method_step(b->control, &in, goal, NULL, err));
         double between = fai_seconds();
         cpu[1] = cpu_ms();
-        FaInput in = {.time = b->take->time[f], .weights = b->weights, .target = goal};
+        in = fa_method_next(b->control, &in, goal);
         FA_TRY(f ? fa_method_step(b->method, &in, out, NULL, err) : fa_method_reset(b->method, &in, out, err));
         double end = fai_seconds();
         cpu[2] = cpu_ms();

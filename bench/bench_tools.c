@@ -109,7 +109,8 @@ FaCode fai_bench_rig(FaRig **out, FaError *err) {
     for (int s = 0; s < SHAPES; s++) {
         const char *name = s < FA_ARKIT_COUNT ? fa_arkit_name(s) : fai_arena_printf(a, "extra_%d", s);
         int count = bump(&rig->mesh, s, rig->row + rig->nentry, rig->delta + 3 * (size_t)rig->nentry);
-        rig->shape[s] = (FaShape){name ? name : "", s < FA_ARKIT_COUNT ? s : -1, 0, rig->nentry, count};
+        rig->shape[s] =
+            (FaShape){name ? name : "", s < FA_ARKIT_COUNT ? s : -1, 0, rig->nentry, count, FA_SAID_NOTHING};
         rig->nentry += count;
     }
     rig->nshape = SHAPES;

@@ -70,15 +70,15 @@ static FaCode follow(const FaTruth *t, const FaMarkerTake *take, const FaMarkerM
     FaControl *control;
     FaDriveOptions o = s->options;
     o.fps = t->fps;
-    FA_TRY(fai_control_new(t->rig, t->face, map, &o, &s->tuning, &control, err));
+    FA_TRY(fai_control_open(t->rig, t->face, map, &o, &s->tuning, &control, err));
     FaCode rc = FA_OK;
     for (int f = 0; f < LENGTH && rc >= 0; f++) {
         int at = f - (RELEASE - FA_RELAX_BEFORE);
         FaMarkers m = {.count = take->nmarker, .x = take->x + (size_t)f * 3 * (size_t)take->nmarker};
-        rc = fa_control_step(control, &m, take->time[f], x, NULL, NULL, err);
+        rc = fai_control_step(control, &m, take->time[f], x, NULL, NULL, err);
         if (at >= 0 && at < FA_RELAX_FRAMES) share[at] = share_of(t, v, x);
     }
-    fa_control_free(control);
+    fai_control_free(control);
     return rc;
 }
 

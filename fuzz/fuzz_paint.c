@@ -20,7 +20,7 @@ static void check(const float *a, double min, double max) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static float x[3 * VERTS], delta[] = {0.01f, 0, 0, 0, -0.02f, 0, 0.005f, 0, 0};
     static int row[] = {2, 5, 9}, weld[VERTS];
-    static FaShape shape[] = {{"cheekPuff", 46, 0, 0, 3}, {"still", -1, 0, 3, 0}};
+    static FaShape shape[] = {{"cheekPuff", 46, 0, 0, 3, FA_SAID_NOTHING}, {"still", -1, 0, 3, 0, FA_SAID_NOTHING}};
     for (int v = 0; v < VERTS; v++) weld[v] = v == 3 ? 1 : v;
     const FaRig rig = {.mesh = {.nvert = VERTS, .x = x, .weld = weld},
                        .nshape = 2,

@@ -94,7 +94,7 @@ int main(int argc, char **argv) {
         printf("\n");
         bad += !(rms < LIMIT);
         if (fa_camera_overlay(fit, model, take, 0, photo, out, &err) < 0) return stop(out, &err);
-        fa_camera_free(fit);
+        fa_camera_fit_free(fit);
         fa_landmarks_free(take);
     }
     // which landmarks are weak: off in all faces alike means that they are somewhere else on our head

@@ -57,7 +57,8 @@ int main(int argc, char **argv) {
     DO(fa_sequence_save(seq, argv[3], &(FaSinkOptions){.rig = rig, .fps = 60}, NULL, &err));
     if (argc > 4) {
         FaRenderJob job = fa_render_job();
-        job.rig = rig, job.frame = 40, job.dots = take, job.dot_map = map, job.look.width = 700, job.look.view.yaw = 25;
+        job.rig = rig, job.frame = 40, job.markers = take, job.marker_map = map, job.look.width = 700,
+        job.look.view.yaw = 25;
         DO(fa_render_file(seq, &job, argv[4], &err));
     }
     fa_sequence_close(seq);

@@ -69,6 +69,11 @@ static FaSequence *capture(const FaRig *rig, const FaClip *clip, const FaOscilla
     return seq;
 }
 
+static bool stop_at_once(void *user, const char *stage, double done) {
+    (void)user, (void)stage, (void)done;
+    return false;
+}
+
 static void test_global(void **state) {
     (void)state;
     static const struct {
@@ -85,6 +90,11 @@ static void test_global(void **state) {
         Capture c;
         FaSequence *seq = capture(rig, clip, &o, NULL, cases[i].noise, &c);
         FaEstimate e;
+        if (i == 0) {
+            FaEstimateOptions stop = {.mass = 2, .progress = stop_at_once};
+            assert_int_equal(fa_analytic_estimate(rig, clip, seq, &stop, &e, &err), FA_E_CANCELLED);
+            err = (FaError){0};
+        }
         CHECK_OK(fa_analytic_estimate(rig, clip, seq, &(FaEstimateOptions){.mass = 2}, &e, &err), &err);
         print_message("%.0f Hz, ratio %.2f, noise %.1f mm: off by %.2g %% and %.2g %% (says %.2g and %.2g), residual "
                       "%.4f mm of %.3f\n",

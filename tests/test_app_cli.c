@@ -47,8 +47,8 @@ static void test_help_and_usage(void **state) {
     assert_int_equal(RUN("info"), 2);
     assert_int_equal(RUN("info", "x", "--jsn"), 2);
     SAID("did you mean --json");
-    assert_int_equal(RUN("info", "x", "--unit", "feet"), 2);
-    SAID("auto|m|cm|mm");
+    assert_int_equal(RUN("info", "x", "--unit", "stone"), 2);
+    SAID("m, dm, cm, mm, in, ft or metres per unit, not 'stone'");
     assert_int_equal(RUN("info", "x", "--threads", "many"), 2);
     assert_int_equal(RUN("info", "x", "--threads"), 2);
     // what is missing, in plain words
@@ -161,11 +161,90 @@ static void test_json_is_json(void **state) {
     assert_int_equal(test_run(check, NULL), 0);
 }
 
+// Help that fits a terminal, with examples to copy.
+static void test_help_reads_well(void **state) {
+    (void)state;
+    static const char *const verb[] = {"info",    "head",    "build",   "blend",  "drive", "enrich",
+                                       "markers", "convert", "compare", "render", "bench", "demo"};
+    for (int i = 0; i < 12; i++) {
+        int examples = 0;
+        assert_int_equal(RUN(verb[i], "--help"), 0);
+        for (const char *at = output; (at = strstr(at, "\n  fascia ")); at++) examples++;
+        if (examples < 3) fail_msg("%s has %d examples", verb[i], examples);
+        for (const char *line = output; *line; line += strcspn(line, "\n") + 1)
+            if (strcspn(line, "\n") > 110) fail_msg("%s: %.*s", verb[i], (int)strcspn(line, "\n"), line);
+    }
+}
+
+// --frames of compare: only these are measured, and the worst one keeps its number.
+static void test_compare_frames(void **state) {
+    (void)state;
+    const char *rig = make_rig();
+    char moving[4096], still[4096], page[4096];
+    snprintf(moving, sizeof moving, "%s", test_path("moving.pc2"));
+    snprintf(still, sizeof still, "%s", test_path("still.pc2"));
+    snprintf(page, sizeof page, "%s", test_path("part.html"));
+    write_file(test_path("rest.csv"), "time,jawOpen,mouthSmileLeft\n0,0,0\n0.1,0,0\n0.2,0,0\n");
+    assert_int_equal(RUN("convert", rig, moving, "--clip", test_path("clip.csv")), 0);
+    assert_int_equal(RUN("convert", rig, still, "--clip", test_path("rest.csv")), 0);
+    assert_int_equal(RUN("compare", still, moving, "--json"), 0);
+    double all = said_number("max_mm");
+    assert_true(said_number("frames") == 3 && said_number("worst_frame") == 2);
+    assert_int_equal(RUN("compare", still, moving, "--json", "--frames", "1-1"), 0);
+    assert_true(said_number("frames") == 1 && said_number("worst_frame") == 1);
+    CHECK_NEAR(said_number("max_mm"), all / 2, 1e-3);
+    assert_int_equal(RUN("compare", still, moving, "--frames", "0-0", "--max-mm", "0"), 0);
+    assert_int_equal(RUN("compare", still, moving, "--frames", "1-2", "--rig", rig, "-o", page), 0);
+    assert_int_equal(RUN("compare", still, moving, "--frames", "7-9"), 2);
+    SAID("starts after the last frame, 2");
+}
+
+static void test_render_json(void **state) {
+    (void)state;
+    const char *rig = make_rig();
+    assert_int_equal(RUN("render", rig, "-o", test_path("p.png"), "--size", "40x30", "--samples", "1", "--json"), 0);
+    assert_true(said_number("frames") == 1 && said_number("width") == 40 && said_number("height") == 30);
+    assert_int_equal(
+        RUN("render", rig, "-o", test_path("s.png"), "--sheet", "--size", "40x30", "--samples", "1", "--json"), 0);
+    assert_true(said_number("frames") == 2 && said_number("width") >= 40 && said_number("height") > 30);
+}
+
+// info says what a take is and which verb has a use for it.
+static void test_info_takes(void **state) {
+    (void)state;
+    write_file(test_path("markers.csv"), "time,a.x,a.y,a.z,b.x,b.y,b.z\n0,0,0,0,0.1,0,0\n0.5,0,0,0,0.1,0,0\n");
+    assert_int_equal(RUN("info", test_path("markers.csv")), 0);
+    SAID("a take of markers");
+    SAID("fascia markers RIG ");
+    SAID("fascia drive RIG ");
+    assert_int_equal(RUN("info", test_path("markers.csv"), "--json"), 0);
+    assert_true(said_number("markers") == 2 && said_number("frames") == 2);
+    assert_int_equal(RUN("info", test_path("none.c3d")), 5);
+}
+
+// A file that is not there is not a file of the wrong kind.
+static void test_missing_motion(void **state) {
+    (void)state;
+    const char *rig = make_rig();
+    assert_int_equal(
+        RUN("drive", rig, test_path("none.json"), "--overlay", test_path("x.png"), "-o", test_path("y.glb")), 5);
+    SAID("cannot open");
+    SAID("none.json");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_help_and_usage),      cmocka_unit_test(test_errors_name_file_and_remedy),
-        cmocka_unit_test(test_round_trip),          cmocka_unit_test(test_dry_run_writes_nothing),
-        cmocka_unit_test(test_kill_during_convert), cmocka_unit_test(test_json_is_json),
+        cmocka_unit_test(test_help_reads_well),
+        cmocka_unit_test(test_compare_frames),
+        cmocka_unit_test(test_render_json),
+        cmocka_unit_test(test_info_takes),
+        cmocka_unit_test(test_missing_motion),
+        cmocka_unit_test(test_help_and_usage),
+        cmocka_unit_test(test_errors_name_file_and_remedy),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_dry_run_writes_nothing),
+        cmocka_unit_test(test_kill_during_convert),
+        cmocka_unit_test(test_json_is_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

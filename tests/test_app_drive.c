@@ -5,8 +5,7 @@
 #include "base/json.h"
 #include "fascia/head.h"
 #include "fascia/markers.h"
-#include "math/mat3.h"
-#include "track/face_model.h"
+#include "test_film.h"
 
 static char rig[4096];
 
@@ -35,7 +34,8 @@ static void face_then_clip(void **state) {
     SAID("\"quality\"");
     SAID("\"inverted\":0");
     assert_int_equal(RUN("info", face), 0);
-    SAID("none inverted");
+    SAID("none inside out");
+    assert_int_equal(output[strlen(output) - 1], '\n');
     assert_int_equal(RUN("info", face, "--json"), 0);
     SAID("\"regions\"");
     assert_int_equal(RUN("drive", rig, "--face", face, "-o", kept, "--check", "--json"), 0);
@@ -242,42 +242,6 @@ static void bad_markers(void **state) {
 
 // --- landmarks ----------------------------------------------------------------------------------------------------
 
-enum { LOOKS = 24 };
-
-// The shipped head as a camera of 1280 x 720 sees it: the jaw opens and closes, a smile, the head turns a little.
-// mirror: x exchanged.
-static void film(const FaFaceModel *model, FaLandmarkLayout layout, bool mirror, const char *path, FaClip **clip) {
-    FaError err = {0};
-    FaLandmarkTake *take;
-    const FaModelRows *rows = fai_model_rows(model, layout);
-    CHECK_OK(fa_landmarks_new(layout, 2, LOOKS, 30, &take, &err), &err);
-    CHECK_OK(fa_clip_new(LOOKS, model->nexp, model->exp_name, 30, clip, &err), &err);
-    take->width = 1280;
-    take->height = 720;
-    for (int i = 0; i < LOOKS; i++) {
-        float *w = (*clip)->weight + (size_t)i * (size_t)model->nexp;
-        double turn[3] = {0.1 * sin(0.2 * i), 0.3 * sin(0.15 * i), 0}, half[4] = {1, 0, 0, 0}, q[4];
-        for (int j = 0; j < model->nexp; j++) {
-            if (!strcmp(model->exp_name[j], "jawOpen")) w[j] = (float)(0.4 - 0.4 * cos(0.3 * i));
-            if (!strncmp(model->exp_name[j], "mouthSmile", 10)) w[j] = (float)(0.3 - 0.3 * cos(0.2 * i));
-        }
-        fai_q_exp(turn, q);
-        fai_q_mul(half, q, q);
-        for (int k = 0; k < rows->n; k++) {
-            size_t at = (size_t)i * (size_t)take->count + (size_t)rows->index[k];
-            double x[3];
-            fai_model_landmark(model, rows, k, NULL, w, x);
-            fai_q_rotate(q, x, x);
-            x[2] += 0.65;
-            take->x[2 * at] = (float)(640 + (mirror ? -1100 : 1100) * x[0] / x[2] + 0.3 * fai_random_normal(4, 2 * at));
-            take->x[2 * at + 1] = (float)(360 + 1100 * x[1] / x[2] + 0.3 * fai_random_normal(4, 2 * at + 1));
-            take->visibility[at] = 1;
-        }
-    }
-    CHECK_OK(fa_landmarks_save(take, path, &err), &err);
-    fa_landmarks_free(take);
-}
-
 static void landmarks(void **state) {
     (void)state;
     static const struct {
@@ -333,6 +297,20 @@ static void landmarks(void **state) {
     fa_face_model_free(model);
 }
 
+// Markers of linear blending: the jaw moves on straight lines, so auto leaves the rigid jaw out, and says what it used.
+static void auto_says_what_it_used(void **state) {
+    (void)state;
+    const char *csv = test_path("linear.csv"), *out = test_path("linear.pc2");
+    assert_int_equal(RUN("markers", rig, "-o", csv, "-q"), 0);
+    assert_int_equal(RUN("drive", rig, csv, "--flesh", "off", "-o", out, "--json"), 0);
+    SAID("the rigid jaw made it worse and is off");
+    SAID("\"jaw\":false");
+    assert_int_equal(RUN("drive", rig, csv, "--flesh", "off", "-o", out), 0);
+    assert_null(strstr(output, ", rigid jaw"));
+    assert_int_equal(RUN("drive", rig, csv, "--flesh", "off", "-o", out, "--method", "bf"), 0);
+    SAID(", rigid jaw");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(face_then_clip),
                                        cmocka_unit_test(refusals),
@@ -340,6 +318,7 @@ int main(void) {
                                        cmocka_unit_test(into_a_glb_with_a_page),
                                        cmocka_unit_test(maps_and_other_faces),
                                        cmocka_unit_test(bad_markers),
-                                       cmocka_unit_test(landmarks)};
+                                       cmocka_unit_test(landmarks),
+                                       cmocka_unit_test(auto_says_what_it_used)};
     return cmocka_run_group_tests(tests, make_head, NULL);
 }

@@ -83,7 +83,7 @@ static void same_face(void **state) {
     unsigned char *a, *b;
     size_t na, nb;
     assert_int_equal(RUN("build", rig, "--volumes", "-o", test_path("built.face"), "--unit", "m"), 0);
-    SAID("volumes of 4 shapes");
+    SAID("the flesh of 4 shapes");
     read_all(face, &a, &na);
     read_all(test_path("built.face"), &b, &nb);
     assert_int_equal(na, nb);
@@ -121,7 +121,7 @@ static void kill_and_go_on(const char *const *more, off_t enough) {
     assert_true(WIFSIGNALED(status));
     assert_true(access(broken, F_OK) != 0);
     assert_int_equal(run(args + 1), 0);
-    SAID("went on at frame");
+    SAID("continued at frame");
     unsigned char *a, *b;
     size_t na, nb;
     read_all(whole, &a, &na);
@@ -211,6 +211,8 @@ static void others(void **state) {
     assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "-o", test_path("loop.pc2"), "--loop", "--rate",
                          "120", "--unit", "m", "--json", "--frames", "0-10"),
                      0);
+    SAID("the first and the last frame are"); // smiling at the end, not at the start
+    SAID(" mm apart");
     assert_int_equal(RUN("enrich", rig, clip_path, "--face", face, "-o", test_path("pre.glb"), "--preroll", "0.2",
                          "--rate", "120", "--unit", "m", "--strength", "cheeks=2", "--frames", "0-19"),
                      0);

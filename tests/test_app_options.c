@@ -147,7 +147,7 @@ static void sub_verbs(void **state) {
     assert_int_equal(CALL(tree, "musle", "build"), EXIT_USAGE);
     SAID("did you mean muscle?");
     assert_int_equal(CALL(tree, "muscle", "build"), EXIT_USAGE);
-    SAID("usage: fascia muscle build RIG (fascia muscle build --help says more)");
+    SAID("usage: fascia muscle build RIG (for all options: fascia muscle build --help)");
     assert_int_equal(CALL(tree, "muscle", "build", "x", "--nuber", "3"), EXIT_USAGE);
     SAID("muscle build has no option --nuber; did you mean --number?");
 }

@@ -8,17 +8,17 @@
 #include "energy/edge.h"
 #include "math/chol.h"
 
-static FaControl *open_control(const Dots *s, FaDriveOptions o, FaControlTuning t) {
+static FaControl *open_control(const Marked *s, FaDriveOptions o, FaControlTuning t) {
     FaControl *c;
     FaError err = {0};
-    CHECK_OK(fai_control_new(s->rig, s->face, s->map, &o, &t, &c, &err), &err);
+    CHECK_OK(fai_control_open(s->rig, s->face, s->map, &o, &t, &c, &err), &err);
     return c;
 }
 
-static FaCode step(FaControl *c, Dots *s, int frame, FaControlFit *fit) {
+static FaCode step(FaControl *c, Marked *s, int frame, FaControlFit *fit) {
     FaError err = {0};
-    FaMarkers m = dots_markers(s);
-    FaCode rc = fa_control_step(c, &m, frame / 60.0, s->out, NULL, fit, &err);
+    FaMarkers m = marked_markers(s);
+    FaCode rc = fai_control_step(c, &m, frame / 60.0, s->out, NULL, fit, &err);
     if (rc < 0) fail_msg("%s", err.what);
     return rc;
 }
@@ -28,7 +28,7 @@ static FaCode step(FaControl *c, Dots *s, int frame, FaControlFit *fit) {
 // d = Phi u + q against A d = M y / h^2 + B u + the projections of edges and bending, all in double.
 static void phi_and_q_are_direct_solves(void **state) {
     (void)state;
-    Dots s = dots_open(0, 40);
+    Marked s = marked_open(0, 40);
     FaError err = {0};
     FaForceOptions o = {.fps = 60};
     FaForces *f;
@@ -46,7 +46,7 @@ static void phi_and_q_are_direct_solves(void **state) {
            *b = FA_PUSH(arena, 4 * n, double);
     double *u = FA_PUSH(arena, s.rig->nshape, double), worst = 0, size = 0;
     for (int frame = 0; frame < 4; frame++) {
-        dots_pose(&s, 10 * frame);
+        marked_pose(&s, 10 * frame);
         for (int j = 0; j < s.rig->nshape; j++) u[j] = (double)s.w[j];
         fai_forces_begin(f, 0.5, 1, false);
         fai_forces_apply(f, u);
@@ -108,7 +108,7 @@ static void phi_and_q_are_direct_solves(void **state) {
     fai_csr_free(&a);
     fai_arena_free(e.arena);
     fai_forces_free(f);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // --- the solve ----------------------------------------------------------------------------------------------------
@@ -162,69 +162,69 @@ static void medians(void **state) {
 
 static void what_shapes_can_do_is_met(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     FaControl *c = open_control(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS, .no_jaw = true, .no_residual = true},
                                 (FaControlTuning){0});
     double worst = 0;
     for (int f = 0; f < 12; f++) {
         FaControlFit fit;
-        dots_pose(&s, 5 * f);
+        marked_pose(&s, 5 * f);
         for (int j = 0; j < s.rig->nshape; j++) // lids have too few markers to tell their shapes apart
             if (!strncmp(s.rig->shape[j].name, "eye", 3) || !strncmp(s.rig->shape[j].name, "tongue", 6)) s.w[j] = 0;
-        dots_blend(&s);
+        marked_blend(&s);
         assert_int_equal(step(c, &s, f, &fit), FA_OK);
         assert_int_equal(fit.used, s.n);
-        worst = fmax(worst, dots_error(&s));
+        worst = fmax(worst, marked_error(&s));
         CHECK_NEAR(fit.outside, 0, 1e-6);
         assert_true(fit.inside > 5e-4);
     }
     print_message("in the span: %.1e m mean over the surface\n", worst);
     assert_true(worst < 5e-6);
-    fa_control_free(c);
-    dots_close(&s);
+    fai_control_free(c);
+    marked_close(&s);
 }
 
 // At weight 1 of a jaw shape the frame and its leftover are the sculpted shape; half way the chin is on an arc.
 static void jaw_frame_meets_its_shapes(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     FaControl *c = open_control(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS, .no_residual = true}, (FaControlTuning){0});
     static const char *const names[] = {"jawOpen", "jawForward", "jawLeft", "jawRight"};
     for (int i = 0; i < 4; i++) {
         memset(s.w, 0, (size_t)s.rig->nshape * sizeof *s.w);
-        s.w[dots_shape(&s, names[i])] = 1;
-        dots_blend(&s);
+        s.w[marked_shape(&s, names[i])] = 1;
+        marked_blend(&s);
         step(c, &s, i, NULL);
-        assert_true(dots_error(&s) < 2e-5);
+        assert_true(marked_error(&s) < 2e-5);
     }
-    s.w[dots_shape(&s, "jawRight")] = 0;
-    s.w[dots_shape(&s, "jawOpen")] = 0.5f;
-    dots_truth(&s);
+    s.w[marked_shape(&s, "jawRight")] = 0;
+    s.w[marked_shape(&s, "jawOpen")] = 0.5f;
+    marked_truth(&s);
     step(c, &s, 10, NULL);
-    double frame = dots_error(&s);
+    double frame = marked_error(&s);
     FaDriveOptions o = {.kind = FA_DRIVE_SBS, .no_residual = true, .no_jaw = true};
     FaControl *straight = open_control(&s, o, (FaControlTuning){0});
     step(straight, &s, 0, NULL);
-    print_message("a jaw half open: %.4f mm with a frame, %.4f mm without\n", 1e3 * frame, 1e3 * dots_error(&s));
-    assert_true(frame < 0.5 * dots_error(&s));
-    fa_control_free(straight);
-    fa_control_free(c);
-    dots_close(&s);
+    print_message("a jaw half open: %.4f mm with a frame, %.4f mm without\n", 1e3 * frame, 1e3 * marked_error(&s));
+    assert_true(frame < 0.5 * marked_error(&s));
+    fai_control_free(straight);
+    fai_control_free(c);
+    marked_close(&s);
 }
 
 // --- the residual pass --------------------------------------------------------------------------------------------
 
 static void markers_without_noise_are_met(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     static const FaDriveKind kinds[] = {FA_DRIVE_SBS, FA_DRIVE_BF};
     for (int k = 0; k < 2; k++) {
         FaControl *c =
             open_control(&s, (FaDriveOptions){.kind = kinds[k], .smooth = -1}, (FaControlTuning){.noise = -1});
         for (int f = 0; f < 6; f++) {
             FaControlFit fit;
-            dots_pose(&s, 8 * f);
-            dots_truth(&s);
+            marked_pose(&s, 8 * f);
+            marked_truth(&s);
             for (int i = 0; i < 3 * s.n; i++) s.x[i] += (float)(1e-3 * sin(1.7 * i + f)); // far outside the span
             step(c, &s, f, &fit);
             assert_true(fit.before > 3e-4);
@@ -234,15 +234,15 @@ static void markers_without_noise_are_met(void **state) {
                 for (int q = 0; q < 3; q++) CHECK_NEAR(p[q], s.x[3 * i + q], 3e-6);
             }
         }
-        fa_control_free(c);
+        fai_control_free(c);
     }
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // Skin near a marker follows it; the other lip, as near through the air, follows less.
 static void lips_are_apart(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     const FaFace *f = s.face;
     FaError err = {0};
     const float *up = f->region[FA_REGION_LIP_UPPER], *low = f->region[FA_REGION_LIP_LOWER];
@@ -272,14 +272,14 @@ static void lips_are_apart(void **state) {
     assert_true(across < 0.6 * own);
     fai_arena_free(arena);
     fai_spread_free(spread);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // --- markers that come and go -------------------------------------------------------------------------------------
 
 static void visibility_may_change(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     FaControl *c =
         open_control(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS, .refine = true, .smooth = -1}, (FaControlTuning){0});
     FaControl *all =
@@ -287,37 +287,37 @@ static void visibility_may_change(void **state) {
     float *want = FA_NEW(3 * (size_t)s.rig->mesh.nvert, float);
     for (int f = 0; f < 9; f++) {
         FaControlFit fit;
-        dots_pose(&s, 6 * f);
-        dots_truth(&s);
+        marked_pose(&s, 6 * f);
+        marked_truth(&s);
         step(all, &s, f, NULL);
         memcpy(want, s.out, 3 * (size_t)s.rig->mesh.nvert * sizeof *want);
-        double full = dots_error(&s);
+        double full = marked_error(&s);
         for (int i = 0; i < s.n; i++) s.ok[i] = !(f % 3 == 1 && i % 2) && !(f % 3 == 2 && i % 5 == 0);
         step(c, &s, f, &fit);
         int ok = 0;
         for (int i = 0; i < s.n; i++) ok += s.ok[i];
         memset(s.ok, 1, (size_t)s.n);
         assert_int_equal(fit.used, ok);
-        assert_true(dots_error(&s) < 6 * full + 1e-4);
+        assert_true(marked_error(&s) < 6 * full + 1e-4);
         if (f % 3 == 0) // all are there again: nothing is left of the frames without
             for (int i = 0; i < 3 * s.rig->mesh.nvert; i++) CHECK_NEAR(s.out[i], want[i], 2e-6);
     }
     fa_free(want);
-    fa_control_free(all);
-    fa_control_free(c);
-    dots_close(&s);
+    fai_control_free(all);
+    fai_control_free(c);
+    marked_close(&s);
 }
 
 static void without_markers_the_face_relaxes(void **state) {
     (void)state;
-    Dots s = dots_open(0, 60);
+    Marked s = marked_open(0, 60);
     static const FaDriveKind kinds[] = {FA_DRIVE_SBS, FA_DRIVE_BF};
     for (int k = 0; k < 2; k++) {
         FaControl *c = open_control(&s, (FaDriveOptions){.kind = kinds[k]}, (FaControlTuning){0});
         FaControlFit fit;
         memset(s.w, 0, (size_t)s.rig->nshape * sizeof *s.w);
-        s.w[dots_shape(&s, "mouthSmileLeft")] = s.w[dots_shape(&s, "jawOpen")] = 0.8f;
-        dots_truth(&s);
+        s.w[marked_shape(&s, "mouthSmileLeft")] = s.w[marked_shape(&s, "jawOpen")] = 0.8f;
+        marked_truth(&s);
         for (int f = 0; f < 10; f++) step(c, &s, f, NULL);
         double last = 1, jump = 0, first = 0;
         memcpy(s.mesh, s.rig->mesh.x, 3 * (size_t)s.rig->mesh.nvert * sizeof *s.mesh);
@@ -325,7 +325,7 @@ static void without_markers_the_face_relaxes(void **state) {
         for (int f = 10; f < 130; f++) {
             assert_int_equal(step(c, &s, f, &fit), FA_CLAMPED);
             assert_int_equal(fit.held, 1);
-            double now = dots_error(&s);
+            double now = marked_error(&s);
             if (f == 10)
                 first = now;
             else
@@ -337,29 +337,29 @@ static void without_markers_the_face_relaxes(void **state) {
             "%s without markers: %.2f mm from rest, %.4f mm two seconds later, at most %.0f %% of it in a frame\n",
             fa_drive_kind_name(kinds[k]), 1e3 * first, 1e3 * last, 100 * jump / first);
         assert_true(first > 3e-4 && last < 0.02 * first && jump < 0.15 * first);
-        fa_control_free(c);
+        fai_control_free(c);
     }
-    dots_close(&s);
+    marked_close(&s);
 }
 
 static void a_lying_marker_is_not_believed(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     FaControl *c = open_control(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS, .smooth = -1}, (FaControlTuning){0});
-    dots_pose(&s, 20);
-    dots_truth(&s);
+    marked_pose(&s, 20);
+    marked_truth(&s);
     step(c, &s, 0, NULL);
-    double honest = dots_error(&s);
+    double honest = marked_error(&s);
     s.x[3 * 17] += 0.05f;
     step(c, &s, 1, NULL);
-    print_message("one marker 5 cm off: %.4f mm, %.4f mm without\n", 1e3 * dots_error(&s), 1e3 * honest);
+    print_message("one marker 5 cm off: %.4f mm, %.4f mm without\n", 1e3 * marked_error(&s), 1e3 * honest);
     assert_true(fai_control_belief(c)[17] < 0.05f);
     int doubted = 0;
     for (int i = 0; i < s.n; i++) doubted += fai_control_belief(c)[i] < 0.5f;
     assert_int_equal(doubted, 1);
-    assert_true(dots_error(&s) < honest + 1e-4);
-    fa_control_free(c);
-    dots_close(&s);
+    assert_true(marked_error(&s) < honest + 1e-4);
+    fai_control_free(c);
+    marked_close(&s);
 }
 
 // --- time ---------------------------------------------------------------------------------------------------------
@@ -367,7 +367,7 @@ static void a_lying_marker_is_not_believed(void **state) {
 // Figure 5.6: an expression let go. Shapes are gone in the next frame; forces cannot pull back, springs do.
 static void forces_let_go_smoothly(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     FaControl *bf = open_control(&s, (FaDriveOptions){.kind = FA_DRIVE_BF, .no_jaw = true, .no_residual = true},
                                  (FaControlTuning){0});
     FaControl *sbs = open_control(&s, (FaDriveOptions){.kind = FA_DRIVE_SBS, .no_jaw = true, .no_residual = true},
@@ -376,13 +376,13 @@ static void forces_let_go_smoothly(void **state) {
     for (int f = 0; f < 50; f++) {
         memset(s.w, 0, (size_t)s.rig->nshape * sizeof *s.w);
         if (f < 20)
-            s.w[dots_shape(&s, "mouthSmileLeft")] = s.w[dots_shape(&s, "mouthSmileRight")] =
-                s.w[dots_shape(&s, "cheekPuff")] = 1;
-        dots_blend(&s);
+            s.w[marked_shape(&s, "mouthSmileLeft")] = s.w[marked_shape(&s, "mouthSmileRight")] =
+                s.w[marked_shape(&s, "cheekPuff")] = 1;
+        marked_blend(&s);
         memcpy(s.mesh, s.rig->mesh.x, 3 * (size_t)s.rig->mesh.nvert * sizeof *s.mesh);
         for (int k = 0; k < 2; k++) {
             step(k ? sbs : bf, &s, f, NULL);
-            if (f >= 19) left[k][f - 19] = 1e3 * dots_error(&s);
+            if (f >= 19) left[k][f - 19] = 1e3 * marked_error(&s);
         }
     }
     print_message("mm from rest, frames after release, bf:");
@@ -394,40 +394,40 @@ static void forces_let_go_smoothly(void **state) {
     assert_true(left[0][1] > 0.2 * left[0][0] && left[0][3] > 0.01 * left[0][0]);
     for (int f = 0; f < 12; f++) assert_true(left[0][f + 1] < left[0][f]);
     assert_true(left[0][30] < 0.01 * left[0][0]);
-    fa_control_free(bf);
-    fa_control_free(sbs);
-    dots_close(&s);
+    fai_control_free(bf);
+    fai_control_free(sbs);
+    marked_close(&s);
 }
 
 static void the_literal_form_runs(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     for (int passes = 1; passes <= 5; passes += 2) {
         FaDriveOptions o = {.kind = FA_DRIVE_BF, .literal = true, .relinearise = passes};
         FaControl *c = open_control(&s, o, (FaControlTuning){0});
         double sum = 0;
         for (int f = 0; f < 30; f++) {
             FaControlFit fit;
-            dots_pose(&s, f);
-            dots_truth(&s);
+            marked_pose(&s, f);
+            marked_truth(&s);
             step(c, &s, f, &fit);
             sum += fit.before / 30;
             assert_true(fit.before == fit.after);
-            assert_true(isfinite(dots_error(&s)));
+            assert_true(isfinite(marked_error(&s)));
         }
         print_message("algorithm 1, %d linearisations: markers missed by %.3f mm\n", passes, 1e3 * sum);
         assert_true(sum < 1e-3);
-        fa_control_free(c);
+        fai_control_free(c);
     }
-    dots_close(&s);
+    marked_close(&s);
 }
 
-static uint64_t run_hash(Dots *s, FaDriveOptions o, bool starve) {
+static uint64_t run_hash(Marked *s, FaDriveOptions o, bool starve) {
     FaControl *c = open_control(s, o, (FaControlTuning){0});
     uint64_t hash = 0;
     for (int f = 0; f < 8; f++) {
-        dots_pose(s, 7 * f);
-        dots_truth(s);
+        marked_pose(s, 7 * f);
+        marked_truth(s);
         s->ok[3] = f != 4;
         if (f == 6) s->x[30] += 0.1f;
         if (starve && f == 2) test_fail_alloc(1);
@@ -438,13 +438,13 @@ static uint64_t run_hash(Dots *s, FaDriveOptions o, bool starve) {
         }
         hash = fai_hash64(s->out, 3 * (size_t)s->rig->mesh.nvert * sizeof(float), hash);
     }
-    fa_control_free(c);
+    fai_control_free(c);
     return hash;
 }
 
 static void same_bits_and_no_allocation(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     int threads = fa_threads();
     static const FaDriveOptions kinds[] = {{.kind = FA_DRIVE_BF}, {.kind = FA_DRIVE_SBS, .refine = true}};
     for (int k = 0; k < 2; k++) {
@@ -457,64 +457,64 @@ static void same_bits_and_no_allocation(void **state) {
         }
         fa_threads_set(threads);
     }
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // --- bad input ----------------------------------------------------------------------------------------------------
 
 static void bad_input_is_named(void **state) {
     (void)state;
-    Dots s = dots_open(0, 40);
+    Marked s = marked_open(0, 40);
     FaError err = {0};
     FaControl *c;
     float *trust = FA_NEW(s.n, float);
     trust[7] = -1;
     FaDriveOptions o = {.kind = FA_DRIVE_BF, .trust = trust};
-    assert_int_equal(fa_control_open(s.rig, s.face, s.map, &o, &c, &err), FA_E_ARG);
+    assert_int_equal(fai_control_open(s.rig, s.face, s.map, &o, NULL, &c, &err), FA_E_ARG);
     assert_non_null(strstr(err.place, s.map->name[7]));
     assert_null(c);
     o.trust = NULL;
     err = (FaError){0};
-    assert_int_equal(fa_control_open(s.rig, NULL, s.map, &o, &c, &err), FA_E_ARG);
+    assert_int_equal(fai_control_open(s.rig, NULL, s.map, &o, NULL, &c, &err), FA_E_ARG);
     assert_non_null(strstr(err.remedy, "face"));
     o = (FaDriveOptions){.kind = FA_DRIVE_SBS, .no_residual = true};
     err = (FaError){0};
-    CHECK_OK(fa_control_open(s.rig, NULL, s.map, &o, &c, &err), &err);
-    dots_pose(&s, 3);
-    dots_truth(&s);
-    FaMarkers m = dots_markers(&s);
-    CHECK_OK(fa_control_step(c, &m, 1.0, s.out, NULL, NULL, &err), &err);
-    assert_int_equal(fa_control_step(c, &m, 1.0, s.out, NULL, NULL, &err), FA_E_ARG);
+    CHECK_OK(fai_control_open(s.rig, NULL, s.map, &o, NULL, &c, &err), &err);
+    marked_pose(&s, 3);
+    marked_truth(&s);
+    FaMarkers m = marked_markers(&s);
+    CHECK_OK(fai_control_step(c, &m, 1.0, s.out, NULL, NULL, &err), &err);
+    assert_int_equal(fai_control_step(c, &m, 1.0, s.out, NULL, NULL, &err), FA_E_ARG);
     err = (FaError){0};
-    assert_int_equal(fa_control_step(c, &m, NAN, s.out, NULL, NULL, &err), FA_E_ARG);
-    fa_control_reset(c);
+    assert_int_equal(fai_control_step(c, &m, NAN, s.out, NULL, NULL, &err), FA_E_ARG);
+    fai_control_reset(c);
     err = (FaError){0};
-    CHECK_OK(fa_control_step(c, &m, 0.5, s.out, NULL, NULL, &err), &err);
-    fa_control_free(c);
+    CHECK_OK(fai_control_step(c, &m, 0.5, s.out, NULL, NULL, &err), &err);
+    fai_control_free(c);
     FaFace wrong = *s.face;
     wrong.rig_hash ^= 1;
     o.kind = FA_DRIVE_BF;
     err = (FaError){0};
-    assert_int_equal(fa_control_open(s.rig, &wrong, s.map, &o, &c, &err), FA_E_ARG);
+    assert_int_equal(fai_control_open(s.rig, &wrong, s.map, &o, NULL, &c, &err), FA_E_ARG);
     fa_free(trust);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 static void memory_may_run_out(void **state) {
     (void)state;
-    Dots s = dots_open(0, 20);
+    Marked s = marked_open(0, 20);
     for (long k = 1, done = 0; !done; k += 1 + k / 6) {
         FaControl *c;
         FaError err = {0};
         test_fail_alloc(k);
-        FaCode rc = fa_control_open(s.rig, s.face, s.map, NULL, &c, &err);
+        FaCode rc = fai_control_open(s.rig, s.face, s.map, NULL, NULL, &c, &err);
         done = !test_alloc_failed();
         test_fail_alloc(0);
         if (rc < 0) assert_int_equal(rc, FA_E_MEMORY);
         if (rc < 0) assert_null(c);
-        fa_control_free(c);
+        fai_control_free(c);
     }
-    dots_close(&s);
+    marked_close(&s);
 }
 
 int main(void) {

@@ -59,7 +59,7 @@ static FaDenseFigures solve(const Scene *s, FaDriveOptions o) {
         CHECK_OK(fa_sequence_read(fa_drive_sequence(drive), f, x, &err), &err);
         fai_dense_frame(s->dense, f, x);
     }
-    fa_drive_free(drive);
+    fa_drive_close(drive);
     free(x);
     return fai_dense_figures(s->dense);
 }

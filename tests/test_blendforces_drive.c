@@ -6,47 +6,8 @@
 #include "math/mat3.h"
 #include "rig/transfer.h"
 
-typedef struct Take {
-    FaMarkerTake *take;
-    float *truth; // nframe x nvert x 3
-    int nframe;
-} Take;
-
-// Markers and truth of a clip on the head of `s`, each stride-th frame, at 60 fps.
-static Take make_take(const Dots *s, const char *name, int stride, int most) {
-    FaError err = {0};
-    FaClip *clip;
-    Take t = {0};
-    CHECK_OK(fa_head_clip(name, &clip, &err), &err);
-    t.nframe = FA_MIN(clip->nframe / stride, most);
-    size_t nv = 3 * (size_t)s->rig->mesh.nvert;
-    t.truth = FA_NEW(nv * (size_t)t.nframe, float);
-    CHECK_OK(fa_markers_new(t.nframe, s->n, s->map->name, 60, &t.take, &err), &err);
-    for (int f = 0; f < t.nframe; f++) {
-        float w[FA_ARKIT_COUNT] = {0};
-        const float *now = clip->weight + (size_t)f * (size_t)stride * (size_t)clip->nchan;
-        for (int i = 0; i < FA_ARKIT_COUNT; i++)
-            for (int c = 0; c < clip->nchan; c++)
-                if (!strcmp(clip->name[c], fa_arkit_name(i))) w[i] = now[c];
-        CHECK_OK(fa_head_truth(s->head, 0, w, t.truth + nv * (size_t)f, &err), &err);
-        for (int i = 0; i < s->n; i++) {
-            double p[3];
-            fa_marker_point_at(&s->map->point[i], t.truth + nv * (size_t)f, true, p);
-            for (int k = 0; k < 3; k++) t.take->x[3 * (f * s->n + i) + k] = (float)p[k];
-            t.take->ok[f * s->n + i] = 1;
-        }
-    }
-    fa_clip_free(clip);
-    return t;
-}
-
-static void free_take(Take *t) {
-    fa_markers_free(t->take);
-    fa_free(t->truth);
-}
-
 // Mean distance on the simulated vertices without a marker that some shape moves, m.
-static double dense_error(const Dots *s, const Take *t, FaDrive *d) {
+static double dense_error(const Marked *s, const Take *t, FaDrive *d) {
     FaError err = {0};
     int nv = s->rig->mesh.nvert;
     unsigned char *use = FA_NEW(nv, unsigned char);
@@ -70,7 +31,7 @@ static double dense_error(const Dots *s, const Take *t, FaDrive *d) {
     return sum / (double)count;
 }
 
-static FaDrive *open_drive(const FaRig *rig, const Dots *s, const FaMarkerTake *take, FaDriveOptions o) {
+static FaDrive *open_drive(const FaRig *rig, const Marked *s, const FaMarkerTake *take, FaDriveOptions o) {
     FaDrive *d;
     FaError err = {0};
     CHECK_OK(fa_drive_open(rig, s->face, take, s->map, &o, &d, &err), &err);
@@ -80,7 +41,7 @@ static FaDrive *open_drive(const FaRig *rig, const Dots *s, const FaMarkerTake *
 // With the head's own shapes, and with those of somebody else moved over.
 static void auto_is_better_than_shapes(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     FaError err = {0};
     FaHead *other = head_at(0, 11, true);
     FaRig *theirs, *moved;
@@ -103,7 +64,7 @@ static void auto_is_better_than_shapes(void **state) {
                 e[w] = dense_error(&s, &t, d);
                 print_message("%s, %s shapes, %s: %.4f mm, %.2f of sbs; %s\n", clips[c], shapes ? "moved" : "own",
                               way[w].name, 1e3 * e[w], e[w] / e[0], fa_drive_report(d).why);
-                fa_drive_free(d);
+                fa_drive_close(d);
             }
             assert_true(e[3] < 0.65 * e[0]);
             assert_true(e[3] < e[1] && e[3] < e[2]);
@@ -113,18 +74,18 @@ static void auto_is_better_than_shapes(void **state) {
     fa_rig_free(moved);
     fa_rig_free(theirs);
     fa_head_free(other);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 static void noise_does_not_make_it_worse(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     Take t = make_take(&s, "talk", 2, 120);
     for (int i = 0; i < 3 * t.nframe * s.n; i++) t.take->x[i] += (float)(3e-4 * fai_random_normal(4, (uint64_t)i));
     FaDriveOptions shapes = {.kind = FA_DRIVE_SBS, .no_jaw = true, .no_residual = true, .head_frame = true};
     FaDrive *d = open_drive(s.rig, &s, t.take, shapes);
     double plain = dense_error(&s, &t, d);
-    fa_drive_free(d);
+    fa_drive_close(d);
     d = open_drive(s.rig, &s, t.take, (FaDriveOptions){.head_frame = true});
     double ours = dense_error(&s, &t, d);
     print_message("markers with 0.3 mm of noise: sbs %.3f mm, auto %.3f mm\n", 1e3 * plain, 1e3 * ours);
@@ -139,9 +100,9 @@ static void noise_does_not_make_it_worse(void **state) {
     }
     print_message("markers smoothed: %.2f of their noise is left\n", sqrt(used / given));
     assert_true(used < 0.6 * given);
-    fa_drive_free(d);
+    fa_drive_close(d);
     free_take(&t);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // The filter's width is the take's: none for clean markers however fast they move, some where there is noise; what is
@@ -149,7 +110,7 @@ static void noise_does_not_make_it_worse(void **state) {
 static void the_filter_follows_the_noise(void **state) {
     (void)state;
     static const double noise[] = {0, 1e-5, 1e-4, 3e-4};
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     double last = 0;
     for (int k = 0; k < FA_COUNT(noise); k++) {
         Take t = make_take(&s, "press", 2, 60);
@@ -165,21 +126,21 @@ static void the_filter_follows_the_noise(void **state) {
         assert_true(now >= last);
         if (k == 0) CHECK_NEAR(now, 0, 1e-9);
         last = now;
-        fa_drive_free(d);
+        fa_drive_close(d);
         d = open_drive(s.rig, &s, t.take,
                        (FaDriveOptions){.kind = FA_DRIVE_SBS, .head_frame = true, .smooth = k == 1 ? -1 : 2});
         CHECK_NEAR(fa_drive_report(d).smooth, k == 1 ? 0 : 2, 1e-9);
-        fa_drive_free(d);
+        fa_drive_close(d);
         free_take(&t);
     }
     assert_true(last > 0.7);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 // The same take in the world, turned and shifted: the head's motion is found, the face is the same.
 static void the_head_is_found(void **state) {
     (void)state;
-    Dots s = dots_open(0, 80);
+    Marked s = marked_open(0, 80);
     FaError err = {0};
     Take t = make_take(&s, "talk", 4, 60);
     FaDriveOptions o = {.kind = FA_DRIVE_SBS};
@@ -219,16 +180,16 @@ static void the_head_is_found(void **state) {
     double e[2] = {1e3 * dense_error(&s, &t, given), 1e3 * dense_error(&s, &t, d)};
     print_message("dense error with the head's pose given %.4f mm, found %.4f mm\n", e[0], e[1]);
     assert_true(e[1] < 1.6 * e[0]);
-    fa_drive_free(given);
-    fa_drive_free(d);
+    fa_drive_close(given);
+    fa_drive_close(d);
     fa_markers_free(world);
     free_take(&t);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 static void markers_are_lost_and_doubted(void **state) {
     (void)state;
-    Dots s = dots_open(0, 60);
+    Marked s = marked_open(0, 60);
     Take t = make_take(&s, "talk", 3, 60);
     for (int f = 0; f < t.nframe; f++)
         for (int i = 0; i < s.n; i++) {
@@ -262,14 +223,14 @@ static void markers_are_lost_and_doubted(void **state) {
         if (order[i] == 30) assert_true(hash == first);
     }
     print_message("a frame of a take: hash %016llx\n", (unsigned long long)first); // the same for every compiler
-    fa_drive_free(d);
+    fa_drive_close(d);
     free_take(&t);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 static void replay_is_what_was_solved(void **state) {
     (void)state;
-    Dots s = dots_open(0, 40);
+    Marked s = marked_open(0, 40);
     FaError err = {0};
     Take t = make_take(&s, "press", 6, 40);
     for (int literal = 0; literal < 2; literal++) {
@@ -282,19 +243,19 @@ static void replay_is_what_was_solved(void **state) {
                             .fps = 60};
         FaDrive *d = open_drive(s.rig, &s, t.take, o);
         FaControl *c;
-        CHECK_OK(fa_control_open(s.rig, s.face, s.map, &o, &c, &err), &err);
+        CHECK_OK(fai_control_open(s.rig, s.face, s.map, &o, NULL, &c, &err), &err);
         for (int f = 0; f < t.nframe; f++) {
             FaMarkers m = {
                 .count = s.n, .name = t.take->name, .x = t.take->x + 3 * f * s.n, .ok = t.take->ok + f * s.n};
-            CHECK_OK(fa_control_step(c, &m, t.take->time[f], s.mesh, NULL, NULL, &err), &err);
+            CHECK_OK(fai_control_step(c, &m, t.take->time[f], s.mesh, NULL, NULL, &err), &err);
             CHECK_OK(fa_sequence_read(fa_drive_sequence(d), f, s.out, &err), &err);
             assert_memory_equal(s.mesh, s.out, 3 * (size_t)s.rig->mesh.nvert * sizeof(float));
         }
-        fa_control_free(c);
-        fa_drive_free(d);
+        fai_control_free(c);
+        fa_drive_close(d);
     }
     free_take(&t);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 static bool stop_soon(void *user, const char *stage, double done) {
@@ -305,7 +266,7 @@ static bool stop_soon(void *user, const char *stage, double done) {
 
 static void bad_takes_are_refused(void **state) {
     (void)state;
-    Dots s = dots_open(0, 40);
+    Marked s = marked_open(0, 40);
     FaError err = {0};
     Take t = make_take(&s, "press", 10, 10);
     FaDrive *d;
@@ -315,7 +276,7 @@ static void bad_takes_are_refused(void **state) {
     FaDriveOptions p = o;
     p.progress = stop_soon;
     p.progress_user = &calls;
-    assert_true(fa_drive_open(s.rig, s.face, t.take, s.map, &p, &d, &err) < 0);
+    assert_int_equal(fa_drive_open(s.rig, s.face, t.take, s.map, &p, &d, &err), FA_E_CANCELLED);
     assert_null(d);
     assert_in_range(calls, 1, 5);
     // none of the names
@@ -335,12 +296,12 @@ static void bad_takes_are_refused(void **state) {
     err = (FaError){0};
     assert_true(fa_drive_open(s.rig, s.face, t.take, s.map, &o, &d, &err) < 0);
     free_take(&t);
-    dots_close(&s);
+    marked_close(&s);
 }
 
 static void speed(void **state) {
     (void)state;
-    Dots s = dots_open(1, 80);
+    Marked s = marked_open(1, 80);
     FaError err = {0};
     static const struct {
         const char *name;
@@ -352,20 +313,20 @@ static void speed(void **state) {
     for (int w = 0; w < FA_COUNT(way); w++) {
         FaControl *c;
         double best = 1, sum = 0;
-        CHECK_OK(fa_control_open(s.rig, s.face, s.map, &way[w].o, &c, &err), &err);
+        CHECK_OK(fai_control_open(s.rig, s.face, s.map, &way[w].o, NULL, &c, &err), &err);
         for (int f = 0; f < 60; f++) {
             FaControlFit fit;
-            dots_pose(&s, f);
-            dots_blend(&s);
-            FaMarkers m = dots_markers(&s);
-            CHECK_OK(fa_control_step(c, &m, f / 60.0, s.out, NULL, &fit, &err), &err);
+            marked_pose(&s, f);
+            marked_blend(&s);
+            FaMarkers m = marked_markers(&s);
+            CHECK_OK(fai_control_step(c, &m, f / 60.0, s.out, NULL, &fit, &err), &err);
             if (f > 4) best = fmin(best, fit.seconds), sum += fit.seconds / 55;
         }
         print_message("%s: %.2f ms per frame at best, %.2f on average (%d skin nodes, %d markers)\n", way[w].name,
                       1e3 * best, 1e3 * sum, s.face->nskin, s.n);
-        fa_control_free(c);
+        fai_control_free(c);
     }
-    dots_close(&s);
+    marked_close(&s);
 }
 
 int main(void) {

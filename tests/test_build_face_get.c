@@ -204,9 +204,9 @@ static void cancelled(void **state) {
     const uint64_t want = hash_free(get(rig, FLESH, (FaFaceGet){0}, &got));
     Stop stop = {"volumes", 0.5, ""};
     FaFaceGet how = {.cache = cache, .options = &small, .progress = stop_at, .progress_user = &stop, .got = &got};
-    assert_int_equal(fa_face_get(rig, FLESH, &how, &f, &err), FA_E_LIMIT);
+    assert_int_equal(fa_face_get(rig, FLESH, &how, &f, &err), FA_E_CANCELLED);
     assert_null(f);
-    assert_string_equal(err.what, "cancelled");
+    assert_string_equal(err.what, "cancelled: finished shapes are kept, and the same command goes on from there");
     assert_string_equal(stop.seen, "face materials volumes ");
     assert_true(got.made == 0 && got.volumes.nshape == 0);
     assert_true(fai_file_exists(part) && !fai_file_exists(cache));
@@ -218,7 +218,7 @@ static void cancelled(void **state) {
     // before anything was made
     stop = (Stop){"face", 0, ""};
     how.cache = test_path("never.face");
-    assert_int_equal(fa_face_get(rig, FLESH, &how, &f, &err), FA_E_LIMIT);
+    assert_int_equal(fa_face_get(rig, FLESH, &how, &f, &err), FA_E_CANCELLED);
     assert_null(f);
     assert_false(fai_file_exists(how.cache));
 }

@@ -329,7 +329,7 @@ static void test_take(void **state) {
         FaMethod *m = open_with(s, &c, NULL);
         FaRunFile *take;
         FaRunFileReport report;
-        CHECK_OK(fa_run_file_make(m, clip, path, NULL, &take, &report, &err), &err);
+        CHECK_OK(fa_run_file_open(m, clip, path, NULL, &take, &report, &err), &err);
         assert_int_equal(report.made, round == 1 ? 0 : 4);
         assert_true((report.fresh[0] != 0) == (round > 1));
         if (round == 2) { // and with one thread
@@ -345,7 +345,7 @@ static void test_take(void **state) {
             fa_run_free(run);
             fa_method_close(one);
         }
-        fa_run_file_free(take);
+        fa_run_file_close(take);
         fa_method_close(m);
         fa_clip_free(motion);
     }

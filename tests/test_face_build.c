@@ -119,7 +119,7 @@ static void check_face(const FaFace *f, const FaRig *rig, double quality) {
     CHECK_OK(fa_face_summary(f, &text, &err), &err);
     assert_true(strstr(json, "\"quality\":{") && strstr(json, "\"thickness\":{") && strstr(json, "\"regions\":{") &&
                 strstr(json, "\"jaw\":{"));
-    assert_non_null(strstr(text, "none inverted"));
+    assert_non_null(strstr(text, "none inside out"));
     fa_free(json);
     fa_free(text);
 }

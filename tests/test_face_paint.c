@@ -12,7 +12,8 @@ enum { VERTS = 12 };
 static FaRig *small_rig(void) {
     static float x[3 * VERTS], delta[] = {0.01f, 0, 0, 0, -0.02f, 0, 0.005f, 0, 0, 0, 0, 0.3f};
     static int row[] = {2, 5, 9, 4}, weld[VERTS];
-    static FaShape shape[] = {{"blendShape1.cheekPuff", -1, 0, 0, 3}, {"Bulge", -1, 0, 3, 1}};
+    static FaShape shape[] = {{"blendShape1.cheekPuff", -1, 0, 0, 3, FA_SAID_NOTHING},
+                              {"Bulge", -1, 0, 3, 1, FA_SAID_NOTHING}};
     static FaRig rig;
     for (int v = 0; v < VERTS; v++) weld[v] = v == 3 || v == 7 ? 1 : v;
     shape[0].arkit = fa_arkit_match("cheekPuff", NULL);

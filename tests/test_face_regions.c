@@ -396,7 +396,7 @@ static void blinks_of_all_kinds(void **state) {
     FaShape a = rig->shape[left], b = rig->shape[right];
     // a rig of one shape: both lists, merged
     FaRig one = *rig;
-    FaShape shape = {"Blink", -1, 0, 0, 0};
+    FaShape shape = {"Blink", -1, 0, 0, 0, FA_SAID_NOTHING};
     one.nshape = 1, one.shape = &shape, one.nentry = 0;
     one.row = malloc((size_t)(a.count + b.count) * sizeof *one.row);
     one.delta = malloc(3 * (size_t)(a.count + b.count) * sizeof *one.delta);

@@ -4,6 +4,7 @@
 
 #include "test_head_tools.h"
 
+#include "face/face.h"
 #include "math/mat3.h"
 
 static inline FaRig *skin_rig(const FaHead *head) {
@@ -50,6 +51,25 @@ static inline void some_turn(double r[9]) {
     double q[4];
     fai_q_exp((double[]){-1.2, 0.7, 2.1}, q);
     fai_q_to_m3(q, r);
+}
+
+// Crossings within what may touch: both end corners of a pair in the mouth's region; others are the rig's own business.
+static inline int lip_crossings(const FaFace *face, const FaMesh *mesh, const float *x) {
+    enum { MOST = 4096 };
+    static int pair[MOST][2];
+    FaError err = {0};
+    int count = 0, lips = 0;
+    CHECK_OK(fai_self_intersections(mesh, x, NULL, pair, MOST, &count, &err), &err);
+    for (int i = 0; i < FA_MIN(count, MOST); i++) {
+        bool in = true;
+        for (int t = 0; t < 2; t++)
+            for (int c = 0; c < 3; c++) {
+                int node = face->node_of_vertex[mesh->tri[3 * pair[i][t] + c]];
+                in &= node >= 0 && face->region[FA_REGION_MOUTH][node] > 0.05f;
+            }
+        lips += in;
+    }
+    return lips;
 }
 
 #endif

@@ -326,10 +326,48 @@ static void test_stl_corners(void **state) {
     fa_rig_free(rig);
 }
 
+// Bodies from the wild: 175 shapes in four naming families, some of them rounding errors only.
+static void wild_bodies(void **state) {
+    (void)state;
+    static const char *const bodies[] = {"Male_Adult_12", "Female_Adult_01", "Female_Adult_16", "Police_Female_01"};
+    TEST_DATA_OR_SKIP(first, "rigs/wild/Male_Adult_12.fbx");
+    TEST_DATA_OR_SKIP(take, "clips/livelink/alex_rom_3.csv");
+    (void)first;
+    FaError err = {0};
+    FaClip *clip;
+    CHECK_OK(fa_clip_load(take, NULL, &clip, &err), &err);
+    for (int i = 0; i < FA_COUNT(bodies); i++) {
+        char name[64];
+        snprintf(name, sizeof name, "rigs/wild/%s.fbx", bodies[i]);
+        const char *path = test_data(name);
+        if (!path) continue;
+        FaRig *rig;
+        FaBinding b;
+        FaInfo info;
+        CHECK_OK(fa_rig_load(path, NULL, &rig, &err), &err);
+        CHECK_NEAR(rig->unit, 0.01, 0);
+        assert_string_equal(rig->unit_how, "declared by the file");
+        CHECK_OK(fa_info_of_rig(rig, false, &info, &err), &err);
+        assert_true(info.height_m > 1.6 && info.height_m < 2);
+        assert_string_equal(info.up, "+z");
+        CHECK_OK(fa_clip_bind(clip, rig, &b, &err), &err);
+        assert_int_equal(b.nchan - b.unused, FA_ARKIT_COUNT);
+        assert_true(b.matched <= FA_ARKIT_COUNT); // 84 and more, all at once, before
+        // every one of them of one family where that moves
+        for (int s = 0; s < rig->nshape; s++)
+            if (b.chan[s] >= 0 && !b.idle) assert_memory_equal(rig->shape[s].name, "AK_", 3);
+        fa_binding_free(&b);
+        fa_info_free(&info);
+        fa_rig_free(rig);
+    }
+    fa_clip_free(clip);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_facecap),       cmocka_unit_test(test_mini),
                                        cmocka_unit_test(test_mirrored_node), cmocka_unit_test(test_broken),
-                                       cmocka_unit_test(test_collada),       cmocka_unit_test(test_stl_corners)};
+                                       cmocka_unit_test(test_collada),       cmocka_unit_test(test_stl_corners),
+                                       cmocka_unit_test(wild_bodies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #endif

@@ -679,7 +679,7 @@ static void test_odd(void **state) {
     assert_int_equal(note(t, "partial-samples")->count, 1);
     assert_true(!ok(t, 2, 0) && isnan(at(t, 2, 0)[0]));
     fa_markers_free(t);
-    // a stray dot does not decide the unit
+    // a stray marker does not decide the unit
     FaText text = {0};
     fai_text_str(&text, "time");
     for (int i = 0; i < 40; i++) fai_text_printf(&text, ",p%d.x,p%d.y,p%d.z", i, i, i);

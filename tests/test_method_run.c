@@ -41,22 +41,6 @@ static FaMethod *open_kind(const FaRig *rig, int kind, FaError *err) {
 
 static size_t bytes(const FaRig *rig) { return 3 * (size_t)rig->mesh.nvert * sizeof(float); }
 
-static void test_names(void **state) {
-    (void)state;
-    const char *const *names = fa_method_names();
-    assert_string_equal(names[0], "linear");
-    assert_string_equal(names[1], "analytic");
-    for (int i = 0; names[i]; i++) {
-        assert_true(strlen(fa_method_help(names[i])) > 10);
-        for (const FaParamInfo *p = fa_method_params(names[i]); p->name; p++) {
-            assert_true(strlen(p->help) > 10 && p->unit);
-            assert_true(p->type == FA_PARAM_TEXT || isnan(p->value) || (p->value >= p->min && p->value <= p->max));
-            assert_true((p->type == FA_PARAM_CHOICE) == (p->choices != NULL));
-        }
-    }
-    assert_null(fa_method_help("magic"));
-}
-
 static void test_linear(void **state) {
     (void)state;
     FaError err = {0};
@@ -262,9 +246,8 @@ static void test_torture(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),   cmocka_unit_test(test_linear),    cmocka_unit_test(test_no_allocation),
-        cmocka_unit_test(test_state),   cmocka_unit_test(test_any_order), cmocka_unit_test(test_no_clip),
-        cmocka_unit_test(test_torture),
+        cmocka_unit_test(test_linear),    cmocka_unit_test(test_no_allocation), cmocka_unit_test(test_state),
+        cmocka_unit_test(test_any_order), cmocka_unit_test(test_no_clip),       cmocka_unit_test(test_torture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,10 +82,13 @@ static void test_continue(void **state) {
     for (int i = 0; i < 3; i++) {
         FaMethod *again = open_method(s, "projective", 0);
         FaRunFileOptions o = {.progress = stop_at, .progress_user = &stop[i]};
-        assert_true(fa_run_file_make(again, s->clip, path, &o, &take, &report, &err) < 0);
+        err = (FaError){0};
+        assert_int_equal(fa_run_file_open(again, s->clip, path, &o, &take, &report, &err), FA_E_CANCELLED);
+        assert_non_null(strstr(err.what, "frames made so far are kept"));
         assert_null(take);
         fa_method_close(again);
     }
+    err = (FaError){0};
     char part[4096];
     snprintf(part, sizeof part, "%s.part", path);
     FILE *f = fopen(part, "ab");
@@ -93,16 +96,16 @@ static void test_continue(void **state) {
     fwrite("FRAMhalf a record", 1, 17, f);
     fclose(f);
     FaMethod *last = open_method(s, "projective", 0);
-    CHECK_OK(fa_run_file_make(last, s->clip, path, NULL, &take, &report, &err), &err);
+    CHECK_OK(fa_run_file_open(last, s->clip, path, NULL, &take, &report, &err), &err);
     assert_true(report.continued_at >= 60 && report.made < 40 && report.made > 15);
     assert_true(hash_frames(fa_run_file_sequence(take), s->rig->mesh.nvert, 90) == want);
-    fa_run_file_free(take);
+    fa_run_file_close(take);
     // and once more: nothing to do
-    CHECK_OK(fa_run_file_make(last, s->clip, path, NULL, &take, &report, &err), &err);
+    CHECK_OK(fa_run_file_open(last, s->clip, path, NULL, &take, &report, &err), &err);
     assert_int_equal(report.made, 0);
     assert_int_equal(report.kept, 90);
     assert_true(hash_frames(fa_run_file_sequence(take), s->rig->mesh.nvert, 90) == want);
-    fa_run_file_free(take);
+    fa_run_file_close(take);
     fa_method_close(last);
     fa_method_close(m);
 }
@@ -120,12 +123,12 @@ static void test_edit(void **state) {
     CHECK_OK(fa_params_new("projective", &params, &err), &err);
     CHECK_OK(fa_params_set_number(params, "drag", 60, &err), &err);
     o.params = params;
-    CHECK_OK(fa_run_file_make(m, s->clip, path, &o, &take, &report, &err), &err);
+    CHECK_OK(fa_run_file_open(m, s->clip, path, &o, &take, &report, &err), &err);
     assert_int_equal(report.made, 90);
-    fa_run_file_free(take);
+    fa_run_file_close(take);
     float was = s->clip->weight[2 * 30];
     s->clip->weight[2 * 30] += 0.2f;
-    CHECK_OK(fa_run_file_make(m, s->clip, path, &o, &take, &report, &err), &err);
+    CHECK_OK(fa_run_file_open(m, s->clip, path, &o, &take, &report, &err), &err);
     print_message("edit at frame 30 of 90: %d made, rejoined at %d, gap %.2g m\n", report.made, report.rejoined_at,
                   report.gap);
     assert_int_equal(report.changed_at, 30);
@@ -144,13 +147,13 @@ static void test_edit(void **state) {
     free(a);
     free(b);
     fa_run_free(run);
-    fa_run_file_free(take);
+    fa_run_file_close(take);
     // other parameters: nothing of it is used
     o.params = NULL;
-    CHECK_OK(fa_run_file_make(m, s->clip, path, &o, &take, &report, &err), &err);
+    CHECK_OK(fa_run_file_open(m, s->clip, path, &o, &take, &report, &err), &err);
     assert_int_equal(report.made, 90);
     assert_true(strlen(report.fresh) > 0);
-    fa_run_file_free(take);
+    fa_run_file_close(take);
     s->clip->weight[2 * 30] = was;
     fa_params_free(params);
     fa_method_close(m);
@@ -170,9 +173,9 @@ static void test_other_face(void **state) {
         FaRunFileReport report;
         if (i == 2) face->mass[7] *= 1.5f;
         CHECK_OK(fa_method_open("projective", &(FaMethodSetup){.rig = s->rig, .face = face}, &m, &err), &err);
-        CHECK_OK(fa_run_file_make(m, s->clip, path, &o, &take, &report, &err), &err);
+        CHECK_OK(fa_run_file_open(m, s->clip, path, &o, &take, &report, &err), &err);
         assert_int_equal(report.made, i == 1 ? 0 : 5);
-        fa_run_file_free(take);
+        fa_run_file_close(take);
         fa_method_close(m);
     }
     fa_face_free(face);
@@ -186,9 +189,9 @@ static void test_damage(void **state) {
     FaMethod *m = open_method(s, "linear", 0);
     FaRunFile *take;
     FaRunFileReport report;
-    CHECK_OK(fa_run_file_make(m, s->clip, path, NULL, &take, &report, &err), &err);
+    CHECK_OK(fa_run_file_open(m, s->clip, path, NULL, &take, &report, &err), &err);
     uint64_t want = hash_frames(fa_run_file_sequence(take), s->rig->mesh.nvert, 90);
-    fa_run_file_free(take);
+    fa_run_file_close(take);
     FILE *f = fopen(path, "r+b");
     fseek(f, 0, SEEK_END);
     long size = ftell(f);
@@ -201,10 +204,10 @@ static void test_damage(void **state) {
         fseek(f, at, SEEK_SET);
         fputc(c ^ 0x41, f);
         fclose(f);
-        CHECK_OK(fa_run_file_make(m, s->clip, path, NULL, &take, &report, &err), &err);
+        CHECK_OK(fa_run_file_open(m, s->clip, path, NULL, &take, &report, &err), &err);
         assert_true(report.made > 0);
         assert_true(hash_frames(fa_run_file_sequence(take), s->rig->mesh.nvert, 90) == want);
-        fa_run_file_free(take);
+        fa_run_file_close(take);
     }
     fa_method_close(m);
 }
@@ -218,10 +221,10 @@ static void test_memory(void **state) {
         FaRunFile *take;
         remove(test_path("memory.take"));
         test_fail_alloc(n);
-        FaCode rc = fa_run_file_make(m, s->clip, test_path("memory.take"), NULL, &take, NULL, &err);
+        FaCode rc = fa_run_file_open(m, s->clip, test_path("memory.take"), NULL, &take, NULL, &err);
         bool failed = test_alloc_failed();
         test_fail_alloc(0);
-        fa_run_file_free(take);
+        fa_run_file_close(take);
         assert_int_equal(test_alloc_balance(), before);
         if (!failed) break;
         assert_true(rc == FA_E_MEMORY || rc >= 0);

@@ -4,32 +4,13 @@
 #include "projective/projective_method.h"
 
 #include "base/base.h"
-#include "test_head_tools.h"
+#include "test_face_tools.h"
 
 typedef struct Count {
     int linear, flesh, frames;
     int most_rows, limited;
     double ms;
 } Count;
-
-// Crossings within what may touch: both end corners of a pair in the mouth's region; others are the rig's own business.
-static int crossings(const FaFace *face, const FaMesh *mesh, const float *x) {
-    enum { MOST = 4096 };
-    static int pair[MOST][2];
-    FaError err = {0};
-    int count = 0, lips = 0;
-    CHECK_OK(fai_self_intersections(mesh, x, NULL, pair, MOST, &count, &err), &err);
-    for (int i = 0; i < FA_MIN(count, MOST); i++) {
-        bool in = true;
-        for (int t = 0; t < 2; t++)
-            for (int c = 0; c < 3; c++) {
-                int node = face->node_of_vertex[mesh->tri[3 * pair[i][t] + c]];
-                in &= node >= 0 && face->region[FA_REGION_MOUTH][node] > 0.05f;
-            }
-        lips += in;
-    }
-    return lips;
-}
 
 static Count play(const FaRig *rig, const FaFace *face, const FaClip *clip, float push) {
     FaError err = {0};
@@ -46,13 +27,13 @@ static Count play(const FaRig *rig, const FaFace *face, const FaClip *clip, floa
         FaInput in = {.time = clip->time[f], .weights = w};
         if (clip->head) in.head = clip->head[f];
         CHECK_OK(fa_method_step(m, &in, x, &stats, &err), &err);
-        n.flesh += crossings(face, &rig->mesh, x);
+        n.flesh += lip_crossings(face, &rig->mesh, x);
         n.ms += 1e3 * stats.seconds;
         const FaProjectiveTimes *t = fai_projective_times(m);
         n.most_rows = FA_MAX(n.most_rows, t->touching.rows);
         n.limited += t->touching.limited;
         fa_rig_blend(rig, w, x);
-        n.linear += crossings(face, &rig->mesh, x);
+        n.linear += lip_crossings(face, &rig->mesh, x);
         n.frames++;
     }
     n.ms /= n.frames;

@@ -283,7 +283,7 @@ static void wrong_wishes_are_refused(void **state) {
     FaRenderJob job = small(16);
     job.picture = FA_PICTURE_SHAPES;
     job.progress = stop_at_once;
-    assert_true(fa_render_file(seq, &job, test_path("cancelled.png"), &err) < 0);
+    assert_int_equal(fa_render_file(seq, &job, test_path("cancelled.png"), &err), FA_E_CANCELLED);
     assert_int_equal(files_beside("cancelled"), 0);
 }
 

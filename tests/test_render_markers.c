@@ -1,4 +1,4 @@
-// Dots over pictures: seen where nothing hides them, in their colours, joined to where they belong; and in step with
+// Markers over pictures: seen where nothing hides them, in their colours, joined to where they belong; and in step with
 // frames.
 #include "test.h"
 
@@ -31,7 +31,7 @@ static void hidden_and_seen(void **state) {
     FaRenderer *r;
     FaImage im;
     CHECK_OK(fa_renderer_new(&part, 1, &o, &r, &err), &err);
-    const FaRenderDot dot[] = {
+    const FaRenderMarker marker[] = {
         {{0, 0, 0.1f}, {NAN, NAN, NAN}, {255, 0, 0}, NULL},              // on the front
         {{0.03f, 0, 0.0938f}, {NAN, NAN, NAN}, {0, 255, 0}, "v1"},       // 1.5 mm under the skin: still seen
         {{0, 0.03f, -0.1f}, {NAN, NAN, NAN}, {0, 0, 255}, NULL},         // behind
@@ -39,7 +39,7 @@ static void hidden_and_seen(void **state) {
         {{NAN, 0, 0}, {NAN, NAN, NAN}, {255, 255, 0}, NULL},             // not there
         {{-0.04f, 0, 0.1f}, {-0.04f, 0.03f, 0.1f}, {0, 255, 255}, NULL}, // with a line upwards
     };
-    CHECK_OK(fa_renderer_dots(r, dot, FA_COUNT(dot), 0.004, &err), &err);
+    CHECK_OK(fa_renderer_markers(r, marker, FA_COUNT(marker), 0.004, &err), &err);
     CHECK_OK(fa_renderer_draw(r, &im, &err), &err);
     assert_true(near(pixel(&im, 100, 100), 255, 0, 0));
     assert_true(count_pixels(&im, 255, 0, 0) > 20);
@@ -58,11 +58,11 @@ static void hidden_and_seen(void **state) {
     assert_true(count_pixels(&im, 0, 0, 255) > 20);
     assert_int_equal(count_pixels(&im, 255, 0, 0), 0);
     fa_image_free(&im);
-    CHECK_OK(fa_renderer_dots(r, NULL, 0, 0, &err), &err);
+    CHECK_OK(fa_renderer_markers(r, NULL, 0, 0, &err), &err);
     CHECK_OK(fa_renderer_draw(r, &im, &err), &err);
     assert_int_equal(count_pixels(&im, 0, 0, 255), 0);
     fa_image_free(&im);
-    assert_int_equal(fa_renderer_dots(r, dot, 1, NAN, &err), FA_E_ARG);
+    assert_int_equal(fa_renderer_markers(r, marker, 1, NAN, &err), FA_E_ARG);
     fa_renderer_free(r);
     fai_arena_free(arena);
 }
@@ -73,11 +73,11 @@ static void frames_in_step(void **state) {
     FaMarkerTake *take;
     const char *const names[] = {"a"};
     CHECK_OK(fa_markers_new(10, 1, names, 30, &take, &err), &err);
-    for (int f = 0; f < 10; f++) assert_int_equal(fai_dots_frame(take, f, 10, NAN), f); // as many: by number
-    assert_int_equal(fai_dots_frame(take, 7, 20, 7 / 60.0 - 0.001), 3);                 // else by time
-    assert_int_equal(fai_dots_frame(take, 19, 20, 19 / 60.0), 9);
-    assert_int_equal(fai_dots_frame(take, 30, 40, 30 / 60.0), -1); // long over
-    assert_int_equal(fai_dots_frame(take, 3, 40, NAN), -1);
+    for (int f = 0; f < 10; f++) assert_int_equal(fai_markers_frame(take, f, 10, NAN), f); // as many: by number
+    assert_int_equal(fai_markers_frame(take, 7, 20, 7 / 60.0 - 0.001), 3);                 // else by time
+    assert_int_equal(fai_markers_frame(take, 19, 20, 19 / 60.0), 9);
+    assert_int_equal(fai_markers_frame(take, 30, 40, 30 / 60.0), -1); // long over
+    assert_int_equal(fai_markers_frame(take, 3, 40, NAN), -1);
     fa_markers_free(take);
 }
 
@@ -122,7 +122,7 @@ static unsigned long file_sum(const char *path) {
     return sum;
 }
 
-// A file with dots differs from one without; a map of other markers is refused.
+// A file with markers differs from one without; a map of other markers is refused.
 static void in_files(void **state) {
     (void)state;
     FaError err = {0};
@@ -130,14 +130,15 @@ static void in_files(void **state) {
     job_open(&j);
     FaRenderJob job = fa_render_job();
     job.look.width = 160, job.look.samples = 1, job.rig = j.rig;
-    const char *plain = test_path("dots_plain.png"), *with = test_path("dots_with.png"), *page = test_path("dots.html");
+    const char *plain = test_path("markers_plain.png"), *with = test_path("markers_with.png"),
+               *page = test_path("markers.html");
     CHECK_OK(fa_render_file(j.seq, &job, plain, &err), &err);
-    job.dots = j.take, job.dot_map = j.map;
+    job.markers = j.take, job.marker_map = j.map;
     CHECK_OK(fa_render_file(j.seq, &job, with, &err), &err);
     assert_true(file_sum(plain) != file_sum(with));
     FaMarkerMap *other;
     CHECK_OK(fa_markers_choose(j.rig, 30, &other, &err), &err);
-    job.dot_map = other;
+    job.marker_map = other;
     assert_int_equal(fa_render_file(j.seq, &job, with, &err), FA_E_ARG);
     FaPageTrack track = {.name = "nod", .seq = j.seq, .markers = j.take, .map = other};
     err = (FaError){0};

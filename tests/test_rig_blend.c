@@ -23,7 +23,7 @@ static FaRig *random_rig(int nvert, int nshape, double fill, uint64_t seed) {
     for (int i = 0; i < 3 * nvert; i += 7) rig->mesh.x[i] = i % 2 ? -0.0f : 0.0f;
     uint64_t at = 1u << 30;
     for (int s = 0; s < nshape; s++) {
-        rig->shape[s] = (FaShape){"s", -1, 0, rig->nentry, 0};
+        rig->shape[s] = (FaShape){"s", -1, 0, rig->nentry, 0, FA_SAID_NOTHING};
         // runs, as real shapes have them
         bool in = false;
         for (int v = 0; v < nvert; v++) {

@@ -97,6 +97,93 @@ static void what_the_file_declares(void **state) {
     fa_rig_free(rig);
 }
 
+// An exporter's rounding errors move feet as much as lips: a hundred-thousandth of a real shape.
+static void rounding_errors_are_no_face(void **state) {
+    (void)state;
+    FaError err = {0};
+    static const double z_up[9] = {1, 0, 0, 0, 0, -1, 0, 1, 0};
+    static const char *const names[] = {"browDownLeft", "browDownRight", "mouthFrownLeft", "mouthFrownRight"};
+    HeadOptions o = {.scale = 100, .body = 1.75};
+    memcpy(o.turn, z_up, sizeof z_up);
+    FaRigDraft *d;
+    FaRig *rig;
+    CHECK_OK(fai_draft_new(&d, &err), &err);
+    CHECK_OK(head_fill(d, &o, &err), &err);
+    int n = HEAD_VERTS + 8;
+    float *noise = FA_NEW(3 * (size_t)n, float);
+    for (int i = 0; i < 3 * n; i++) noise[i] = 1e-5f * (float)((i * 37) % 11 - 5);
+    for (int i = 0; i < FA_COUNT(names); i++) CHECK_OK(fai_draft_shape_dense(d, names[i], noise, 0, &err), &err);
+    fa_free(noise);
+    FaRigHints hints = {.unit = 0.01, .unit_is_custom = true, .up = FA_UP_Z};
+    CHECK_OK(fai_draft_finish(d, &hints, NULL, &rig, &err), &err);
+    assert_string_equal(rig->unit_how, "declared by the file");
+    CHECK_NEAR(rig->unit, 0.01, 0);
+    assert_null(note(rig, "unit-suspect"));
+    CHECK_NEAR(rig->axes[3 + 2], 1, 0);
+    fa_rig_free(rig);
+}
+
+// A body with a jaw alone: its face lies above the middle of the mesh, which is not its front.
+static void a_jaw_on_a_body_does_not_say_what_is_up(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaRigDraft *d;
+    FaRig *rig;
+    static const double z_up[9] = {1, 0, 0, 0, 0, -1, 0, 1, 0};
+    HeadOptions o = {.scale = 100, .body = 1.75, .no_shapes = true};
+    memcpy(o.turn, z_up, sizeof z_up);
+    CHECK_OK(fai_draft_new(&d, &err), &err);
+    CHECK_OK(head_fill(d, &o, &err), &err);
+    // the jaw's motion goes more back than down, as of a rig that was seen: front is -y, up is z
+    int row[40], count = 0;
+    float delta[120];
+    for (int v = 20 * HEAD_COLS; v < 20 * HEAD_COLS + 5; v++, count++) {
+        row[count] = v;
+        delta[3 * count] = 0;
+        delta[3 * count + 1] = 1.2f;
+        delta[3 * count + 2] = -0.8f;
+    }
+    CHECK_OK(fai_draft_shape_sparse(d, "jawOpen", count, row, delta, 0, &err), &err);
+    FaRigHints hints = {.unit = 0.01, .unit_is_custom = true, .up = FA_UP_Z};
+    CHECK_OK(fai_draft_finish(d, &hints, NULL, &rig, &err), &err);
+    CHECK_NEAR(rig->axes[3 + 2], 1, 0);
+    fa_rig_free(rig);
+}
+
+static void both_units_are_named(void **state) {
+    (void)state;
+    // declared in metres, made in centimetres
+    FaRig *rig =
+        build(&(HeadOptions){.scale = 100, .body = 1.75}, &(FaRigHints){.unit = 1, .unit_is_custom = true}, NULL);
+    const char *text = note(rig, "unit-suspect")->text;
+    assert_non_null(strstr(text, "metres"));
+    assert_non_null(strstr(text, "centimetres"));
+    assert_non_null(strstr(text, "a face"));
+    fa_rig_free(rig);
+    // a face of a face's size on something very tall: the declared unit holds
+    rig = build(&(HeadOptions){.scale = 100, .body = 9}, &(FaRigHints){.unit = 0.01, .unit_is_custom = true}, NULL);
+    CHECK_NEAR(rig->unit, 0.01, 0);
+    assert_null(note(rig, "unit-suspect"));
+    fa_rig_free(rig);
+}
+
+static void any_unit_can_be_given(void **state) {
+    (void)state;
+    CHECK_NEAR(fa_unit_named("in"), 0.0254, 0);
+    CHECK_NEAR(fa_unit_named("ft"), 0.3048, 0);
+    CHECK_NEAR(fa_unit_named("dm"), 0.1, 0);
+    CHECK_NEAR(fa_unit_named("0.02"), 0.02, 0);
+    static const char *const none[] = {"", "x", "0", "-1", "nan", "inf", "1m", "m1"};
+    for (int i = 0; i < FA_COUNT(none); i++) assert_true(fa_unit_named(none[i]) < 0);
+    FaRig *rig = build(&(HeadOptions){.scale = 1 / 0.0254}, NULL, &(FaRigOptions){.unit = 0.0254});
+    CHECK_NEAR(height(rig), 0.24, 1e-6);
+    assert_null(note(rig, "unit-suspect"));
+    fa_rig_free(rig);
+    FaError err = {0};
+    assert_int_equal(head_build(&(HeadOptions){0}, NULL, &(FaRigOptions){.unit = -1}, &rig, &err), FA_E_ARG);
+    assert_int_equal(head_build(&(HeadOptions){0}, NULL, &(FaRigOptions){.unit = NAN}, &rig, &err), FA_E_ARG);
+}
+
 static void a_unit_that_cannot_be_told(void **state) {
     (void)state;
     FaError err = {0};
@@ -412,6 +499,10 @@ int main(void) {
         cmocka_unit_test(bodies_and_hair_do_not_mislead),
         cmocka_unit_test(a_stray_vertex_does_not_mislead),
         cmocka_unit_test(what_the_file_declares),
+        cmocka_unit_test(rounding_errors_are_no_face),
+        cmocka_unit_test(a_jaw_on_a_body_does_not_say_what_is_up),
+        cmocka_unit_test(both_units_are_named),
+        cmocka_unit_test(any_unit_can_be_given),
         cmocka_unit_test(a_unit_that_cannot_be_told),
         cmocka_unit_test(node_scale_comes_before_the_unit),
         cmocka_unit_test(axes_are_found_from_the_shapes),

@@ -173,14 +173,17 @@ static void halves_take_the_whole_and_wholes_the_mean(void **state) {
 
 static void one_shape_for_both_sides(void **state) {
     (void)state;
-    static const char *const shapes[] = {"blink", "Fcl_EYE_Close_L"};
+    static const char *const blink[] = {"blink"}, *const closed[] = {"Fcl_EYE_Close_L"};
     static const char *const chans[] = {"EyeBlinkRight", "EyeBlinkLeft"};
     FaBinding b;
     float out[2];
-    bind(shapes, 2, chans, 2, &b);
+    bind(blink, 1, chans, 2, &b);
     fa_binding_weights(&b, (float[]){0.2f, 0.6f}, out);
     CHECK_NEAR(out[0], 0.4, 1e-7);
-    CHECK_NEAR(out[1], 0.6f, 0);
+    fa_binding_free(&b);
+    bind(closed, 1, chans, 2, &b);
+    fa_binding_weights(&b, (float[]){0.2f, 0.6f}, out);
+    CHECK_NEAR(out[0], 0.6f, 0);
     fa_binding_free(&b);
     // and the other way: one channel moves both sides
     static const char *const one[] = {"mouthSmile"}, *const two[] = {"mouthSmileLeft", "mouthSmile_R"};
@@ -189,6 +192,168 @@ static void one_shape_for_both_sides(void **state) {
     assert_int_equal(b.chan[1], 0);
     assert_int_equal(b.chan2[0], -1);
     fa_binding_free(&b);
+}
+
+// Which shapes are driven, as a text of 1 and 0.
+static void check_driven(const char *const *shapes, const char *const *chans, int nc, const char *want) {
+    FaBinding b;
+    int n = (int)strlen(want), driven = 0;
+    bind(shapes, n, chans, nc, &b);
+    for (int i = 0; i < n; i++) {
+        if ((b.chan[i] >= 0) != (want[i] == '1')) fail_msg("shape %s: channel %d", shapes[i], b.chan[i]);
+        driven += b.chan[i] >= 0;
+    }
+    assert_int_equal(b.matched, driven);
+    fa_binding_free(&b);
+}
+
+static void a_channel_drives_one_shape(void **state) {
+    (void)state;
+    static const char *const chans[] = {"jawOpen", "mouthSmileLeft", "mouthSmileRight", "tongueOut"};
+    // the family that has most comes first, whatever the order of the file; the others fill what it lacks
+    static const char *const families[] = {"AU_26_JawDrop",        "AU_12_L_LipCornerPuller", "AK_25_JawOpen",
+                                           "AK_44_MouthSmileLeft", "AK_45_MouthSmileRight",   "SR_21_Jaw_Open",
+                                           "HB_08_TongueOut"};
+    check_driven(families, chans, 4, "0011101");
+    // ARKit's own spelling comes before any family
+    static const char *const spelled[] = {"AK_25_JawOpen", "AK_44_MouthSmileLeft", "AK_45_MouthSmileRight", "jawOpen"};
+    check_driven(spelled, chans, 4, "0111");
+    // the same name comes before all of it, for every channel that has one
+    static const char *const own[] = {"jawOpen", "AU_26_JawDrop"};
+    check_driven(spelled, own, 2, "0001");
+    static const char *const both[] = {"jawOpen", "AU_26_JawDrop", "AK_25_JawOpen"};
+    check_driven(both, own, 2, "110");
+    check_driven(both, own + 1, 1, "010");
+    // of two shapes of one name the first
+    static const char *const twice[] = {"jawOpen", "jawOpen", "tail", "tail"};
+    check_driven(twice, chans, 4, "1000");
+}
+
+static void both_sides_only_without_left_and_right(void **state) {
+    (void)state;
+    static const char *const chans[] = {"MouthSmileLeft", "MouthSmileRight", "CheekPuff"};
+    static const char *const three[] = {"AU_12_LipCornerPuller", "AU_12_L_LipCornerPuller", "AU_12_R_LipCornerPuller"};
+    check_driven(three, chans, 3, "011");
+    // also where left and right are of a smaller family
+    static const char *const other[] = {"AK_MouthSmile", "AK_JawOpen", "SR_Mouth_Smile_Left", "SR_Mouth_Smile_Right"};
+    check_driven(other, chans, 3, "0011");
+    // one side alone: the other would never move
+    static const char *const left[] = {"mouthSmile", "mouthSmileLeft"};
+    check_driven(left, chans, 3, "10");
+    check_driven(left + 1, chans, 3, "1");
+    // a whole and its halves are one shape; the clip's kind decides
+    static const char *const halves[] = {"CheekPuff_L", "CheekPuff_R", "cheek_puff"};
+    static const char *const half_chans[] = {"cheekPuffLeft", "cheekPuffRight"};
+    check_driven(halves, chans, 3, "001");
+    check_driven(halves, half_chans, 2, "110");
+}
+
+static void what_is_dropped_is_said(void **state) {
+    (void)state;
+    static const char *const shapes[] = {"AK_25_JawOpen", "AU_26_JawDrop", "tail"};
+    static const char *const chans[] = {"jawOpen", "earLeft", "still"};
+    FaError err = {0};
+    FaBinding b;
+    FaRig *rig = rig_of(shapes, 3);
+    FaClip *clip = make(1, 3, chans, 30);
+    clip->weight[0] = clip->weight[1] = 1;
+    CHECK_OK(fa_clip_bind(clip, rig, &b, &err), &err);
+    assert_int_equal(b.nchan, 3);
+    assert_int_equal(b.unused, 2);
+    assert_int_equal(b.aside, 1);
+    const FaNote *n = fai_note_find(&b.notes, "channels-unused");
+    assert_non_null(n);
+    assert_non_null(strstr(n->text, "1 of 3 channels moves and drives no shape"));
+    assert_non_null(strstr(n->text, "earLeft"));
+    assert_null(strstr(n->text, "still")); // nothing is lost with it
+    n = fai_note_find(&b.notes, "shapes-aside");
+    assert_non_null(n);
+    assert_non_null(strstr(n->text, "AU_26_JawDrop (AK_25_JawOpen)"));
+    fa_binding_free(&b);
+    fa_clip_free(clip);
+    fa_rig_free(rig);
+}
+
+// --- names.json ---------------------------------------------------------------------------------------------------
+
+static FaRig *mapped_rig(const char *const *names, int n, const char *json) {
+    FaError err = {0};
+    FaRigDraft *d;
+    FaRig *rig;
+    const char *path = test_path("names.json");
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(json, f);
+    fclose(f);
+    CHECK_OK(fai_draft_new(&d, &err), &err);
+    CHECK_OK(head_fill(d, &(HeadOptions){.no_shapes = true}, &err), &err);
+    for (int i = 0; i < n; i++)
+        CHECK_OK(fai_draft_shape_sparse(d, names[i], 1, &i, (float[]){0.01f, 0, 0}, 0.5f, &err), &err);
+    CHECK_OK(fai_draft_finish(d, NULL, &(FaRigOptions){.map = path}, &rig, &err), &err);
+    return rig;
+}
+
+static void check_mapped(const char *const *shapes, int ns, const char *json, const char *const *chans, int nc,
+                         const int *want) {
+    FaError err = {0};
+    FaBinding b;
+    FaRig *rig = mapped_rig(shapes, ns, json);
+    FaClip *clip = make(1, nc, chans, 30);
+    CHECK_OK(fa_clip_bind(clip, rig, &b, &err), &err);
+    for (int i = 0; i < ns; i++)
+        if (b.chan[i] != want[i]) fail_msg("%s: shape %s: channel %d, not %d", json, shapes[i], b.chan[i], want[i]);
+    fa_binding_free(&b);
+    fa_clip_free(clip);
+    fa_rig_free(rig);
+}
+
+static void null_silences_a_shape_always(void **state) {
+    (void)state;
+    static const char *const shapes[] = {"jawOpen", "AU_26_JawDrop", "blink"}, *const arkit[] = {"jawOpen", "blink"};
+    check_mapped(shapes, 3, "{}", arkit, 2, (int[]){0, -1, 1});
+    // by its own name, and by what its name says; the channel finds the next best
+    check_mapped(shapes, 3, "{\"jawOpen\": null, \"blink\": null}", arkit, 2, (int[]){-1, 0, -1});
+    // in the animation of its own file, and at rest
+    FaError err = {0};
+    FaBinding b;
+    FaRig *rig = mapped_rig(shapes, 3, "{\"blink\": null}");
+    FaClip *clip = make(1, 3, shapes, 30);
+    rig->clip = clip;
+    CHECK_OK(fa_clip_bind(clip, rig, &b, &err), &err);
+    assert_int_equal(b.chan[0], 0);
+    assert_int_equal(b.chan[1], 1);
+    assert_int_equal(b.chan[2], -1);
+    CHECK_NEAR(rig->weight[1], 0.5, 0);
+    CHECK_NEAR(rig->weight[2], 0, 0);
+    fa_binding_free(&b);
+    fa_rig_free(rig);
+}
+
+static void channels_can_be_mapped(void **state) {
+    (void)state;
+    static const char *const shapes[] = {"AK_25_JawOpen", "AK_38_MouthPucker"}, *const chans[] = {"foo", "mouthPucker"};
+    check_mapped(shapes, 2, "{\"foo\": \"jawOpen\"}", chans, 2, (int[]){0, 1});
+    check_mapped(shapes, 2, "{\"mouthPucker\": null}", chans, 2, (int[]){-1, -1});
+    // a name that shape and channel share
+    static const char *const foo[] = {"foo", "jawOpen"};
+    check_mapped(foo, 2, "{\"foo\": \"mouthPucker\"}", chans, 2, (int[]){0, -1});
+    // swapped sides are swapped back, though the names are the same
+    static const char *const sides[] = {"mouthSmileLeft", "mouthSmileRight"};
+    check_mapped(sides, 2, "{\"mouthSmileLeft\": \"mouthSmileRight\", \"mouthSmileRight\": \"mouthSmileLeft\"}", sides,
+                 2, (int[]){1, 0});
+    // what is neither
+    FaError err = {0};
+    FaBinding b;
+    FaRig *rig = mapped_rig(shapes, 2, "{\"foo\": \"jawOpen\", \"fo\": \"jawOpen\"}");
+    FaClip *clip = make(1, 2, chans, 30);
+    CHECK_OK(fa_clip_bind(clip, rig, &b, &err), &err);
+    const FaNote *n = fai_note_find(&b.notes, "map-unused");
+    assert_non_null(n);
+    assert_non_null(strstr(n->text, "channel: fo"));
+    assert_int_equal(n->count, 1);
+    fa_binding_free(&b);
+    fa_clip_free(clip);
+    fa_rig_free(rig);
 }
 
 static void binding_without_memory(void **state) {
@@ -234,6 +399,11 @@ int main(void) {
         cmocka_unit_test(exact_names_come_first),
         cmocka_unit_test(halves_take_the_whole_and_wholes_the_mean),
         cmocka_unit_test(one_shape_for_both_sides),
+        cmocka_unit_test(a_channel_drives_one_shape),
+        cmocka_unit_test(both_sides_only_without_left_and_right),
+        cmocka_unit_test(what_is_dropped_is_said),
+        cmocka_unit_test(null_silences_a_shape_always),
+        cmocka_unit_test(channels_can_be_mapped),
         cmocka_unit_test(binding_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

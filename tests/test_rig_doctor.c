@@ -420,6 +420,45 @@ static void ict_facekit(void **state) {
     fa_rig_free(rig);
 }
 
+// A rig of a file with three meshes, one of them another head, and a name longer than its column.
+static void meshes_and_long_names_are_listed(void **state) {
+    (void)state;
+    static const char longest[] = "SR_24_Mouth_Lower_DownLeft_second_set";
+    FaError err = {0};
+    FaRigDraft *d;
+    FaRig *rig;
+    CHECK_OK(fai_draft_new(&d, &err), &err);
+    CHECK_OK(head_fill(d, &(HeadOptions){0}, &err), &err);
+    CHECK_OK(fai_draft_shape_sparse(d, longest, 1, &(int){5}, (float[]){0.01f, 0, 0}, 0, &err), &err);
+    CHECK_OK(fai_draft_file_mesh(d, "Head", 800, 10, true, &err), &err);
+    CHECK_OK(fai_draft_file_mesh(d, "Teeth", 100, 10, false, &err), &err);
+    CHECK_OK(fai_draft_file_mesh(d, "Sister", 700, 9, false, &err), &err);
+    CHECK_OK(fai_draft_finish(d, NULL, NULL, &rig, &err), &err);
+    FaInfo info = examine(rig, false);
+    expect_note(&info, "second-head", 1);
+    assert_non_null(strstr(note(&info, "second-head")->text, "'Sister' (mesh 2)"));
+    assert_true(fa_note_important(note(&info, "second-head")));
+    assert_false(fa_note_important(note(&info, "missing-arkit")));
+    char *text, *json;
+    CHECK_OK(fa_info_text(&info, true, &text, &err), &err);
+    CHECK_OK(fa_info_json(&info, &json, &err), &err);
+    assert_non_null(strstr(text, "0 Head "));
+    assert_non_null(strstr(text, "10 shapes, taken"));
+    assert_non_null(strstr(text, "2 Sister "));
+    assert_non_null(strstr(json, "\"meshes\""));
+    // names are whole, and the next column begins at one place in every row
+    const char *row = strstr(text, longest), *head = strstr(text, "  shape "), *brow = strstr(text, "  browInnerUp ");
+    assert_true(row && head && brow);
+    ptrdiff_t at = strstr(head, "ARKit") - head - 2;
+    assert_int_equal(row[at - 1], ' ');
+    assert_int_equal(row[at], '-');
+    assert_int_equal(strstr(brow + 4, "browInnerUp ") - brow - 2, at);
+    fa_free(text);
+    fa_free(json);
+    fa_info_free(&info);
+    fa_rig_free(rig);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sound_head_has_nothing_but_missing_shapes),
@@ -432,6 +471,7 @@ int main(void) {
         cmocka_unit_test(clips_are_examined),
         cmocka_unit_test(json_has_the_promised_fields),
         cmocka_unit_test(text_fits_a_terminal),
+        cmocka_unit_test(meshes_and_long_names_are_listed),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(ict_facekit),
     };

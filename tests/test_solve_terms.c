@@ -578,7 +578,9 @@ static void test_indefinite(void **state) {
         assert_int_equal(hill.kinds, 1 << FA_HESSIAN_TRUE);
         // sensitivities need its product, and say so
         double *x = calloc(3 * (size_t)s.b.nnode, 8);
-        assert_int_equal(fai_newton_kept_solve(n, &s.in, s.b.x, 1, s.b.force, x, 0, NULL, &err), FA_E_UNSUPPORTED);
+        assert_int_equal(
+            fai_newton_kept_solve(n, &s.in, s.b.x, &(FaNewtonKept){.nrhs = 1, .rhs = s.b.force, .out = x}, &err),
+            FA_E_UNSUPPORTED);
         free(x);
         fai_newton_free(n);
         scene_free(&s);
@@ -717,9 +719,9 @@ static void test_kept(void **state) {
                 uint64_t c = 31;
                 for (size_t i = 0; i < RHS * count; i++) rhs[i] = uniform(&c);
                 for (size_t i = 0; i < count; i++) rhs[count + i] = i == 3 * (size_t)node_of(&s.b, 3, 3, 3) ? 1e-9 : 0;
-                FaNewtonKept kept;
+                FaNewtonKept kept = {.nrhs = RHS, .rhs = rhs, .out = out, .tolerance = 1e-12};
                 test_fail_alloc(1);
-                FaCode rc = fai_newton_kept_solve(n, &s.in, s.b.x, RHS, rhs, out, 1e-12, &kept, &err);
+                FaCode rc = fai_newton_kept_solve(n, &s.in, s.b.x, &kept, &err);
                 assert_false(test_alloc_failed());
                 test_fail_alloc(0);
                 CHECK_OK(rc, &err);
@@ -771,7 +773,9 @@ static void test_kept_full(void **state) {
         double *rhs = calloc(count, 8), *x = calloc(count, 8), *g = calloc(count, 8), *g2 = calloc(count, 8), h = 1e-7;
         uint64_t c = 3;
         for (size_t i = 0; i < count; i++) rhs[i] = x[i] = s.b.fixed[i / 3] ? 0 : uniform(&c);
-        CHECK_OK(fai_newton_kept_solve(n, &s.in, s.b.x, 1, x, x, 1e-12, NULL, &err), &err);
+        CHECK_OK(fai_newton_kept_solve(n, &s.in, s.b.x,
+                                       &(FaNewtonKept){.nrhs = 1, .rhs = x, .out = x, .tolerance = 1e-12}, &err),
+                 &err);
         double big = 0, worst = 0;
         for (size_t i = 0; i < count; i++) big = fmax(big, fabs(x[i]));
         h /= big;
@@ -799,10 +803,10 @@ static void test_kept_aside(void **state) {
             s.in.tolerance = 1e-6;
             FaNewton *n = newton_of(&s, kinds[q], 2);
             FaError err = {0};
-            FaNewtonKept kept = {0};
             double *out = calloc(3 * (size_t)s.b.nnode, 8);
+            FaNewtonKept kept = {.nrhs = 1, .rhs = s.b.force, .out = out};
             CHECK_OK(fai_newton_solve(n, &s.in, s.b.x, NULL, &err), &err);
-            if (ask) CHECK_OK(fai_newton_kept_solve(n, &s.in, s.b.x, 1, s.b.force, out, 0, &kept, &err), &err);
+            if (ask) CHECK_OK(fai_newton_kept_solve(n, &s.in, s.b.x, &kept, &err), &err);
             assert_int_equal(kept.refreshes, 0);
             for (int i = 0; i < 3 * s.b.nnode; i++) s.y[i] += 0.001 * (i % 3);
             CHECK_OK(fai_newton_solve(n, &s.in, s.b.x, NULL, &err), &err);
@@ -848,7 +852,9 @@ static void test_sensitivities(void **state) {
                 rhs[3 * b + i] += f, rhs[3 * a + i] -= f;
             }
         }
-        CHECK_OK(fai_newton_kept_solve(n, &s.in, x[0], 1, rhs, dx, 1e-12, NULL, &err), &err);
+        CHECK_OK(fai_newton_kept_solve(n, &s.in, x[0],
+                                       &(FaNewtonKept){.nrhs = 1, .rhs = rhs, .out = dx, .tolerance = 1e-12}, &err),
+                 &err);
         double size = 0, worst = 0;
         for (size_t i = 0; i < count; i++) {
             size = fmax(size, fabs(dx[i]));
@@ -886,7 +892,9 @@ static void test_bad_input(void **state) {
     n = newton_of(&s, FA_NEWTON_CHOL, 2);
     double *out = calloc(3 * (size_t)s.b.nnode, 8);
     err = (FaError){0};
-    assert_int_equal(fai_newton_kept_solve(n, &s.in, s.b.x0, 1, s.b.force, out, 0, NULL, &err), FA_E_NUMERIC);
+    assert_int_equal(
+        fai_newton_kept_solve(n, &s.in, s.b.x0, &(FaNewtonKept){.nrhs = 1, .rhs = s.b.force, .out = out}, &err),
+        FA_E_NUMERIC);
     free(out);
     fai_newton_free(n);
     scene_free(&s);

@@ -243,7 +243,7 @@ static void recovers(void **state) {
         assert_true(m.weight_frame < 0.05);
         assert_true(m.seen >= 40);
         for (int i = 0; i < t.nframe; i++) assert_true(fit->ok[i] && fit->used[i] > 40);
-        fa_camera_free(fit);
+        fa_camera_fit_free(fit);
         fa_landmarks_free(take);
         truth_free(&t);
     }
@@ -265,7 +265,7 @@ static void waves(void **state) {
     print("468, 2D, waves", &m, fit);
     assert_true(m.turn_worst < 0.4);
     assert_true(m.weight_mean < 0.07);
-    fa_camera_free(fit);
+    fa_camera_fit_free(fit);
     fa_landmarks_free(take);
     truth_free(&t);
 }
@@ -436,7 +436,7 @@ static void bad_landmarks(void **state) {
         assert_true(m.weight_mean < 0.05);
         assert_true(fit->error_rms < 2);
         if (kind == 1) assert_true(fit->used[0] < 66);
-        fa_camera_free(fit);
+        fa_camera_fit_free(fit);
         fa_landmarks_free(take);
         truth_free(&t);
     }
@@ -456,7 +456,7 @@ static void finds_focal(void **state) {
     double worst = 0;
     for (int i = 0; i < t.nframe; i++) worst = fmax(worst, turn_between(&t.pose[i], &fit->pose[i]));
     assert_true(worst < 1.5);
-    fa_camera_free(fit);
+    fa_camera_fit_free(fit);
     fa_landmarks_free(take);
     truth_free(&t);
 }
@@ -489,7 +489,7 @@ static void holds_still(void **state) {
                     fmax(weight[k], fabs((double)fit->weight[at + (size_t)fit->nexp] - (double)fit->weight[at]));
             }
         }
-        fa_camera_free(fit);
+        fa_camera_fit_free(fit);
     }
     print_message("  largest step of a still face: %.3f degrees, %.2f mm, weight %.3f; unsmoothed %.3f, %.2f, %.3f\n",
                   turn[1], move[1], weight[1], turn[0], move[0], weight[0]);
@@ -590,7 +590,7 @@ static void lost_and_found(void **state) {
     assert_true(step < turn_between(&fit->pose[19], &fit->pose[40]) / 6 + 1.5); // no jump
     assert_non_null(fai_note_find(&fit->notes, "face-lost"));
     assert_true(isnan(fit->error[30]));
-    fa_camera_free(fit);
+    fa_camera_fit_free(fit);
 
     FaCameraTracker *tracker = NULL;
     FaError err = {0};
@@ -631,7 +631,7 @@ static void same_bits(void **state) {
         hash[k] = fai_hash64(fit->weight, 60 * (size_t)fit->nexp * sizeof *fit->weight, 1);
         hash[k] = fai_hash64(fit->pose, 60 * sizeof *fit->pose, hash[k]);
         hash[k] = fai_hash64(fit->identity, (size_t)fit->nid * sizeof *fit->identity, hash[k]);
-        fa_camera_free(fit);
+        fa_camera_fit_free(fit);
     }
     fa_threads_set(0);
     assert_true(hash[0] == hash[1]);
@@ -727,7 +727,7 @@ static void gaze(void **state) {
     assert_true(sum / n < 1.5);
     assert_true(still < 3);
     fa_head_free(head);
-    fa_camera_free(fit);
+    fa_camera_fit_free(fit);
     fa_landmarks_free(take);
     truth_free(&t);
 }
@@ -815,7 +815,7 @@ static void clips_and_markers(void **state) {
     fa_markers_free(direct);
     free(x);
     fa_clip_free(clip);
-    fa_camera_free(fit);
+    fa_camera_fit_free(fit);
     fa_landmarks_free(take);
     truth_free(&t);
 }
@@ -860,7 +860,7 @@ static void real_head(void **state) {
     assert_true(fit->error_rms < 2);
     free(x);
     fa_head_free(head);
-    fa_camera_free(fit);
+    fa_camera_fit_free(fit);
     fa_landmarks_free(take);
     truth_free(&t);
 }
@@ -928,7 +928,7 @@ static void refuses(void **state) {
     err = (FaError){0};
     FaCode rc = fa_camera_fit(model, take, NULL, &fit, &err);
     assert_true(rc < 0 || fit);
-    fa_camera_free(fit);
+    fa_camera_fit_free(fit);
     for (int i = 0; i < 3 * 136; i++) take->x[i] = 320; // all in one place
     fit = NULL;
     err = (FaError){0};
@@ -968,7 +968,7 @@ static void no_memory(void **state) {
             done = !failed;
             assert_true(rc >= 0 || (failed && err.what[0] && !fit && !tracker && !own));
             if (!failed) assert_true(rc >= 0 && (fit || tracker || own));
-            fa_camera_free(fit);
+            fa_camera_fit_free(fit);
             fa_camera_tracker_free(tracker);
             fa_face_model_free(own);
             assert_true(test_alloc_balance() == before);
@@ -1024,7 +1024,7 @@ static void ict_model(void **state) {
     assert_true(m.turn_worst < 0.5 && m.turn_mean < 0.3);
     assert_true(m.weight_frame < 0.05);
     CHECK_OK(fa_camera_overlay(fit, ict, take, 20, NULL, test_path("ict.png"), &err), &err);
-    fa_camera_free(fit);
+    fa_camera_fit_free(fit);
     fa_landmarks_free(take);
     truth_free(&t);
     fa_face_model_free(ict);

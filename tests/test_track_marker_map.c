@@ -296,7 +296,7 @@ static void test_map_auto(void **state) {
         FaMarkerTake *t = moved_take(rig, truth, &pose, 0.002, 1e-4);
         t->ok[5] = 0; // one is not seen at first, and has moved with the jaw when it is
         for (int k = 0; k < 3; k++) t->x[15 + k] = NAN;
-        CHECK_OK(fa_marker_map_make(t, rig, NULL, &map, &err), &err);
+        CHECK_OK(fa_marker_map_new(t, rig, NULL, &map, &err), &err);
         int n;
         double mean, worst = worst_point(rig, truth, map, 5, &mean, &n);
         print_message("pose %d: %d mapped, off by %.2f mm on average, %.2f mm at most; rms %.2f mm\n", trial, n,
@@ -349,7 +349,7 @@ static void test_map_names(void **state) {
     char *file = fai_strdup(test_path("names.json"));
     FaMapOptions o = fa_map_options_default();
     o.file = file;
-    CHECK_OK(fa_marker_map_make(t, rig, &o, &map, &err), &err);
+    CHECK_OK(fa_marker_map_new(t, rig, &o, &map, &err), &err);
     for (int i = 0; i < 5; i++) assert_int_equal(map->point[i].vert[0], v[i]);
     double p[3], q[3];
     fa_marker_point_at(&map->point[5], rig->mesh.x, false, p);
@@ -363,7 +363,7 @@ static void test_map_names(void **state) {
     fa_marker_map_free(map);
     // names only
     o.names_only = true;
-    CHECK_OK(fa_marker_map_make(t, rig, &o, &map, &err), &err);
+    CHECK_OK(fa_marker_map_new(t, rig, &o, &map, &err), &err);
     assert_int_equal(map->mapped, 5);
     assert_int_equal(map->frame, -1);
     assert_int_equal(fai_note_find(&map->notes, "marker-unnamed")->count, 2);
@@ -373,19 +373,19 @@ static void test_map_names(void **state) {
     CHECK_OK(fa_markers_new(1, 2, (const char *const[]){"v99999", "b"}, 30, &t, &err), &err);
     for (int i = 0; i < 6; i++) t->x[i] = 0.1f * (float)i;
     t->ok[0] = t->ok[1] = 1;
-    assert_int_equal(fa_marker_map_make(t, rig, NULL, &map, &err), FA_E_FORMAT);
+    assert_int_equal(fa_marker_map_new(t, rig, NULL, &map, &err), FA_E_FORMAT);
     assert_non_null(strstr(err.what, "no such vertex"));
     assert_null(map);
     t->name[0] = "a";
     err = (FaError){0};
-    assert_int_equal(fa_marker_map_make(t, rig, NULL, &map, &err), FA_E_FORMAT);
+    assert_int_equal(fa_marker_map_new(t, rig, NULL, &map, &err), FA_E_FORMAT);
     assert_non_null(strstr(err.what, "too few"));
     err = (FaError){0};
     o = (FaMapOptions){.frame = 7};
-    assert_int_equal(fa_marker_map_make(t, rig, &o, &map, &err), FA_E_ARG);
+    assert_int_equal(fa_marker_map_new(t, rig, &o, &map, &err), FA_E_ARG);
     err = (FaError){0};
     o = (FaMapOptions){.frame = -1, .names_only = true};
-    assert_int_equal(fa_marker_map_make(t, rig, &o, &map, &err), FA_E_FORMAT);
+    assert_int_equal(fa_marker_map_new(t, rig, &o, &map, &err), FA_E_FORMAT);
     assert_non_null(strstr(err.what, "none of the 2 markers"));
     fa_markers_free(t);
     fa_free(file);
@@ -406,7 +406,7 @@ static void test_map_no_memory(void **state) {
             test_fail_alloc(n);
             long before = test_alloc_balance();
             err = (FaError){0};
-            FaCode rc = what ? fa_markers_choose(rig, 12, &map, &err) : fa_marker_map_make(t, rig, NULL, &map, &err);
+            FaCode rc = what ? fa_markers_choose(rig, 12, &map, &err) : fa_marker_map_new(t, rig, NULL, &map, &err);
             bool failed = test_alloc_failed();
             if (rc < 0) assert_int_equal(rc, FA_E_MEMORY);
             failures += failed && rc < 0;

@@ -40,6 +40,7 @@ typedef enum FaCode {
     FA_E_LIMIT = -6,       // a stated limit would be passed
     FA_E_MESH = -7,        // geometry that cannot be used
     FA_E_NUMERIC = -8,     // a computation broke down
+    FA_E_CANCELLED = -9,   // the progress callback said stop
 } FaCode;
 
 /// What went wrong, where, and what to do. Zero it before the first use; the first failure is kept.
@@ -88,7 +89,8 @@ typedef void FaLogFn(void *user, const FaLogRec *rec);
 /// Where log lines go; NULL restores the default (warnings and errors to stderr). Call before other threads start.
 FA_API void fa_log_set(FaLogFn *fn, void *user);
 
-/// Long jobs call this between chunks of work: done in 0..1. Return false to cancel.
+/// Long jobs call this between chunks of work: done in 0..1. Return false to cancel: the job then fails with
+/// FA_E_CANCELLED, and its error says what is kept.
 typedef bool FaProgressFn(void *user, const char *stage, double done);
 
 /// How many threads fascia may use (0: all cores). Results do not depend on it.

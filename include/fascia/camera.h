@@ -4,7 +4,7 @@
 // A take, offline:  fa_face_model_head (or _load), fa_landmarks_load, fa_camera_fit, then fa_camera_clip (weights and
 // head
 //                   motion), fa_camera_markers (virtual markers on a rig) or fa_camera_overlay (a picture to judge it
-//                   by); fa_camera_free, fa_face_model_free.
+//                   by); fa_camera_fit_free, fa_face_model_free.
 // Live:             fa_camera_tracker_new, fa_camera_tracker_step per frame (no allocation), fa_camera_tracker_free.
 //
 // The model is linear (thesis 001 eq. 6.1): mean + identities x who + expressions x what; a pinhole camera looks at it.
@@ -135,7 +135,7 @@ typedef struct FaCameraFit {
 /// FA_STALLED: some frames fit badly (see the notes). *fit is NULL on failure. Same bits for any thread count.
 FA_API FaCode fa_camera_fit(const FaFaceModel *model, const FaLandmarkTake *take, const FaCameraOptions *options,
                             FaCameraFit **fit, FaError *err);
-FA_API void fa_camera_free(FaCameraFit *fit); // NULL is fine
+FA_API void fa_camera_fit_free(FaCameraFit *fit); // NULL is fine
 
 // --- live ---------------------------------------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ FA_API FaCode fa_camera_clip(const FaCameraFit *fit, const FaFaceModel *model, F
 FA_API FaCode fa_camera_markers(const FaCameraFit *fit, const FaFaceModel *model, const FaRig *rig,
                                 const FaMarkerMap *map, bool warp, FaMarkerTake **take, FaError *err);
 
-/// A PNG of one frame: landmarks as seen (dots, yellow), the model's (crosses, cyan) joined to them, and the fitted
+/// A PNG of one frame: landmarks as seen (discs, yellow), the model's (crosses, cyan) joined to them, and the fitted
 /// face's wires. background: a PNG of the picture itself, nullable (dark grey then, at the take's size).
 FA_API FaCode fa_camera_overlay(const FaCameraFit *fit, const FaFaceModel *model, const FaLandmarkTake *take, int frame,
                                 const char *background, const char *path, FaError *err);

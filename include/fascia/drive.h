@@ -1,9 +1,10 @@
-// fascia/drive.h: a face driven by dots: an actor's markers, or virtual ones from a camera or from another face.
+// fascia/drive.h: a face driven by markers: an actor's, or virtual ones from a camera or from another face.
 //
-// A take, offline:   fa_markers_load, fa_marker_map_make, fa_drive_open (stabilises the head, looks at the fit,
+// A take, offline:   fa_markers_load, fa_marker_map_new, fa_drive_open (stabilises the head, looks at the fit,
 // decides),
-//                    fa_drive_sequence -> fa_sequence_save; fa_drive_clip goes with it; fa_drive_report; fa_drive_free.
-// Frame by frame:    fa_control_open, fa_control_step per frame (no allocation, causal), fa_control_free.
+//                    fa_drive_sequence -> fa_sequence_save; fa_drive_clip goes with it; fa_drive_report;
+//                    fa_drive_close.
+// Frame by frame:    fa_method_open("blendforces", ...) and fa_method_step (fascia/method.h): the same solve, causal.
 //
 // Four ways to solve (thesis 001): BF, blendforces (eq. 4.3-4.8, algorithm 1); SBS, weights of shapes by non-negative
 // least squares (eq. 3.4); RSBS, the same with an L1 term (eq. 3.5); AUTO, shapes or forces by what the markers say of
@@ -29,43 +30,15 @@ typedef struct FaDriveOptions {
     bool no_jaw;      // jawOpen and the like are linear shapes as any other
     bool no_residual; // leave what the markers miss
     bool refine;     // SBS, RSBS: as AUTO uses shapes: on arcs, and found together with the residual (which must be on)
-    double smooth;   // frames: width of the residual's filter in time; 0: by the take (1.5 for a control); < 0: none
+    double smooth;   // frames: width of the residual's filter in time; 0: by the take; < 0: none
     int relinearise; // literal: times per frame; 0: 2
     const float *trust;     // weight of each marker of the map, >= 0; NULL: all 1                  (map->count)
     bool head_frame;        // the markers are in the rig's own frame, the head held still: no stabilisation
-    double fps;             // nominal rate; 0: the take's (60 for a control)
+    double fps;             // nominal rate; 0: the take's
     FaProgressFn *progress; // nullable
     void *progress_user;
 } FaDriveOptions;
 FA_API FaDriveOptions fa_drive_options_default(void); // relinearise; the rest 0: by the take
-
-// --- frame by frame -----------------------------------------------------------------------------------------------
-
-typedef struct FaControl FaControl;
-
-/// What a frame's solve found.
-typedef struct FaControlFit {
-    int used;       // markers
-    double before;  // m, mean distance of the used markers before the residual pass
-    double after;   // m, after it
-    double inside;  // m, rms of the markers' motion that the shapes can make (their non-negative span)
-    double outside; // m, rms of what they cannot
-    int held;       // 1: no marker was usable, the last frame is held and eases off
-    double seconds;
-} FaControlFit;
-
-/// rig, face and map are needed while it is open; face may be NULL for SBS and RSBS without the residual pass. AUTO: as
-/// BF. options NULL: defaults. *control is NULL on failure. The residual is filtered as frames come: level and trend,
-/// without lag for what changes steadily.
-FA_API FaCode fa_control_open(const FaRig *rig, const FaFace *face, const FaMarkerMap *map,
-                              const FaDriveOptions *options, FaControl **control, FaError *err);
-FA_API void fa_control_free(FaControl *control);  // NULL is fine
-FA_API void fa_control_reset(FaControl *control); // the next frame is a first one: the face at rest
-/// One frame. markers: in the map's order, head frame, m; those that are not ok or not finite are missing. time: s,
-/// increasing. surface: nvert x 3, m, head frame. weights (nullable): nshape, the shapes' own best account of the
-/// frame, for rigs and clips; fit is nullable. FA_CLAMPED: no marker is usable.
-FA_API FaCode fa_control_step(FaControl *control, const FaMarkers *markers, double time, float *surface, float *weights,
-                              FaControlFit *fit, FaError *err);
 
 // --- a take -------------------------------------------------------------------------------------------------------
 
@@ -75,6 +48,7 @@ typedef struct FaDrive FaDrive;
 typedef struct FaDriveReport {
     FaDriveKind asked, kind; // kind: never AUTO
     const char *why;         // one sentence: what decided it
+    bool jaw, residual;      // was the jaw's frame used, was the residual pass: AUTO may leave the first out
     int nframe, nmarker;
     int missing;                  // samples of mapped markers that the take does not have
     int lost;                     // frames without a usable marker
@@ -97,7 +71,7 @@ typedef struct FaDriveReport {
 /// centred Gaussian, none to 1.5 frames wide by the noise that the take shows.
 FA_API FaCode fa_drive_open(const FaRig *rig, const FaFace *face, const FaMarkerTake *take, const FaMarkerMap *map,
                             const FaDriveOptions *options, FaDrive **drive, FaError *err);
-FA_API void fa_drive_free(FaDrive *drive); // NULL is fine
+FA_API void fa_drive_close(FaDrive *drive); // NULL is fine
 /// The frames, made when read; forward is cheap, going back starts again. Borrowed from the drive.
 FA_API FaSequence *fa_drive_sequence(FaDrive *drive);
 /// Weights per shape and head motion of every frame. Borrowed.

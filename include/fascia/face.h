@@ -108,7 +108,8 @@ typedef struct FaVolumesReport {
 /// (docs/method/face.md). Minutes for dense faces; parallel over shapes, same bits for any number of threads and after
 /// a resume. options, report: nullable. Triangles that some shape folds so that no flesh fits below them are left out
 /// of the face then, as fa_face_build does for the neutral: nodes and tets may be fewer than before, and what was
-/// opened on the face has to be opened again. FA_E_LIMIT, "cancelled": progress returned false.
+/// opened on the face has to be opened again. FA_E_CANCELLED: progress returned false; what is done is in
+/// `partial`, where it was given.
 FA_API FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *options, FaVolumesReport *report,
                               FaError *err);
 /// The stages it has, FA_NEED_... together. Whether volumes are of this rig: fa_face_volumes_fit.
@@ -205,8 +206,8 @@ FA_API FaFaceGet fa_face_get_default(void); // all 0
 ///
 /// A cache fits if it is of this rig, its volumes are what fa_face_volumes would make now, and, should stages be
 /// missing, these are its last ones and it has the layers and vertices that are asked for. Other options are not
-/// recorded in a face: give `again` with them. FA_E_ARG: the file is of another rig. FA_E_LIMIT, "cancelled": progress
-/// returned false.
+/// recorded in a face: give `again` with them. FA_E_ARG: the file is of another rig. FA_E_CANCELLED: progress returned
+/// false.
 FA_API FaCode fa_face_get(const FaRig *rig, unsigned needs, const FaFaceGet *get, FaFace **face, FaError *err);
 
 /// Parts of the face: how many there are, their names ("lip_upper", ...), and how far each vertex of the rig belongs to

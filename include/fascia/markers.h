@@ -1,6 +1,8 @@
-// fascia/markers.h: dots on an actor's face (motion capture), where they sit on a rig, and landmarks found in pictures.
+// fascia/markers.h: markers on an actor's face (motion capture), where they sit on a rig, and landmarks found in
+// pictures.
 //
-// Markers:   fa_markers_load, fa_marker_map_make (which surface point each marker is), use, fa_marker_map_free,
+// Markers:   fa_markers_load, fa_marker_map_new (which surface point each marker is; live: fa_marker_map_bind), use,
+// fa_marker_map_free,
 //            fa_markers_free. Or the other way round: fa_markers_choose, fa_markers_sample, fa_markers_save.
 // Landmarks: fa_landmarks_load, use, fa_landmarks_free.
 //
@@ -60,6 +62,14 @@ FA_API FaCode fa_markers_check(const FaMarkerTake *take, FaError *err); // the i
 FA_API void fa_markers_free(FaMarkerTake *take);                        // NULL is fine
 FA_API int fa_markers_find(const FaMarkerTake *take, const char *name); // -1: there is none
 
+/// 3D points seen by a tracker in one frame. Plain data.
+typedef struct FaMarkers {
+    int count;
+    const char *const *name; // NULL: in the order of the map                              (count)
+    const float *x;          // m; in the world, or in the rig's own frame, as the method is told (count x 3)
+    const unsigned char *ok; // 0: not seen in this frame; NULL: all seen                  (count)
+} FaMarkers;
+
 // --- where markers sit --------------------------------------------------------------------------------------------
 
 /// A point on, or a little off, a rig's surface: sum of bary[k] x[vert[k]], plus offset in the triangle's own frame
@@ -96,9 +106,13 @@ typedef struct FaMapOptions {
 /// out), those called v123 on that vertex, all others by the nearest point of the face after rigid alignment of the
 /// neutral frame to the rig. Markers that are too far, never seen or ambiguous are named in the notes; the first two
 /// kinds are not mapped. options NULL: frame -1 and defaults. Fails if nothing can be mapped. *map is NULL on failure.
-FA_API FaCode fa_marker_map_make(const FaMarkerTake *take, const FaRig *rig, const FaMapOptions *options,
-                                 FaMarkerMap **map, FaError *err);
+FA_API FaCode fa_marker_map_new(const FaMarkerTake *take, const FaRig *rig, const FaMapOptions *options,
+                                FaMarkerMap **map, FaError *err);
 FA_API FaMapOptions fa_map_options_default(void); // frame -1, reach
+/// The same from what a tracker sends, once: its names are bound to the rig by a frame that shows the neutral face. For
+/// FaMethodSetup.markers.
+FA_API FaCode fa_marker_map_bind(const FaMarkers *neutral, const FaRig *rig, const FaMapOptions *options,
+                                 FaMarkerMap **map, FaError *err);
 /// Every point that a JSON file names, in its order; and the file. Atomic; bary and offset are kept to the bit.
 FA_API FaCode fa_marker_map_load(const char *path, const FaRig *rig, FaMarkerMap **map, FaError *err);
 FA_API FaCode fa_marker_map_save(const FaMarkerMap *map, const char *path, FaError *err);

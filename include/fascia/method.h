@@ -6,12 +6,14 @@
 //     FaRun    *run;     fa_run_new(method, clip, &run, &err);
 //     fa_sequence_save(fa_run_sequence(run), "out.glb", &options, &report, &err);
 //     fa_run_free(run);  fa_method_close(method);  fa_params_free(params);
-// Live: fa_method_reset with the first input, then fa_method_step per frame.
+// Live: fa_method_step per frame, whatever the input comes from: weights, markers (fa_marker_map_bind once, and the
+// method "blendforces"), or a camera (fascia/camera.h).
 // Nothing is allocated in a step. The result does not depend on the number of threads. One thread per method.
 #ifndef FASCIA_METHOD_H
 #define FASCIA_METHOD_H
 
 #include "fascia/face.h"
+#include "fascia/markers.h"
 #include "fascia/sequence.h"
 
 #ifdef __cplusplus
@@ -60,20 +62,12 @@ FA_API FaCode fa_params_read(FaParams *params, const char *json, FaError *err);
 
 // --- methods ------------------------------------------------------------------------------------------------------
 
-/// 3D points seen by a tracker. Plain data.
-typedef struct FaMarkers {
-    int count;
-    const char *const *name; // (count)
-    const float *x;          // m, head frame                                              (count x 3)
-    const unsigned char *ok; // 0: not seen in this frame; NULL: all seen                  (count)
-} FaMarkers;
-
 /// What drives one frame, from a file or from a tracker alike.
 typedef struct FaInput {
     double time;              // s, increasing
-    const float *weights;     // per shape of the rig                                      (nshape)
+    const float *weights;     // per shape of the rig; of "blendforces" nullable           (nshape)
     FaPose head;              // world from head, canonical as in clips; all 0: the head is still
-    const FaMarkers *markers; // nullable
+    const FaMarkers *markers; // of "blendforces": they drive instead of weights; nullable
     const float *target; // the surface wanted in place of the rig's at these weights, m, head frame (nvert x 3): of
                          // "projective"; weights still move the jaw; nullable
 } FaInput;
@@ -120,7 +114,9 @@ typedef struct FaMethodSetup {
     const FaParams *params;     // made for this method; read while opening; NULL: defaults
     const FaCollider *collider; // at most 16; read while opening                              (ncollider)
     int ncollider;
-    const struct FaMaps *maps; // values by shape or vertex (fascia/analytic.h); copied; NULL: by the parameter `maps`
+    const struct FaMaps *maps;  // values by shape or vertex (fascia/analytic.h); copied; NULL: by the parameter `maps`
+    const FaMarkerMap *markers; // where an input's markers sit on the rig (fa_marker_map_bind); borrowed, must outlive
+                                // the method; NULL: by the parameter `map`
 } FaMethodSetup;
 
 /// *method is NULL on failure. Close with fa_method_close.
@@ -135,6 +131,14 @@ FA_API FaCode fa_method_reset(FaMethod *method, const FaInput *in, float *surfac
 /// Advance to this input's time. stats is nullable. Without a reset before, the first step is one. A time that is not
 /// later than the last fails with FA_E_ARG and changes nothing.
 FA_API FaCode fa_method_step(FaMethod *method, const FaInput *in, float *surface, FaStats *stats, FaError *err);
+
+/// What the last step found, as the input of a method that comes after this one: its surface becomes the target, and
+/// weights and head are those that go with it (of "blendforces" driven by markers what it found in them, else those of
+/// `in`, its own input). Valid until the next step:
+///     fa_method_step(control, &in, goal, NULL, &err);
+///     FaInput then = fa_method_next(control, &in, goal);
+///     fa_method_step(flesh, &then, surface, NULL, &err);
+FA_API FaInput fa_method_next(const FaMethod *method, const FaInput *in, const float *surface);
 
 /// The state between two steps: its size (constant once open), a copy out, a copy in, and its fingerprint. What was
 /// saved by a method may be loaded into any that was opened with the same rig and parameters.

@@ -79,16 +79,16 @@ FA_API FaCode fa_renderer_pose(FaRenderer *r, const float *const *x, const float
 /// Point the camera so that the present pose fits. Later poses keep it. Without a call: options.view, at the first
 /// picture.
 FA_API FaCode fa_renderer_look(FaRenderer *r, const FaRenderView *view, FaError *err);
-/// A dot over a picture: a marker, and where it should be.
-typedef struct FaRenderDot {
+/// A marker drawn over a picture, and where it should be.
+typedef struct FaRenderMarker {
     float x[3];           // m, in the mesh's own frame; not finite: left out
     float to[3];          // the end of a line from it; not finite: no line
     unsigned char rgb[3]; // sRGB
     const char *label;    // beside it; nullable; borrowed
-} FaRenderDot;
-/// Draw these dots over the pictures that follow, where the scene does not hide them (a dot up to 3 mm under the skin
-/// shows). radius in m, 0: chosen. Dots are copied; count 0: none.
-FA_API FaCode fa_renderer_dots(FaRenderer *r, const FaRenderDot *dots, int count, double radius, FaError *err);
+} FaRenderMarker;
+/// Draw these markers over the pictures that follow, where the scene does not hide them (a marker up to 3 mm under the
+/// skin shows). radius in m, 0: chosen. Markers are copied; count 0: none.
+FA_API FaCode fa_renderer_markers(FaRenderer *r, const FaRenderMarker *markers, int count, double radius, FaError *err);
 /// Draw into image (allocated here; free with fa_image_free).
 FA_API FaCode fa_renderer_draw(FaRenderer *r, FaImage *image, FaError *err);
 FA_API void fa_renderer_free(FaRenderer *r);
@@ -103,27 +103,34 @@ typedef enum FaPicture {
     FA_PICTURE_VIEWS,     // a sheet: front, three quarters, profile, back
 } FaPicture;
 
+/// What fa_render_file wrote.
+typedef struct FaRendered {
+    int pictures;      // frames of a film, tiles of a sheet, 1
+    int width, height; // of the file, pixels
+} FaRendered;
+
 typedef struct FaRenderJob {
     FaRenderOptions look; // its axes are set from the rig
     FaPicture picture;
-    int frame;                  // of a still
-    const float *weights;       // shape weights to show in place of that frame; nullable   (nshape)
-    int first, last;            // frames of a film or sheet; last < 0: the end
-    int tiles, columns;         // of a sheet of frames; columns of any sheet; 0: chosen
-    double fps;                 // of a film; 0: the sequence's, 24 for a turntable
-    double seconds;             // of a turntable; 0: 4
-    bool label;                 // frame number and time in each picture of a film
-    bool world;                 // move with the head; else it is held still
-    FaSequence *against;        // heat map: distance from these positions; nullable
-    bool heat;                  // heat map: distance from the neutral (without `against`)
-    const FaRig *rig;           // the faces, when the sequence is a cache; nullable
-    const FaClip *clip;         // what else moves (eyes, teeth, the head) when the sequence is a cache; nullable
-    const FaMarkerTake *dots;   // markers to draw, in the mesh's own frame; nullable. Frame by frame where there are as
-                                // many as in the sequence, else by time
-    const FaMarkerMap *dot_map; // the surface points they belong to: a line to each; nullable
-    bool alone;                 // only the face's own mesh, not the others of its file
-    const char *generator;      // recorded in the picture: program, parameters; nullable
-    FaProgressFn *progress;     // nullable
+    int frame;                     // of a still
+    const float *weights;          // shape weights to show in place of that frame; nullable   (nshape)
+    int first, last;               // frames of a film or sheet; last < 0: the end
+    int tiles, columns;            // of a sheet of frames; columns of any sheet; 0: chosen
+    double fps;                    // of a film; 0: the sequence's, 24 for a turntable
+    double seconds;                // of a turntable; 0: 4
+    bool label;                    // frame number and time in each picture of a film
+    bool world;                    // move with the head; else it is held still
+    FaSequence *against;           // heat map: distance from these positions; nullable
+    bool heat;                     // heat map: distance from the neutral (without `against`)
+    const FaRig *rig;              // the faces, when the sequence is a cache; nullable
+    const FaClip *clip;            // what else moves (eyes, teeth, the head) when the sequence is a cache; nullable
+    const FaMarkerTake *markers;   // drawn too, in the mesh's own frame; nullable. Frame by frame where there are as
+                                   // many as in the sequence, else by time
+    const FaMarkerMap *marker_map; // the surface points they belong to: a line to each; nullable
+    bool alone;                    // only the face's own mesh, not the others of its file
+    const char *generator;         // recorded in the picture: program, parameters; nullable
+    FaRendered *rendered;          // filled; nullable
+    FaProgressFn *progress;        // nullable
     void *progress_user;
 } FaRenderJob;
 

@@ -32,12 +32,14 @@ typedef struct FaInfo {
     double fps, seconds;
     bool head_motion;
     int nshape;
-    FaShapeInfo *shape; // (nshape)
-    int matched;        // shapes matched to ARKit
-    int arkit_covered;  // of the 52, how many have a shape
-    int intersections;  // self-intersecting triangle pairs at neutral; -1 not tested
-    int channels;       // of a clip file
-    FaNotes notes;      // every defect, with its remedy
+    FaShapeInfo *shape;     // (nshape)
+    int matched;            // shapes matched to ARKit
+    int arkit_covered;      // of the 52, how many have a shape
+    int intersections;      // self-intersecting triangle pairs at neutral; -1 not tested
+    int channels;           // of a clip file
+    int nmesh;              // meshes of the file
+    const FaFileMesh *mesh; // borrowed from the rig                        (nmesh)
+    FaNotes notes;          // every defect, with its remedy
 } FaInfo;
 
 /// Examine a rig (with its clip, if any). `deep` adds the self-intersection test. Free with fa_info_free.
@@ -45,25 +47,31 @@ FA_API FaCode fa_info_of_rig(const FaRig *rig, bool deep, FaInfo *info, FaError 
 FA_API FaCode fa_info_of_clip(const FaClip *clip, FaInfo *info, FaError *err);
 FA_API FaCode fa_info_of_sequence(FaSequence *seq, FaInfo *info, FaError *err);
 FA_API void fa_info_free(FaInfo *info);
+/// Whether a note of a rig may change what a simulation of it looks like: what every verb says unasked.
+FA_API bool fa_note_important(const FaNote *note);
 FA_API FaCode fa_info_json(const FaInfo *info, char **json, FaError *err); // free with fa_free
 FA_API FaCode fa_info_text(const FaInfo *info, bool all_shapes, char **text, FaError *err);
 
 typedef struct FaCompare {
     int frames, vertices;
+    int first;    // the frame of a that the arrays below begin with
+    bool by_time; // the rates differ: frames were matched by time, not by number
     double max_mm, mean_mm, p99_mm;
-    int worst_frame, worst_vertex;
+    int worst_frame, worst_vertex;                       // the frame: of all of a's
     double *frame_max_mm, *frame_mean_mm, *frame_p99_mm; // (frames)
     int intersections_a,
         intersections_b; // worst count of self-intersecting triangle pairs over the frames; -1: no faces known
     int *frame_intersections_a,
         *frame_intersections_b; // that count in every frame; NULL: not counted, or no faces known  (frames)
     double volume_change_a,
-        volume_change_b; // largest relative change of a closed part's volume against frame 0; 0 if none is closed
+        volume_change_b; // largest relative change of a closed part's volume against the first frame; 0 if none is
+                         // closed
 } FaCompare;
 
 typedef struct FaCompareOptions {
     const FaRig *rig;   // faces for intersections and volumes when both are caches; nullable
     bool intersections; // count them (slower)
+    int first, count;   // frames of a to compare; count 0: to the end
     FaProgressFn *progress;
     void *progress_user;
 } FaCompareOptions;

@@ -14,6 +14,9 @@ extern "C" {
 
 enum { FA_ARKIT_COUNT = 52 };
 
+/// What names.json says of a shape: nothing, which ARKit shape it is, or null: nothing drives it, ever.
+typedef enum FaSaid { FA_SAID_NOTHING, FA_SAID_ARKIT, FA_SAID_NULL } FaSaid;
+
 /// One blendshape: the entries [first, first + count) of the rig's `row` and `delta`.
 typedef struct FaShape {
     const char *name; // as in the file
@@ -21,10 +24,27 @@ typedef struct FaShape {
     int half;         // -1 / +1: only the right / left half of that ARKit shape (e.g. browInnerUp_L); 0: all of it
     int first;
     int count;
+    FaSaid said; // by names.json
 } FaShape;
 
-typedef enum FaUnit { FA_UNIT_AUTO, FA_UNIT_M, FA_UNIT_CM, FA_UNIT_MM } FaUnit;
+/// Metres per unit of a file: any number above 0, or one of these.
+typedef double FaUnit;
+#define FA_UNIT_AUTO 0.0
+#define FA_UNIT_M 1.0
+#define FA_UNIT_CM 0.01
+#define FA_UNIT_MM 0.001
+/// The unit of a text: "m", "dm", "cm", "mm", "in", "ft", ..., or metres per unit as a number ("0.01"). Below 0:
+/// neither.
+FA_API FaUnit fa_unit_named(const char *text);
 typedef enum FaUp { FA_UP_AUTO, FA_UP_Y, FA_UP_Z } FaUp;
+
+/// A mesh of a file, one of which became the rig.
+typedef struct FaFileMesh {
+    const char *name;
+    int vertices; // as the file counts them
+    int shapes;
+    bool taken;
+} FaFileMesh;
 
 typedef struct FaRig {
     FaMesh mesh;          // the neutral
@@ -43,7 +63,10 @@ typedef struct FaRig {
     const char *axes_how; // likewise
     FaClip *clip;         // animation found in the same file, channels = shapes; NULL if none
     FaNotes notes;        // what was odd in the file
-    void *source;         // the document it came from, kept so that it can be written back whole
+    int nfile_mesh;
+    FaFileMesh *file_mesh; // meshes of the file, by the numbers of --mesh (nfile_mesh); none: it has but one
+    const void *names;     // names.json as read, for the channels of clips; NULL: none was given
+    void *source;          // the document it came from, kept so that it can be written back whole
     void (*source_free)(void *source);
     struct FaArena *arena; // owns all of the above but clip and source
 } FaRig;
@@ -52,7 +75,7 @@ typedef struct FaRigOptions {
     FaUnit unit;      // AUTO: found from the head's height; an error where that is impossible
     FaUp up;          // AUTO: by the format, then by the shapes
     const char *mesh; // name or number of the mesh to take; NULL: the one with most blendshapes
-    const char *map;  // names.json: {"theirName": "jawOpen", ...}; NULL: none
+    const char *map;  // names.json: {"theirName": "jawOpen" | null, ...}, shapes and channels of clips; NULL: none
     bool any_size;    // accept what is not the size of a head (metres assumed when the unit cannot be found)
 } FaRigOptions;
 FA_API FaRigOptions fa_rig_options_default(void); // all 0
@@ -87,14 +110,18 @@ FA_API size_t fa_blender_bytes(const FaBlender *blender,
                                const float *weights); // bytes eval must touch for these weights
 FA_API void fa_blender_free(FaBlender *blender);
 
-/// Which clip channels drive which shapes: by exact name, then by ARKit name; one channel may drive both halves of a
-/// shape.
+/// Which clip channels drive which shapes. A channel drives one shape (or its two halves, or a left and a right one):
+/// the one of the same name, else the best that means the same; src/rig/bind.h has the rule. The file's own animation
+/// drives all of its shapes.
 typedef struct FaBinding {
-    int nshape;
-    int *chan;   // first channel per shape, -1 = none                           (nshape)
-    int *chan2;  // second one, averaged with the first, -1 = none               (nshape)
-    int matched; // shapes driven
-    int unused;  // channels that drive nothing
+    int nshape, nchan;
+    int *chan;     // first channel per shape, -1 = none                           (nshape)
+    int *chan2;    // second one, averaged with the first, -1 = none               (nshape)
+    int matched;   // shapes driven
+    int idle;      // of them, shapes that move nothing
+    int unused;    // channels that drive nothing
+    int aside;     // shapes at rest because another one has their channel
+    FaNotes notes; // "channels-unused", "shapes-aside", "map-unused"
 } FaBinding;
 FA_API FaCode fa_clip_bind(const FaClip *clip, const FaRig *rig, FaBinding *binding, FaError *err);
 FA_API void fa_binding_free(FaBinding *binding);

@@ -94,7 +94,7 @@ static FaCode base_oscillator(const FaParams *p, FaOscillator *o, FaError *err) 
     double c = fai_params_at(p, P_damping), k = fai_params_at(p, P_stiffness);
     if ((!isnan(f) && !isnan(k)) || (!isnan(r) && !isnan(c)))
         return FA_FAIL(err, FA_E_ARG, NULL, "give frequency and ratio, or damping and stiffness",
-                       "frequency and ratio say the same as damping and stiffness: the spring is given twice");
+                       "the spring is given twice: frequency says the same as stiffness, and ratio as damping");
     double ratio = isnan(r) ? fa_oscillator_ratio(o) : r;
     if (!isnan(f) || !isnan(r)) *o = fa_oscillator_of(o->mass, isnan(f) ? fa_oscillator_frequency(o) : f, ratio);
     // a frequency and a mass: that frequency, with that mass; a mass alone: the preset's spring with another mass on it
@@ -430,7 +430,7 @@ FaOscillator fai_analytic_oscillator(const FaMethod *m) { return ((const Analyti
 
 const FaMethodOps fai_method_analytic = {
     .name = "analytic",
-    .help = "closed-form inertia and damping at the price of linear blending",
+    .help = "soft motion without simulation: every shape is a weight on a spring",
     .params = analytic_params,
     .size = sizeof(Analytic),
     .takes = FA_TAKES_MAPS,

@@ -127,8 +127,10 @@ static FaCode reduce(Fit *f, FaSequence *captured, const FaEstimateOptions *o, F
             if (f->moved[k / 3]) f->square += (double)d[k] * (double)d[k];
         }
         if (rc >= 0) fai_parallel(f->n, 1, dot_shape, &(Dots){f, d, f->q + (size_t)i * n});
-        if (rc >= 0 && o->progress && !o->progress(o->progress_user, "reading", (double)(i + 1) / f->nframe))
-            rc = FA_FAIL(err, FA_E_ARG, NULL, NULL, "cancelled");
+        if (rc >= 0) {
+            double done = (double)(i + 1) / f->nframe;
+            rc = fai_progress(o->progress, o->progress_user, "reading", done, "nothing is kept", err);
+        }
     }
     fa_free(d);
     return rc;
@@ -378,8 +380,10 @@ static FaCode fit_vertices(const Fit *f, FaSequence *captured, const double p[2]
         }
         BlockRun run = {{f, first, count, target, seen, p, out, out->oscillator.mass}, scratch};
         if (rc >= 0) fai_parallel(count, VERTS_PER_CHUNK, fit_chunk, &run);
-        if (rc >= 0 && o->progress && !o->progress(o->progress_user, "vertices", (double)(first + count) / nvert))
-            rc = FA_FAIL(err, FA_E_ARG, NULL, NULL, "cancelled");
+        if (rc >= 0) {
+            double done = (double)(first + count) / nvert;
+            rc = fai_progress(o->progress, o->progress_user, "vertices", done, "nothing is kept", err);
+        }
     }
     for (int v = 0; rc >= 0 && v < nvert; v++) out->vertices_known += out->known[v];
     fa_blender_free(blender);

@@ -69,7 +69,8 @@ static FaCode read_oscillator(Reader *r, const FaJson *v, const FaOscillator *ba
             return bad(r, v, "use soft, heavy, snappy, firm or jelly", "there is no such preset");
         return FA_OK;
     }
-    if (!fai_json_is(v, FA_JSON_OBJECT)) return bad(r, v, "give a preset's name or an object", "this is no oscillator");
+    if (!fai_json_is(v, FA_JSON_OBJECT))
+        return bad(r, v, "give a preset's name or {\"frequency\": 4, \"ratio\": 0.3}", "this is no spring");
     const char *preset;
     FA_TRY(fai_json_str_or(v, "preset", NULL, &preset, r->err));
     if (preset && !fa_oscillator_preset(preset, o))
@@ -88,7 +89,7 @@ static FaCode read_oscillator(Reader *r, const FaJson *v, const FaOscillator *ba
     if (!isnan(c)) o->damping = c;
     if (!isnan(k)) o->stiffness = k;
     if (fa_oscillator_check(o, NULL) < 0 || !(o->stiffness > 0))
-        return bad(r, v, "mass and stiffness must be above 0, damping not below 0", "these numbers make no oscillator");
+        return bad(r, v, "mass and stiffness must be above 0, damping not below 0", "these numbers make no spring");
     return FA_OK;
 }
 
@@ -262,7 +263,7 @@ static FaCode read_vertices(Reader *r, const FaJson *vertices) {
     for (v = 0; r->maps->vertex && v < r->rig->mesh.nvert; v++)
         if (fa_oscillator_check(&r->maps->vertex[v], NULL) < 0)
             return FA_FAIL(r->err, FA_E_FORMAT, FA_PLACE("/vertices, vertex %d", v),
-                           "mass must be above 0, the others not below", "the numbers make no oscillator");
+                           "mass must be above 0, the others not below", "these numbers make no spring");
     return FA_OK;
 }
 

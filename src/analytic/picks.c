@@ -137,7 +137,7 @@ static FaCode save_new(const FaRig *rig, const Mixed *m, const char (*name)[32],
         memcpy(more.delta + 3 * old, m->delta, 3 * add * sizeof *more.delta);
         for (int i = 0; i < m->n; i++)
             more.shape[rig->nshape + i] =
-                (FaShape){name[i], -1, 0, rig->nentry + m->first[i], m->first[i + 1] - m->first[i]};
+                (FaShape){name[i], -1, 0, rig->nentry + m->first[i], m->first[i + 1] - m->first[i], FA_SAID_NOTHING};
         more.nshape = (int)nshape;
         more.nentry = (int)(old + add);
         rc = fa_rig_save(&more, NULL, path, err);

@@ -36,7 +36,7 @@ FaCode fa_oscillator_check(const FaOscillator *o, FaError *err) {
     fai_format_double(c, o->damping);
     fai_format_double(k, o->stiffness);
     return FA_FAIL(err, FA_E_ARG, NULL, "mass must be above 0, damping and stiffness not below 0",
-                   "mass %s, damping %s, stiffness %s is no oscillator", m, c, k);
+                   "this is no spring: mass %s, damping %s, stiffness %s", m, c, k);
 }
 
 bool fa_oscillator_preset(const char *name, FaOscillator *o) {

@@ -14,8 +14,7 @@ static const double KEEP = 0.5;  // share of the goal that the basis may miss a 
 static const double STILL = 0.9; // share of the goal within which a frame need not move at all
 
 FaCode fai_bake_progress(const FaBakeWork *w, const char *stage, double done, FaError *err) {
-    if (!w->params->progress || w->params->progress(w->params->progress_user, stage, done)) return FA_OK;
-    return FA_FAIL(err, FA_E_ARG, NULL, NULL, "cancelled");
+    return fai_progress(w->params->progress, w->params->progress_user, stage, done, "nothing is kept", err);
 }
 
 FaCode fai_bake_read(FaBakeWork *w, int first, int count, FaError *err) {

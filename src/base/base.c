@@ -20,6 +20,7 @@ const char *fa_code_name(FaCode code) {
     case FA_E_LIMIT: return "limit passed";
     case FA_E_MESH: return "bad geometry";
     case FA_E_NUMERIC: return "numeric failure";
+    case FA_E_CANCELLED: return "cancelled";
     }
     return "unknown";
 }
@@ -53,6 +54,11 @@ FaCode fai_fail(FaError *err, FaCode code, const char *func, int line, const cha
     vsnprintf(err->what, sizeof err->what, fmt, args);
     va_end(args);
     return code;
+}
+
+FaCode fai_progress(FaProgressFn *fn, void *user, const char *stage, double done, const char *kept, FaError *err) {
+    if (!fn || fn(user, stage, done)) return FA_OK;
+    return FA_FAIL(err, FA_E_CANCELLED, FA_PLACE("%s, %.0f %%", stage, 100 * done), NULL, "cancelled: %s", kept);
 }
 
 void fai_error_name(FaError *err, const char *path) {

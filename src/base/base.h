@@ -40,6 +40,9 @@ FaCode fai_fail(FaError *err, FaCode code, const char *func, int line, const cha
                 const char *fmt, ...) FA_PRINTF(7, 8);
 #define FA_FAIL_MEMORY(err)                                                                                            \
     FA_FAIL((err), FA_E_MEMORY, NULL, "close other programs, or use a smaller file", "out of memory")
+// Tell how far a long job is (fn is nullable): FA_E_CANCELLED where the caller says stop. kept: what is left of the
+// work then, as half a sentence.
+FaCode fai_progress(FaProgressFn *fn, void *user, const char *stage, double done, const char *kept, FaError *err);
 void fai_error_name(FaError *err, const char *path);
 // Name the file of a failure noticed further down, unless it is named already. Returns code.
 static inline FaCode fai_fail_in(FaError *err, FaCode code, const char *path) {

@@ -14,16 +14,22 @@ static const double EASE = 0.35;     // s: a face without markers relaxes in thi
 static const double OUTLIER = 0.008; // m: nearer markers are never doubted
 static const double OUTLIER_MEDIANS = 6;
 enum { ARC_ROUNDS = 3 };
-enum { DOUBTS = 2 }; // solves more at most where some marker is doubted
+enum { DOUBTS = 2 };                 // solves more at most where some marker is doubted
+enum { SETTLE = 600 };               // steps to rest at most
+static const double USUAL_RATE = 60; // Hz: of the steps that `keep` was chosen for
+static const double SLACK = 0.01;    // of a step: times of even frames differ in their last digits
+static const double LONGEST = 2;     // s that weights are followed over; a face has come to rest long before
+static const double SETTLED = 1e-8;  // m in a step: at rest
 
-void fa_control_reset(FaControl *c) {
+void fai_control_reset(FaControl *c) {
     c->started = c->filtering = false;
     c->time = c->step = 0;
     fai_shape_solver_reset(c->shapes);
     if (c->forces) fai_forces_reset(c->forces);
     memset(c->last, 0, (size_t)c->rig->nshape * sizeof *c->last);
     memset(c->u, 0, (size_t)c->rig->nshape * sizeof *c->u);
-    memset(c->last_coef, 0, 3 * (size_t)c->npoint * sizeof *c->last_coef);
+    double *coef[] = {c->last_coef, c->level, c->trend};
+    for (int i = 0; i < FA_COUNT(coef); i++) memset(coef[i], 0, 3 * (size_t)c->npoint * sizeof *coef[i]);
     for (int i = 0; i < c->npoint; i++) {
         c->belief[i] = 1;
         double with[3];
@@ -162,7 +168,7 @@ void fai_control_set_jaw(FaControl *c, const double more[3]) {
 }
 
 double fai_control_miss(FaControl *c, const FaMarkers *m, FaControlFrame *frame, double *miss) {
-    fa_control_reset(c);
+    fai_control_reset(c);
     if (!read_markers(c, m)) {
         memset(miss, 0, 3 * (size_t)c->npoint * sizeof *miss);
         return 0;
@@ -266,8 +272,8 @@ static void command_forces(FaControl *c, double stretch, FaControlFrame *out) {
 }
 
 // The same from commands that are known.
-static void run_forces(FaControl *c, const double *commands, double stretch, FaControlFrame *out) {
-    fai_forces_begin(c->forces, c->keep, stretch, c->literal);
+static void run_forces(FaControl *c, const double *commands, double keep, double stretch, FaControlFrame *out) {
+    fai_forces_begin(c->forces, keep, stretch, c->literal);
     for (int pass = 0; pass < c->relinearise; pass++) {
         if (pass) fai_forces_relinearise(c->forces);
         fai_forces_apply(c->forces, commands + (size_t)pass * (size_t)c->rig->nshape);
@@ -360,7 +366,7 @@ static void hold(FaControl *c, double dt, double stretch, FaControlFrame *out) {
     if (c->forces) {
         for (int p = 0; p < c->relinearise; p++)
             memcpy(c->pass + (size_t)p * (size_t)n, c->u, (size_t)n * sizeof *c->u);
-        run_forces(c, c->pass, stretch, out);
+        run_forces(c, c->pass, c->keep, stretch, out);
     }
     for (int i = 0; i < 3 * c->npoint; i++) out->coef[i] = left * c->last_coef[i];
     out->fit.held = 1;
@@ -380,13 +386,22 @@ static double advance(FaControl *c, double time, double *stretch) {
 void fai_control_replay(FaControl *c, const double *commands, double time, FaControlFrame *frame) {
     double stretch;
     advance(c, time, &stretch);
-    run_forces(c, commands, stretch, frame);
+    run_forces(c, commands, c->keep, stretch, frame);
+}
+
+static FaCode check_time(const FaControl *c, double time, FaError *err) {
+    if (isfinite(time) && (!c->started || time > c->time)) return FA_OK;
+    return FA_FAIL(err, FA_E_ARG, FA_PLACE("%.6g s", time), "give frames in the order of their times",
+                   "time does not increase");
+}
+
+static void remember(FaControl *c, const FaControlFrame *f) {
+    memcpy(c->last, f->weights, (size_t)c->rig->nshape * sizeof *c->last);
+    memcpy(c->last_coef, f->coef, 3 * (size_t)c->npoint * sizeof *c->last_coef);
 }
 
 FaCode fai_control_solve(FaControl *c, const FaMarkers *markers, double time, FaControlFrame *out, FaError *err) {
-    if (!isfinite(time) || (c->started && !(time > c->time)))
-        return FA_FAIL(err, FA_E_ARG, FA_PLACE("%.6g s", time), "give frames in the order of their times",
-                       "time does not increase");
+    FA_TRY(check_time(c, time, err));
     double start = fai_seconds(), stretch, dt = advance(c, time, &stretch);
     out->fit = (FaControlFit){0};
     int used = read_markers(c, markers);
@@ -407,8 +422,7 @@ FaCode fai_control_solve(FaControl *c, const FaMarkers *markers, double time, Fa
     } else {
         hold(c, dt, stretch, out);
     }
-    memcpy(c->last, out->weights, (size_t)c->rig->nshape * sizeof *c->last);
-    memcpy(c->last_coef, out->coef, 3 * (size_t)c->npoint * sizeof *c->last_coef);
+    remember(c, out);
     out->fit.seconds = fai_seconds() - start;
     return used ? FA_OK : FA_CLAMPED;
 }
@@ -499,8 +513,8 @@ static void filter(FaControl *c, const double *coef) {
     c->filtering = true;
 }
 
-FaCode fa_control_step(FaControl *c, const FaMarkers *markers, double time, float *surface, float *weights,
-                       FaControlFit *fit, FaError *err) {
+FaCode fai_control_step(FaControl *c, const FaMarkers *markers, double time, float *surface, float *weights,
+                        FaControlFit *fit, FaError *err) {
     double start = fai_seconds();
     FaCode rc = fai_control_solve(c, markers, time, &c->own, err);
     if (rc < 0) return rc;
@@ -510,4 +524,91 @@ FaCode fa_control_step(FaControl *c, const FaMarkers *markers, double time, floa
     c->own.fit.seconds = fai_seconds() - start;
     if (fit) *fit = c->own.fit;
     return rc;
+}
+
+// --- from weights -------------------------------------------------------------------------------------------------
+
+// The forces keep steps of 1/fps of their own, c->time being the last one's end, so that a motion is the same however
+// often inputs come:
+//
+//     input              from                              time
+//     weights            was ------------- linear ---------- to
+//     forces  ... -|- h -|-- h --|-- h --|-- h --|-- h --|...... the last h by the share of it that has passed
+//
+// d is linear in the commands, so that where the weights go on as they go, the end of that last step is known already.
+static void lead(FaControl *c, double from, const float *was, double time, const float *to) {
+    double h = 1 / c->fps, keep = pow(c->keep, USUAL_RATE * h), stretch;
+    size_t n = (size_t)c->rig->nshape;
+    if (time - c->time > LONGEST) c->time = time - LONGEST;
+    while (c->time + (1 - SLACK) * h <= time) {
+        double at = c->time + h, part = fmin(fmax((at - from) / (time - from), 0), 1);
+        for (size_t j = 0; j < n; j++) c->u[j] = (double)was[j] + part * ((double)to[j] - (double)was[j]);
+        for (int p = 0; p < c->relinearise; p++) memcpy(c->pass + (size_t)p * n, c->u, n * sizeof *c->u);
+        advance(c, at, &stretch);
+        run_forces(c, c->pass, keep, stretch, &c->own);
+    }
+    double part = (time - c->time) / h;
+    if (part < SLACK) return fai_forces_at(c->forces, c->own.d);
+    for (size_t j = 0; j < n; j++) c->pass[j] = c->u[j] + ((double)to[j] - c->u[j]) / part;
+    stretch = c->step > 0 ? fmin(h / c->step, 2) : 1;
+    fai_forces_between(c->forces, keep, stretch, c->literal, c->pass, part, c->own.d);
+}
+
+// What follows from weights that are known: the jaw, the surface; the residual of the last frame eases off.
+static void show(FaControl *c, const float *weights, double dt, float *surface) {
+    double left = exp(-dt / EASE);
+    memcpy(c->own.weights, weights, (size_t)c->rig->nshape * sizeof *weights);
+    memcpy(c->own.carried, weights, (size_t)c->rig->nshape * sizeof *weights);
+    for (int i = 0; i < 3 * c->npoint; i++) c->own.coef[i] = left * c->last_coef[i];
+    remember(c, &c->own);
+    filter(c, c->own.coef);
+    fai_control_surface(c, &c->own, c->level, surface);
+}
+
+FaCode fai_control_follow(FaControl *c, double from, const float *was, double time, const float *weights,
+                          float *surface, FaError *err) {
+    FA_TRY(check_time(c, time, err));
+    c->own.fit = (FaControlFit){0};
+    if (c->forces)
+        lead(c, from, was, time, weights);
+    else
+        c->time = time;
+    show(c, weights, time - from, surface);
+    return FA_OK;
+}
+
+void fai_control_settle(FaControl *c, const float *weights, double time, float *surface) {
+    double stretch;
+    fai_control_reset(c);
+    advance(c, time, &stretch);
+    c->own.fit = (FaControlFit){0};
+    for (int j = 0; j < c->rig->nshape; j++) c->u[j] = (double)weights[j];
+    for (int p = 0; p < c->relinearise; p++)
+        memcpy(c->pass + (size_t)p * (size_t)c->rig->nshape, c->u, (size_t)c->rig->nshape * sizeof *c->u);
+    for (int i = 0; c->forces && i < SETTLE; i++) {
+        run_forces(c, c->pass, c->keep, 1, &c->own);
+        if (fai_forces_way(c->forces) < SETTLED) break;
+    }
+    if (c->forces) fai_forces_stop(c->forces);
+    show(c, weights, 0, surface);
+}
+
+const float *fai_control_weights(const FaControl *c) { return c->last; }
+
+// What is not here follows from the frame's input: metrics and their factors are those of the markers' weights, kept
+// only so that they need not be made again.
+void fai_control_stream(FaControl *c, FaStream *s) {
+    size_t n = (size_t)c->rig->nshape, p = 3 * (size_t)c->npoint;
+    fai_stream(s, &c->started, sizeof c->started);
+    fai_stream(s, &c->filtering, sizeof c->filtering);
+    fai_stream(s, &c->time, sizeof c->time);
+    fai_stream(s, &c->step, sizeof c->step);
+    fai_stream(s, c->last, n * sizeof *c->last);
+    fai_stream(s, c->u, n * sizeof *c->u); // where the next solve starts
+    fai_stream(s, c->last_coef, p * sizeof *c->last_coef);
+    fai_stream(s, c->level, p * sizeof *c->level);
+    fai_stream(s, c->trend, p * sizeof *c->trend);
+    fai_stream(s, c->offset, p * sizeof *c->offset);
+    fai_shape_solver_stream(c->shapes, s);
+    if (c->forces) fai_forces_stream(c->forces, s);
 }

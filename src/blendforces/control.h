@@ -1,8 +1,9 @@
-// Inside of the control (fascia/drive.h): a frame in two halves, so that the residual may be filtered over frames that
-// come later.
+// The control: markers or weights to a surface, frame by frame, as the method "blendforces" does it live and a drive
+// (fascia/drive.h) over a whole take.
 //
-//     markers -> fai_control_solve -> FaControlFrame (weights, skin, coefficients of the residual) ->
-//     fai_control_surface
+//     fai_control_step        one frame as it comes
+//     fai_control_solve ->    FaControlFrame (weights, skin, coefficients of the residual)  -> fai_control_surface
+//                             the same in two halves, so that the residual may be filtered over frames that come later
 #ifndef FAI_CONTROL_H
 #define FAI_CONTROL_H
 
@@ -11,6 +12,7 @@
 #include "blendforces/jaw_carry.h"
 #include "blendforces/spread.h"
 #include "fascia/drive.h"
+#include "method/method.h"
 
 // What experiments turn; 0: the default.
 typedef struct FaControlTuning {
@@ -23,6 +25,19 @@ typedef struct FaControlTuning {
     double keep;  // share of the velocity that is kept
 } FaControlTuning;
 
+typedef struct FaControl FaControl;
+
+// What a frame's solve found.
+typedef struct FaControlFit {
+    int used;       // markers
+    double before;  // m, mean distance of the used markers before the residual pass
+    double after;   // m, after it
+    double inside;  // m, rms of the markers' motion that the shapes can make (their non-negative span)
+    double outside; // m, rms of what they cannot
+    int held;       // 1: no marker was usable, the last frame is held and eases off
+    double seconds;
+} FaControlFit;
+
 // A solved frame; its arrays are the caller's (fai_control_frame_new).
 typedef struct FaControlFrame {
     float *weights; // of the shapes                                             (nshape)
@@ -32,8 +47,26 @@ typedef struct FaControlFrame {
     FaControlFit fit;
 } FaControlFrame;
 
-FaCode fai_control_new(const FaRig *rig, const FaFace *face, const FaMarkerMap *map, const FaDriveOptions *options,
-                       const FaControlTuning *tuning, FaControl **control, FaError *err);
+// rig, face and map are needed while it is open; face may be NULL for SBS and RSBS without the residual pass. AUTO: as
+// BF. options (fps 0: 60; smooth 0: 1.5) and tuning NULL: defaults. *control is NULL on failure.
+FaCode fai_control_open(const FaRig *rig, const FaFace *face, const FaMarkerMap *map, const FaDriveOptions *options,
+                        const FaControlTuning *tuning, FaControl **control, FaError *err);
+void fai_control_free(FaControl *control);  // NULL is fine
+void fai_control_reset(FaControl *control); // the next frame is a first one: the face at rest
+// One frame as it comes, without allocation. markers: in the map's order, head frame, m; those that are not ok or not
+// finite are missing. time: s, increasing. surface: nvert x 3, m, head frame. weights (nullable): nshape, the shapes'
+// own best account of the frame; fit is nullable. The residual is filtered as frames come: level and trend, without lag
+// for what changes steadily. FA_CLAMPED: no marker is usable.
+FaCode fai_control_step(FaControl *control, const FaMarkers *markers, double time, float *surface, float *weights,
+                        FaControlFit *fit, FaError *err);
+// The same from weights (nshape) that go from `was` at `from` to `weights` at `time`: they are the commands of the
+// forces, or the shapes' own; what was left of a residual eases off.
+FaCode fai_control_follow(FaControl *control, double from, const float *was, double time, const float *weights,
+                          float *surface, FaError *err);
+// From the neutral to where these weights would hold it for ever.
+void fai_control_settle(FaControl *control, const float *weights, double time, float *surface);
+const float *fai_control_weights(const FaControl *control);    // of the last frame                            (nshape)
+void fai_control_stream(FaControl *control, FaStream *stream); // all that is kept between frames
 FaCode fai_control_frame_new(const FaControl *control, FaArena *arena, FaControlFrame *frame, FaError *err);
 // trust: weight of each marker of the map from now on; NULL: the options'.
 void fai_control_trust(FaControl *control, const float *trust);

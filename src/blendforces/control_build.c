@@ -25,7 +25,7 @@ static FaCode check(const FaRig *rig, const FaFace *face, const FaMarkerMap *map
     if (rig->nshape < 1)
         return FA_FAIL(err, FA_E_ARG, rig->path, "use a rig with blendshapes", "the rig has no shapes to solve with");
     if (map->count < 1 || map->mapped < 1)
-        return FA_FAIL(err, FA_E_ARG, NULL, "map markers to the face, by hand or by fa_marker_map_make",
+        return FA_FAIL(err, FA_E_ARG, NULL, "map markers to the face, by hand or by fa_marker_map_new",
                        "no marker is mapped");
     for (int i = 0; o->trust && i < map->count; i++)
         if (!isfinite(o->trust[i]) || o->trust[i] < 0)
@@ -39,8 +39,9 @@ static FaCode check(const FaRig *rig, const FaFace *face, const FaMarkerMap *map
     bool forces = o->kind == FA_DRIVE_BF || o->kind == FA_DRIVE_AUTO;
     if (!face && (forces || !o->no_residual))
         return FA_FAIL(err, FA_E_ARG, NULL,
-                       "build the face first (fa_face_build), or use shapes without the residual pass",
-                       "%s needs the physical face", forces ? "driving by forces" : "the residual pass");
+                       "build the face first (fa_face_build), or use shapes alone: --method sbs --residual off",
+                       "%s needs the physical face",
+                       forces ? "driving by forces" : "spreading what the shapes cannot do");
     return face ? fa_face_fits(face, rig, err) : FA_OK;
 }
 
@@ -233,8 +234,8 @@ static FaCode set_up(FaControl *c, const FaDriveOptions *o, const FaControlTunin
 
 FaDriveOptions fa_drive_options_default(void) { return (FaDriveOptions){.relinearise = 2}; }
 
-FaCode fai_control_new(const FaRig *rig, const FaFace *face, const FaMarkerMap *map, const FaDriveOptions *options,
-                       const FaControlTuning *tuning, FaControl **control, FaError *err) {
+FaCode fai_control_open(const FaRig *rig, const FaFace *face, const FaMarkerMap *map, const FaDriveOptions *options,
+                        const FaControlTuning *tuning, FaControl **control, FaError *err) {
     *control = NULL;
     FaDriveOptions o = options ? *options : (FaDriveOptions){0};
     FaControlTuning tune = tuning ? *tuning : (FaControlTuning){0};
@@ -261,17 +262,12 @@ FaCode fai_control_new(const FaRig *rig, const FaFace *face, const FaMarkerMap *
     c->arena = fai_arena_new(0);
     FaCode rc = c->arena ? set_up(c, &o, &tune, err) : FA_FAIL_MEMORY(err);
     if (rc < 0) {
-        fa_control_free(c);
+        fai_control_free(c);
         return rc;
     }
-    fa_control_reset(c);
+    fai_control_reset(c);
     *control = c;
     return FA_OK;
-}
-
-FaCode fa_control_open(const FaRig *rig, const FaFace *face, const FaMarkerMap *map, const FaDriveOptions *options,
-                       FaControl **control, FaError *err) {
-    return fai_control_new(rig, face, map, options, NULL, control, err);
 }
 
 FaCode fai_control_frame_new(const FaControl *c, FaArena *arena, FaControlFrame *frame, FaError *err) {
@@ -284,7 +280,7 @@ FaCode fai_control_frame_new(const FaControl *c, FaArena *arena, FaControlFrame 
                : FA_FAIL_MEMORY(err);
 }
 
-void fa_control_free(FaControl *c) {
+void fai_control_free(FaControl *c) {
     if (!c) return;
     fai_jaw_carry_free(c->jaw);
     fai_shape_solver_free(c->shapes);

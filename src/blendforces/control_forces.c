@@ -252,6 +252,28 @@ void fai_forces_end(FaForces *f) {
     memcpy(f->d, f->now, 4 * (size_t)f->n * sizeof *f->d);
 }
 
+void fai_forces_between(FaForces *f, double keep, double stretch, bool at_prediction, const double *u, double part,
+                        float *out) {
+    fai_forces_begin(f, keep, stretch, at_prediction);
+    fai_forces_apply(f, u);
+    for (size_t i = 0; i < 4 * (size_t)f->n; i++) out[i] = f->d[i] + (float)part * (f->now[i] - f->d[i]);
+}
+
+void fai_forces_at(const FaForces *f, float *out) { memcpy(out, f->d, 4 * (size_t)f->n * sizeof *out); }
+
+double fai_forces_way(const FaForces *f) {
+    double most = 0;
+    for (size_t i = 0; i < 4 * (size_t)f->n; i++) most = fmax(most, fabs((double)f->d[i] - (double)f->before[i]));
+    return most;
+}
+
+void fai_forces_stop(FaForces *f) { memcpy(f->before, f->d, 4 * (size_t)f->n * sizeof *f->d); }
+
+void fai_forces_stream(FaForces *f, FaStream *s) {
+    fai_stream(s, f->d, 4 * (size_t)f->n * sizeof *f->d);
+    fai_stream(s, f->before, 4 * (size_t)f->n * sizeof *f->before);
+}
+
 const double *fai_forces_columns(const FaForces *f) { return f->columns; }
 const float *fai_forces_now(const FaForces *f) { return f->now; }
 

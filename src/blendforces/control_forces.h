@@ -14,6 +14,7 @@
 
 #include "blendforces/spread.h"
 #include "build/skin_body.h"
+#include "method/method.h"
 
 typedef struct FaForceOptions {
     FaSkinBodyOptions body;
@@ -33,6 +34,13 @@ void fai_forces_relinearise(FaForces *forces); // q again, at the d of the last 
 // d = Phi u + q. u: nshape.
 void fai_forces_apply(FaForces *forces, const double *u);
 void fai_forces_end(FaForces *forces); // d is this frame's
+// Part of the way (0..1) through a step with these commands, which is not made: out n x 4.
+void fai_forces_between(FaForces *forces, double keep, double stretch, bool at_prediction, const double *u, double part,
+                        float *out);
+void fai_forces_at(const FaForces *forces, float *out);     // d of the last frame (n x 4)
+double fai_forces_way(const FaForces *forces);              // the furthest that a node went in the last frame, m
+void fai_forces_stop(FaForces *forces);                     // what moves stands still
+void fai_forces_stream(FaForces *forces, FaStream *stream); // what is kept between frames
 
 const double *fai_forces_columns(const FaForces *forces);  // S Phi: by shape, then point          (nshape x npoint x 3)
 void fai_forces_points(const FaForces *forces, double *q); // S q                                  (npoint x 3)

@@ -80,14 +80,14 @@ static FaCode solve_all(FaDrive *d, FaError *err) {
     for (int f = 0; f < d->take->nframe; f++) {
         FaCode rc = solve_frame(d, f, err);
         if (rc < 0) return rc;
-        if (d->o.progress && !d->o.progress(d->o.progress_user, "solve", (f + 1.0) / d->take->nframe))
-            return FA_FAIL(err, FA_E_LIMIT, FA_PLACE("frame %d", f), NULL, "cancelled");
+        FA_TRY(fai_progress(d->o.progress, d->o.progress_user, "solve", (f + 1.0) / d->take->nframe, "nothing is kept",
+                            err));
     }
     FA_TRY(fai_drive_choose_filter(d, err));
     sum_up(d);
     d->report.seconds += fai_seconds() - start;
     d->at = -1;
-    fa_control_reset(d->control);
+    fai_control_reset(d->control);
     return FA_OK;
 }
 
@@ -115,7 +115,7 @@ static FaCode read_frame(void *user, int frame, float *x, FaError *err) {
     if (passes && d->at != frame) {
         if (d->at > frame) {
             d->at = -1;
-            fa_control_reset(d->control);
+            fai_control_reset(d->control);
         }
         for (int f = d->at + 1; f <= frame; f++)
             fai_control_replay(d->control, d->commands + (size_t)f * passes * n, d->take->time[f], &d->frame);
@@ -191,7 +191,7 @@ static FaCode open_take(FaDrive *d, const FaMarkerTake *take, FaError *err) {
     FaDriveOptions o = d->o;
     o.kind = d->report.kind;
     o.refine |= d->o.kind == FA_DRIVE_AUTO;
-    FA_TRY(fai_control_new(d->rig, d->face, d->map, &o, NULL, &d->control, err));
+    FA_TRY(fai_control_open(d->rig, d->face, d->map, &o, NULL, &d->control, err));
     fai_drive_apply_learnt(d, d->control);
     FA_TRY(make_room(d, err));
     FA_TRY(solve_all(d, err));
@@ -217,17 +217,17 @@ FaCode fa_drive_open(const FaRig *rig, const FaFace *face, const FaMarkerTake *t
     d->report.asked = d->o.kind;
     FaCode rc = d->arena ? open_take(d, take, err) : FA_FAIL_MEMORY(err);
     if (rc < 0) {
-        fa_drive_free(d);
+        fa_drive_close(d);
         return rc;
     }
     *drive = d;
     return FA_OK;
 }
 
-void fa_drive_free(FaDrive *d) {
+void fa_drive_close(FaDrive *d) {
     if (!d) return;
     fa_sequence_close(d->seq);
-    fa_control_free(d->control);
+    fai_control_free(d->control);
     fa_markers_free(d->take);
     fa_clip_free(d->clip);
     fa_free(d->commands);
@@ -249,6 +249,8 @@ FaDriveReport fa_drive_report(const FaDrive *d) {
     FaDriveReport r = d->report;
     size_t n = (size_t)r.nframe;
     r.why = d->why;
+    r.jaw = !d->o.no_jaw && !d->o.literal;
+    r.residual = !d->o.no_residual && !d->o.literal;
     r.smooth = d->smooth;
     r.frame_before_mm = d->per_frame;
     r.frame_after_mm = d->per_frame + n;

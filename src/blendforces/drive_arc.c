@@ -68,7 +68,7 @@ static FaCode gather(FaDrive *d, FaControl *c, FaControlFrame *f, double *g, dou
     for (int s = 0; s < n; s++) {
         int frame = (int)(((double)s + 0.5) * d->take->nframe / n);
         FaMarkers m = fai_drive_markers_of(d, frame);
-        fa_control_reset(c);
+        fai_control_reset(c);
         FA_TRY(fai_control_solve(c, &m, d->take->time[frame], f, err));
         if (f->fit.held) continue;
         fai_control_arc_evidence(c, f, g, right);
@@ -110,7 +110,7 @@ FaCode fai_drive_learn_arcs(FaDrive *d, FaControl *c, FaError *err) {
         fai_control_set_arcs(c, gain);
     }
     if (rc >= 0 && gain) memcpy(d->arc_gain, gain, n * sizeof *gain);
-    fa_control_reset(c);
+    fai_control_reset(c);
     fai_nnls_free(nnls);
     fai_arena_free(arena);
     return FA_MIN(rc, FA_OK);

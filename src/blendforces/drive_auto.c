@@ -25,7 +25,7 @@ static FaCode try_frame(FaDrive *d, FaControl *c, FaControlFrame *f, int frame, 
                         FaError *err) {
     const int *place = fai_control_points(c);
     int lead = fai_control_passes(c) ? FA_MIN(LEAD, frame) : 0;
-    fa_control_reset(c);
+    fai_control_reset(c);
     for (int k = frame - lead; k <= frame; k++) {
         FaMarkers m = fai_drive_markers_of(d, k);
         FA_TRY(fai_control_solve(c, &m, d->take->time[k], f, err));
@@ -51,7 +51,7 @@ static FaCode left_out_error(FaDrive *d, FaDriveKind kind, bool learn, double *e
     FaControl *c = NULL;
     FaControlFrame f;
     FaArena *arena = fai_arena_new(0);
-    FaCode rc = arena ? fai_control_new(d->rig, d->face, d->map, &o, NULL, &c, err) : FA_FAIL_MEMORY(err);
+    FaCode rc = arena ? fai_control_open(d->rig, d->face, d->map, &o, NULL, &c, err) : FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = fai_control_frame_new(c, arena, &f, err);
     if (rc >= 0 && learn) rc = fai_drive_learn_jaw(d, c, err);
     if (rc >= 0 && learn) rc = fai_drive_learn_arcs(d, c, err);
@@ -70,7 +70,7 @@ static FaCode left_out_error(FaDrive *d, FaDriveKind kind, bool learn, double *e
         rc = FA_MIN(rc, FA_OK);
     }
     *error = tally.count ? tally.sum / tally.count : NAN;
-    fa_control_free(c);
+    fai_control_free(c);
     fai_arena_free(arena);
     return rc;
 }
@@ -82,10 +82,10 @@ static FaCode learn_alone(FaDrive *d, bool arcs, FaError *err) {
     o.kind = FA_DRIVE_SBS;
     o.refine = arcs;
     o.no_residual = !arcs;
-    FA_TRY(fai_control_new(d->rig, d->face, d->map, &o, NULL, &c, err));
+    FA_TRY(fai_control_open(d->rig, d->face, d->map, &o, NULL, &c, err));
     FaCode rc = fai_drive_learn_jaw(d, c, err);
     if (rc >= 0 && arcs) rc = fai_drive_learn_arcs(d, c, err);
-    fa_control_free(c);
+    fai_control_free(c);
     return rc;
 }
 
@@ -140,14 +140,14 @@ FaCode fai_drive_decide(FaDrive *d, FaError *err) {
     r->held_out_forces_mm = 1e3 * forces;
     if (isnan(shapes) || isnan(forces)) {
         r->kind = FA_DRIVE_BF;
-        snprintf(d->why, sizeof d->why, "forces: too few markers to leave some out and compare");
+        snprintf(d->why, sizeof d->why, "forces: there are too few markers to leave some out and compare");
         return FA_OK;
     }
     r->kind = forces < MARGIN * shapes ? FA_DRIVE_BF : FA_DRIVE_SBS;
     r->held_out_mm = r->kind == FA_DRIVE_BF ? r->held_out_forces_mm : r->held_out_shapes_mm;
-    snprintf(d->why, sizeof d->why,
-             "%s: markers left out in turn are missed by %.2f mm with shapes and by %.2f mm with forces%s",
-             r->kind == FA_DRIVE_BF ? "forces" : "shapes", 1e3 * shapes, 1e3 * forces,
-             d->o.no_jaw && !given ? ", less without the jaw's frame" : "");
+    snprintf(d->why, sizeof d->why, "%s: they predict markers that were left out to %.2f mm, %s to %.2f mm%s",
+             r->kind == FA_DRIVE_BF ? "forces" : "shapes", r->held_out_mm, r->kind == FA_DRIVE_BF ? "shapes" : "forces",
+             r->kind == FA_DRIVE_BF ? r->held_out_shapes_mm : r->held_out_forces_mm,
+             d->o.no_jaw && !given ? "; the rigid jaw made it worse and is off" : "");
     return FA_OK;
 }

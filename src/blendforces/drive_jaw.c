@@ -77,7 +77,7 @@ FaCode fai_drive_learn_jaw(FaDrive *d, FaControl *c, FaError *err) {
         for (int k = 0; k < N; k++) more[k] += fmin(fmax(move[k], -2 * usual[k]), 2 * usual[k]);
     }
     fai_control_set_jaw(c, d->jaw_more);
-    fa_control_reset(c);
+    fai_control_reset(c);
     fai_arena_free(arena);
     return rc;
 }

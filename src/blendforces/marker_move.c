@@ -29,7 +29,7 @@ FaCode fai_marker_nearest(const FaRig *rig, int n, const double *x, const unsign
         for (size_t k = 0; k < 3; k++) take->x[3 * (size_t)m + k] = (float)x[3 * (size_t)m + k];
     }
     FaMapOptions o = {.frame = 0, .reach = reach, .aligned = aligned, .no_offset = true};
-    if (rc >= 0) rc = fa_marker_map_make(take, rig, &o, map, err);
+    if (rc >= 0) rc = fa_marker_map_new(take, rig, &o, map, err);
     fa_markers_free(take);
     fa_free(name);
     fa_free(text);

@@ -146,7 +146,7 @@ static bool by_names(Job *j, FaError *err, FaCode *rc) {
     FaMapOptions o = {.frame = j->frame, .aligned = true, .names_only = true};
     FaError none = {0};
     bool fits = false;
-    *rc = fa_marker_map_make(j->take, j->target, &o, &map, &none);
+    *rc = fa_marker_map_new(j->take, j->target, &o, &map, &none);
     if (*rc == FA_E_MEMORY) {
         *err = none;
         return false;

@@ -224,6 +224,11 @@ void fai_shape_solver_reset(FaShapeSolver *s) {
     memset(s->last, 0, (size_t)s->nshape * sizeof *s->last);
 }
 
+void fai_shape_solver_stream(FaShapeSolver *s, FaStream *stream) {
+    fai_stream(stream, &s->started, sizeof s->started);
+    fai_stream(stream, s->last, (size_t)s->nshape * sizeof *s->last);
+}
+
 const unsigned char *fai_shape_solver_seen(const FaShapeSolver *s) { return s->seen; }
 
 // --- the model ----------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@
 
 #include "fascia/rig.h"
 #include "math/nnls.h"
+#include "method/method.h"
 
 // A point of the surface: a vertex ({v, v, v}, {1, 0, 0}) or a point of a triangle.
 typedef struct FaSurfacePoint {
@@ -74,8 +75,9 @@ typedef struct FaShapeSolver FaShapeSolver;
 // Fails with FA_E_ARG (a point, shape or option out of range: named), FA_E_MEMORY. The rig is not kept.
 FaCode fai_shape_solver_new(const FaRig *rig, int npoint, const FaSurfacePoint *point,
                             const FaShapeSolveOptions *options, FaShapeSolver **solver, FaError *err);
-void fai_shape_solver_free(FaShapeSolver *solver);  // NULL is fine
-void fai_shape_solver_reset(FaShapeSolver *solver); // the next frame is a first one
+void fai_shape_solver_free(FaShapeSolver *solver);                     // NULL is fine
+void fai_shape_solver_reset(FaShapeSolver *solver);                    // the next frame is a first one
+void fai_shape_solver_stream(FaShapeSolver *solver, FaStream *stream); // what is kept between frames
 // Shapes that move some marker (nshape): 1. The others can never be found from these markers.
 const unsigned char *fai_shape_solver_seen(const FaShapeSolver *solver);
 

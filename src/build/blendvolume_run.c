@@ -173,10 +173,12 @@ static FaCode all_shapes(Run *r, const FaVolumeOptions *o, FaError *err) {
     for (;;) {
         int done = 0;
         for (int s = 0; s < r->rig->nshape; s++) done += r->column[s].done;
-        if (o && o->progress &&
-            !o->progress(o->progress_user, "volumes", r->rig->nshape ? (double)done / r->rig->nshape : 1))
-            return FA_FAIL(err, FA_E_LIMIT, NULL, o->partial ? "the same command goes on where it stopped" : NULL,
-                           "cancelled");
+        if (o)
+            FA_TRY(fai_progress(o->progress, o->progress_user, "volumes",
+                                r->rig->nshape ? (double)done / r->rig->nshape : 1,
+                                o->partial ? "finished shapes are kept, and the same command goes on from there"
+                                           : "the face is as it was",
+                                err));
         next_batch(r);
         if (r->npending == 0) return FA_OK;
         memset(r->error, 0, sizeof r->error);

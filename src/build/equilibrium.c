@@ -456,8 +456,8 @@ static FaCode descend(Descent *s, double *w, double *log, int *iterations, FaErr
         fai_equilibrium_energy(q, w, s->g, NULL);
         ++*iterations;
         if (log) log[*iterations] = energy;
-        if (o->progress && !o->progress(o->progress_user, "equilibrium", (double)*iterations / o->iterations))
-            return FA_FAIL(err, FA_E_ARG, NULL, NULL, "stopped");
+        FA_TRY(fai_progress(o->progress, o->progress_user, "equilibrium", (double)*iterations / o->iterations,
+                            "the face is as it was", err));
         if (before - energy <= SETTLED * before) break;
     }
     return FA_OK;

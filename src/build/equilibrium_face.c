@@ -199,8 +199,8 @@ static void set_means(Work *k, const double *w) {
     }
 }
 
-static bool go_on(const Work *k, const char *what, double done) {
-    return !k->options->progress || k->options->progress(k->options->progress_user, what, done);
+static FaCode go_on(const Work *k, const char *what, double done, FaError *err) {
+    return fai_progress(k->options->progress, k->options->progress_user, what, done, "the face is as it was", err);
 }
 
 // What is minimised is one Newton step's view of the distances: where the weights found are no better than the usual
@@ -212,12 +212,12 @@ static FaCode measure_all(Work *k, FaError *err) {
     if (!w) return FA_FAIL_MEMORY(err);
     for (int i = 0; i < n; i++) w[i] = 1;
     FA_TRY(measure(k, w, k->distance[0], &mean[0], err));
-    if (!go_on(k, "distances", 0.33)) return FA_FAIL(err, FA_E_ARG, NULL, NULL, "stopped");
+    FA_TRY(go_on(k, "distances", 0.33, err));
     for (int half = 0; half < 3; half++) {
         k->report->share = 1 - 0.5 * half;
         for (int i = 0; half && i < n; i++) k->w[i] = half == 1 ? (double)(float)sqrt(k->w[i]) : 1;
         FA_TRY(measure(k, k->w, k->distance[2], &mean[2], err));
-        if (!go_on(k, "distances", 0.67)) return FA_FAIL(err, FA_E_ARG, NULL, NULL, "stopped");
+        FA_TRY(go_on(k, "distances", 0.67, err));
         if (mean[2] <= mean[0] || k->options->literal) break;
     }
     set_means(k, k->w);

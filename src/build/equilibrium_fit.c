@@ -396,8 +396,8 @@ static FaCode descend(Descent *s, double *w, double *log, FaStiffFitReport *repo
         if (!fell) break;
         report->iterations++;
         if (log) log[report->iterations] = energy;
-        if (o->progress && !o->progress(o->progress_user, "equilibrium", (double)report->iterations / o->iterations))
-            return FA_FAIL(err, FA_E_ARG, NULL, NULL, "stopped");
+        FA_TRY(fai_progress(o->progress, o->progress_user, "equilibrium", (double)report->iterations / o->iterations,
+                            "the face is as it was", err));
         if (before - energy <= SETTLED * before) break;
     }
     return FA_OK;

@@ -66,10 +66,9 @@ static void load_cache(Getting *g) {
 }
 
 static FaCode begin(const Getting *g, const char *stage, FaError *err) {
-    if (g->how.progress && !g->how.progress(g->how.progress_user, stage, 0))
-        return FA_FAIL(err, FA_E_LIMIT, NULL, g->part ? "the same command goes on where it stopped" : NULL,
-                       "cancelled");
-    return FA_OK;
+    return fai_progress(
+        g->how.progress, g->how.progress_user, stage, 0,
+        g->part ? "finished shapes are kept, and the same command goes on from there" : "nothing is kept", err);
 }
 
 static FaCode make_volumes(Getting *g, FaError *err) {

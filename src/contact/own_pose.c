@@ -53,10 +53,7 @@ double fai_contact_allowed(const FaContact *c, const FaPairHit *h) {
     bool tangled;
     double own = own_gap(c, h, &tangled);
     if (!isfinite(own)) return HUGE_VAL;
-    // on the other side than at rest, and the pose has it back: it would hang there like a hook
-    double rest = 0;
-    for (int i = 0; i < 4 && own < 0; i++) rest += along(h->normal, c->rest[h->point[i]], h->weight[i]);
-    return tangled || rest < 0 ? own : own + SHALLOW;
+    return tangled ? own : own + SHALLOW;
 }
 
 void fai_contact_depths(const FaContact *c, float *depth) {

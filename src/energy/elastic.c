@@ -11,15 +11,15 @@
 static FaCode check_numbers(const double *x, int n, bool positive, const char *what, FaError *err) {
     for (int i = 0; i < n; i++)
         if (!isfinite(x[i]) || (positive ? x[i] <= 0 : x[i] < 0))
-            return FA_FAIL(err, FA_E_MESH, FA_PLACE("%s %d", what, i), "build the face again", "%s is %g, must be %s",
-                           what, x[i], positive ? "positive" : "0 or more");
+            return FA_FAIL(err, FA_E_MESH, FA_PLACE("%s %d", what, i), "build the face again: fascia build RIG -o FACE",
+                           "%s is %g, must be %s", what, x[i], positive ? "positive" : "0 or more");
     return FA_OK;
 }
 
 static FaCode check_index(const FaElastic *e, int node, const char *what, int i, FaError *err) {
     if (node >= 0 && node < e->nnode) return FA_OK;
-    return FA_FAIL(err, FA_E_MESH, FA_PLACE("%s %d", what, i), "build the face again", "node %d, but there are %d",
-                   node, e->nnode);
+    return FA_FAIL(err, FA_E_MESH, FA_PLACE("%s %d", what, i), "build the face again: fascia build RIG -o FACE",
+                   "node %d, but there are %d", node, e->nnode);
 }
 
 static FaCode check_edges(const FaElastic *e, FaError *err) {
@@ -36,10 +36,12 @@ static FaCode check_edges(const FaElastic *e, FaError *err) {
 
 static FaCode check_bends(const FaElastic *e, FaError *err) {
     if (e->nbend && e->bend_start[0] != 0)
-        return FA_FAIL(err, FA_E_MESH, "bend row 0", "build the face again", "does not start at 0");
+        return FA_FAIL(err, FA_E_MESH, "bend row 0", "build the face again: fascia build RIG -o FACE",
+                       "does not start at 0");
     for (int b = 0; b < e->nbend; b++) {
         if (e->bend_start[b + 1] <= e->bend_start[b])
-            return FA_FAIL(err, FA_E_MESH, FA_PLACE("bend row %d", b), "build the face again", "it has no entries");
+            return FA_FAIL(err, FA_E_MESH, FA_PLACE("bend row %d", b), "build the face again: fascia build RIG -o FACE",
+                           "it has no entries");
         double sum = 0, size = 0;
         for (int i = e->bend_start[b]; i < e->bend_start[b + 1]; i++) {
             FA_TRY(check_index(e, e->bend_node[i], "bend row", b, err));
@@ -47,7 +49,7 @@ static FaCode check_bends(const FaElastic *e, FaError *err) {
             size += fabs(e->bend_coef[i]);
         }
         if (!(fabs(sum) <= 1e-6 * size))
-            return FA_FAIL(err, FA_E_MESH, FA_PLACE("bend row %d", b), "build the face again",
+            return FA_FAIL(err, FA_E_MESH, FA_PLACE("bend row %d", b), "build the face again: fascia build RIG -o FACE",
                            "coefficients add up to %g, must to 0", sum);
     }
     return check_numbers(e->bend_weight, e->nbend, false, "bend weight", err);
@@ -78,7 +80,7 @@ static FaCode check_tets(const FaElastic *e, FaError *err) {
 
 FaCode fai_elastic_check(const FaElastic *e, FaError *err) {
     if (e->nnode < 1 || e->nanchor < 0 || e->nedge < 0 || e->nbend < 0 || e->ntet < 0)
-        return FA_FAIL(err, FA_E_MESH, NULL, "build the face again",
+        return FA_FAIL(err, FA_E_MESH, NULL, "build the face again: fascia build RIG -o FACE",
                        "%d nodes, %d anchors, %d edges, %d bends, %d tets", e->nnode, e->nanchor, e->nedge, e->nbend,
                        e->ntet);
     for (int i = 0; i < 3 * e->nnode; i++)
@@ -99,7 +101,8 @@ static FaCode tet_triplets(const FaElastic *e, FaTriplet *out, FaError *err) {
     for (int t = 0; t < e->ntet; t++) {
         double g[4][3] = {{0}}, inv[9], det, w = e->tet_strain[t] + e->tet_volume[t];
         if (!tet_inverse(e, t, inv, &det))
-            return FA_FAIL(err, FA_E_MESH, FA_PLACE("tet %d", t), "build the face again", "no volume");
+            return FA_FAIL(err, FA_E_MESH, FA_PLACE("tet %d", t), "build the face again: fascia build RIG -o FACE",
+                           "no volume");
         for (int c = 0; c < 3; c++)
             for (int k = 0; k < 3; k++) {
                 g[c + 1][k] = inv[3 * c + k];

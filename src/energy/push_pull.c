@@ -30,8 +30,8 @@ static bool row_is_sound(const FaRow *r, int nnode) {
 
 FaCode fai_rows_check(int nrow, const FaRow *row, int nnode, int max_rows, FaError *err) {
     if (nrow < 0 || nrow > max_rows)
-        return FA_FAIL(err, FA_E_LIMIT, NULL, "raise max_rows, or let contact keep fewer rows",
-                       "%d contact rows, room for %d", nrow, max_rows);
+        return FA_FAIL(err, FA_E_LIMIT, NULL, "use --contact mouth, or raise max_rows", "%d contact rows, room for %d",
+                       nrow, max_rows);
     for (int i = 0; i < nrow; i++)
         if (!row_is_sound(&row[i], nnode))
             return FA_FAIL(err, FA_E_ARG, FA_PLACE("row %d", i),

@@ -76,7 +76,7 @@ void fai_columns_dense(const FaColumns *c, int shape, int n, float *out) {
 }
 
 FaCode fai_columns_check(const FaColumns *c, const char *what, int width, int n, float most, FaError *err) {
-    static const char *const remedy = "build the face again";
+    static const char *const remedy = "build the face again: fascia build RIG -o FACE";
     if (c->nshape == 0) return FA_OK;
     if (c->nshape < 0 || c->width != width || !c->first || !c->item || !c->value || c->first[0] != 0)
         return FA_FAIL(err, FA_E_FORMAT, what, remedy, "the columns of the shapes do not belong together");

@@ -52,15 +52,17 @@ static FaCode check_jaw(const FaJaw *jaw, FaError *err) {
         for (int i = 0; i < 4; i++) finite &= isfinite(jaw->slide[i][k]) && isfinite(jaw->turn[i][k]);
     }
     if (!finite || (jaw->found && !(fabs(length - 1) < 1e-6)))
-        return FA_FAIL(err, FA_E_FORMAT, "jaw", "build the face again", "the jaw's motion is no rigid motion");
+        return FA_FAIL(err, FA_E_FORMAT, "jaw", "build the face again: fascia build RIG -o FACE",
+                       "the jaw's motion is no rigid motion");
     for (int i = 0; i < 4; i++)
         if (jaw->shape[i] < -1)
-            return FA_FAIL(err, FA_E_FORMAT, "jaw", "build the face again", "shape %d does not exist", jaw->shape[i]);
+            return FA_FAIL(err, FA_E_FORMAT, "jaw", "build the face again: fascia build RIG -o FACE",
+                           "shape %d does not exist", jaw->shape[i]);
     return FA_OK;
 }
 
 static FaCode check_bone(const FaBone *b, int i, FaError *err) {
-    static const char *const remedy = "build the face again";
+    static const char *const remedy = "build the face again: fascia build RIG -o FACE";
     if (b->nvert < 0 || b->ntri < 0 || (int)b->kind < 0 || b->kind >= FA_BONE_KINDS ||
         !memchr(b->name, 0, sizeof b->name))
         return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("bone %d", i), remedy, "a bone's counts, kind or name are wrong");
@@ -84,7 +86,7 @@ static FaCode check_bones(const FaFace *f, FaError *err) {
 
 // Beyond its numbers' ranges: what each node and vertex says of others.
 static FaCode check_maps(const FaFace *f, FaError *err) {
-    static const char *const remedy = "build the face again";
+    static const char *const remedy = "build the face again: fascia build RIG -o FACE";
     for (int i = 0; i < f->nskin; i++) {
         if (f->node_of_vertex[f->skin_vertex[i]] != i)
             return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("skin node %d", i), remedy, "its vertex belongs to another node");
@@ -100,7 +102,7 @@ static FaCode check_maps(const FaFace *f, FaError *err) {
 }
 
 static FaCode check_elements(const FaFace *f, FaError *err) {
-    static const char *const remedy = "build the face again";
+    static const char *const remedy = "build the face again: fascia build RIG -o FACE";
     for (int t = 0; t < f->ntet; t++)
         if (!(fai_tet_volume(f->x0, f->tet + 4 * (size_t)t) > 0))
             return FA_FAIL(err, FA_E_MESH, FA_PLACE("tet %d", t), remedy, "it has no positive volume");
@@ -116,11 +118,11 @@ static FaCode check_counts(const FaFace *f, FaError *err) {
     if (f->nvert <= 0 || f->nskin < 3 || f->layers < 1 || f->layers > FA_FACE_LAYERS || f->ntri < 1 || f->ntet < 1 ||
         f->nskin > f->nvert || (int64_t)f->nnode != (int64_t)f->nskin * (f->layers + 1) ||
         (int64_t)f->ntet != (int64_t)3 * f->ntri * f->layers)
-        return FA_FAIL(err, FA_E_FORMAT, NULL, "build the face again",
+        return FA_FAIL(err, FA_E_FORMAT, NULL, "build the face again: fascia build RIG -o FACE",
                        "the counts of vertices, nodes, layers and tets do not belong together");
     if (f->stiff_edge && (f->stiff_edges < 1 || f->stiff_edges > (int64_t)3 * f->ntri))
-        return FA_FAIL(err, FA_E_FORMAT, "stiffness", "build the face again", "%d edges are not of this skin",
-                       f->stiff_edges);
+        return FA_FAIL(err, FA_E_FORMAT, "stiffness", "build the face again: fascia build RIG -o FACE",
+                       "%d edges are not of this skin", f->stiff_edges);
     return FA_OK;
 }
 

@@ -78,7 +78,7 @@ FaCode fai_face_allocate(FaFace *f, unsigned stage, FaError *err) {
 
 // --- the check ------------------------------------------------------------------------------------------------------
 
-static const char *const remedy = "build the face again";
+static const char *const remedy = "build the face again: fascia build RIG -o FACE";
 
 static FaCode check_indices(const FaFace *f, const FaFaceArray *a, const int *v, FaError *err) {
     const int least = (int)a->values.least, limit = fai_face_count(f, a->values.of);

@@ -461,7 +461,8 @@ static FaCode read_rig_path(Reader *r, FaFace *f, FaError *err) {
     const char *at = (const char *)r->at;
     if (r->short_read || (size_t)(r->end - r->at) < n) return r->short_read = true, FA_OK;
     if (!sound_path(at, n))
-        return FA_FAIL(err, FA_E_FORMAT, "chunk rigp", "build the face again", "this is no path of a rig");
+        return FA_FAIL(err, FA_E_FORMAT, "chunk rigp", "build the face again: fascia build RIG -o FACE",
+                       "this is no path of a rig");
     r->at += n;
     return (f->rig_path = fai_arena_strndup(f->arena, at, n)) ? FA_OK : FA_FAIL_MEMORY(err);
 }
@@ -584,7 +585,7 @@ static FaCode read_chunk(Reader *r, const char tag[5], FaFace *f, int nbone, FaE
         read_jaw(r, &f->jaw);
     else if (!strcmp(tag, "BONE")) {
         if (f->nbone >= nbone)
-            return FA_FAIL(err, FA_E_FORMAT, "chunk BONE", "build the face again",
+            return FA_FAIL(err, FA_E_FORMAT, "chunk BONE", "build the face again: fascia build RIG -o FACE",
                            "there are more bones than HEAD says");
         return read_bone(r, f->arena, &f->bone[f->nbone++], err);
     } else if (!strcmp(tag, "note"))
@@ -617,7 +618,8 @@ static FaCode check_header(const unsigned char *data, size_t size, FaError *err)
         return FA_FAIL(err, FA_E_UNSUPPORTED, NULL, "update fascia, or build the face again with this one",
                        "it was written by a newer fascia: format %u, this one reads up to %d", version,
                        FA_FACE_VERSION);
-    if (version == 0) return FA_FAIL(err, FA_E_FORMAT, NULL, "build the face again", "the version is 0");
+    if (version == 0)
+        return FA_FAIL(err, FA_E_FORMAT, NULL, "build the face again: fascia build RIG -o FACE", "the version is 0");
     if (total != size)
         return FA_FAIL(err, FA_E_FORMAT, NULL, "copy it again, or build the face again",
                        "the file has %zu bytes and should have %llu: it is cut off or damaged", size,
@@ -635,41 +637,48 @@ static FaCode read_chunks(const unsigned char *data, size_t size, FaFace *f, FaE
     while (at < size) {
         char tag[5] = {0};
         if (size - at < CHUNK)
-            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("byte %zu", at), "build the face again", "a chunk is cut off");
+            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("byte %zu", at), "build the face again: fascia build RIG -o FACE",
+                           "a chunk is cut off");
         memcpy(tag, data + at, 4);
         for (int k = 0; k < 4; k++)
             if (tag[k] < 32 || tag[k] > 126)
-                return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("byte %zu", at), "build the face again",
-                               "a chunk has no name");
+                return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("byte %zu", at),
+                               "build the face again: fascia build RIG -o FACE", "a chunk has no name");
         Reader r = {data + at + 8, data + at + CHUNK, false};
         uint64_t n = get_u64(&r);
         at += CHUNK;
         if (n > size - at)
-            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("chunk %s", tag), "build the face again",
-                           "it is longer than the file");
+            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("chunk %s", tag),
+                           "build the face again: fascia build RIG -o FACE", "it is longer than the file");
         r = (Reader){data + at, data + at + n, false};
         if (!head && strcmp(tag, "HEAD") != 0)
-            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("chunk %s", tag), "build the face again", "HEAD must come first");
+            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("chunk %s", tag),
+                           "build the face again: fascia build RIG -o FACE", "HEAD must come first");
         if (!strcmp(tag, "HEAD")) {
-            if (head) return FA_FAIL(err, FA_E_FORMAT, "chunk HEAD", "build the face again", "there are two");
+            if (head)
+                return FA_FAIL(err, FA_E_FORMAT, "chunk HEAD", "build the face again: fascia build RIG -o FACE",
+                               "there are two");
             head = true;
             read_head(&r, f, &nregion, &nbone);
             // a bone's chunk has at least its own head
             if (!r.short_read && (size_t)nbone > size / CHUNK)
-                return FA_FAIL(err, FA_E_FORMAT, "chunk HEAD", "build the face again",
+                return FA_FAIL(err, FA_E_FORMAT, "chunk HEAD", "build the face again: fascia build RIG -o FACE",
                                "%d bones do not fit into the file", nbone);
             if (!r.short_read && !(f->bone = FA_PUSH(f->arena, nbone, FaBone))) return FA_FAIL_MEMORY(err);
         } else
             FA_TRY(read_chunk(&r, tag, f, nbone, err));
         if (r.short_read || r.at != r.end)
-            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("chunk %s", tag), "build the face again",
+            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("chunk %s", tag),
+                           "build the face again: fascia build RIG -o FACE",
                            "its size does not fit the counts in HEAD");
         at += n;
         at += FA_MIN((8 - at % 8) % 8, size - at);
     }
-    if (!head) return FA_FAIL(err, FA_E_FORMAT, NULL, "build the face again", "the file is empty");
+    if (!head)
+        return FA_FAIL(err, FA_E_FORMAT, NULL, "build the face again: fascia build RIG -o FACE", "the file is empty");
     if (f->nbone != nbone)
-        return FA_FAIL(err, FA_E_FORMAT, "bones", "build the face again", "%d of %d are there", f->nbone, nbone);
+        return FA_FAIL(err, FA_E_FORMAT, "bones", "build the face again: fascia build RIG -o FACE",
+                       "%d of %d are there", f->nbone, nbone);
     return fai_face_check(f, err);
 }
 

@@ -291,8 +291,9 @@ static void put_quality(FaText *t, const FaFace *f, float *q) {
     for (int i = 0; i < f->ntet; i++) q[i] = (float)fai_tet_quality(f->x0, f->tet + 4 * (size_t)i);
     qsort(q, (size_t)f->ntet, sizeof *q, compare_floats);
     put_line(t, "quality");
-    fai_text_printf(t, "least 0.%03d, first percent 0.%03d, median 0.%03d (1 regular, 0 flat); none inverted",
-                    (int)(1000 * q[0]), (int)(1000 * q[f->ntet / 100]), (int)(1000 * q[f->ntet / 2]));
+    fai_text_printf(t,
+                    "of the pieces of flesh: worst 0.%03d, typical 0.%03d (1 is perfect, 0 is flat); none inside out",
+                    (int)(1000 * q[0]), (int)(1000 * q[f->ntet / 2]));
 }
 
 static void put_thickness(FaText *t, const FaFace *f, float *q) {
@@ -304,9 +305,9 @@ static void put_thickness(FaText *t, const FaFace *f, float *q) {
     put_tenths(t, 1e3 * (double)q[0]);
     fai_text_str(t, " to ");
     put_tenths(t, 1e3 * (double)q[f->nskin - 1]);
-    fai_text_str(t, " mm, median ");
+    fai_text_str(t, " mm, typical ");
     put_tenths(t, 1e3 * (double)q[f->nskin / 2]);
-    fai_text_printf(t, "; thinner than asked at %d of %d nodes", clamped, f->nskin);
+    fai_text_printf(t, "; thinner than asked at %d of %d points", clamped, f->nskin);
 }
 
 static void put_made(FaText *t, const FaFace *f) {
@@ -315,9 +316,9 @@ static void put_made(FaText *t, const FaFace *f) {
     double mean;
     if (f->volumes.nshape) {
         put_line(t, "volumes");
-        fai_text_printf(t, "of %d shapes", columns_filled(&f->volumes, &mean));
+        fai_text_printf(t, "the flesh of %d shapes", columns_filled(&f->volumes, &mean));
         if (m->version) {
-            fai_text_printf(t, "; %d tets inverted, %d triangles left out%s%s; most squeezed %s, to ", m->inverted,
+            fai_text_printf(t, "; %d pieces inside out, %d triangles left out%s%s; most squeezed: %s, to ", m->inverted,
                             m->left_out, m->folded[0] ? ", most in " : "", m->folded, m->worst);
             put_tenths(t, 100 * m->least);
             fai_text_printf(t, " %%; volume changes most in %s, by ", m->swollen);
@@ -327,8 +328,8 @@ static void put_made(FaText *t, const FaFace *f) {
     }
     if (f->mu0) {
         put_line(t, "materials");
-        fai_text_printf(t, "mu %.0f to %.0f Pa, lambda %.0f to %.0f Pa; %d shapes change them", r.mu[0], r.mu[1],
-                        r.lambda[0], r.lambda[1], columns_filled(&f->materials, &mean));
+        fai_text_printf(t, "stiffness mu %.0f to %.0f Pa, lambda %.0f to %.0f Pa; %d shapes change it", r.mu[0],
+                        r.mu[1], r.lambda[0], r.lambda[1], columns_filled(&f->materials, &mean));
     }
 }
 
@@ -338,8 +339,9 @@ static void put_stiffness(FaText *t, const FaFace *f) {
     if (!f->stiff_anchor) return;
     put_line(t, "stiffness");
     if (m->nshape > 0 && m->after > 0) {
-        fai_text_printf(t, "full shapes (%d) rest %lld um away, with the usual one %lld; %d iterations; edges ",
-                        m->nshape, llround(1e3 * (double)m->after), llround(1e3 * (double)m->before), m->iterations);
+        fai_text_printf(
+            t, "full shapes (%d) come to rest %lld um off, with the usual stiffness %lld; %d iterations; edges ",
+            m->nshape, llround(1e3 * (double)m->after), llround(1e3 * (double)m->before), m->iterations);
         put_tenths(t, (double)m->mean[1]);
         fai_text_str(t, ", bending ");
         put_tenths(t, (double)m->mean[2]);
@@ -356,20 +358,20 @@ FaCode fa_face_summary(const FaFace *f, char **text, FaError *err) {
     if (!q) return FA_FAIL_MEMORY(err);
     for (int i = 0; i < f->nnode; i++) mass += (double)f->mass[i];
     put_line(&t, "flesh");
-    fai_text_printf(&t, "%d nodes (%d of the skin), %d tets, %d layer%s, %d g", f->nnode, f->nskin, f->ntet, f->layers,
-                    f->layers == 1 ? "" : "s", (int)(1000 * mass + 0.5));
+    fai_text_printf(&t, "%d points (%d of the skin), %d pieces, %d layer%s, %d g", f->nnode, f->nskin, f->ntet,
+                    f->layers, f->layers == 1 ? "" : "s", (int)(1000 * mass + 0.5));
     put_quality(&t, f, q);
     put_thickness(&t, f, q);
     put_line(&t, "jaw");
     if (f->jaw.found) {
         fai_text_str(&t, "opens ");
         put_tenths(&t, f->jaw.open_angle * 180 / 3.14159265358979323846);
-        fai_text_printf(&t, " degrees, rigid to 0.%02d mm", (int)FA_MIN(99, llround(1e5 * f->jaw.residual)));
+        fai_text_printf(&t, " degrees; jawOpen bends it by 0.%02d mm", (int)FA_MIN(99, llround(1e5 * f->jaw.residual)));
     } else
         fai_text_str(&t, "none found");
     put_line(&t, "bones");
     for (int i = 0; i < f->nbone; i++) fai_text_printf(&t, "%s%s", i ? ", " : "", f->bone[i].name);
-    if (f->nbone == 0) fai_text_str(&t, "none: the deepest layer stands for them");
+    if (f->nbone == 0) fai_text_str(&t, "none: the deepest layer of flesh takes their place");
     put_made(&t, f);
     put_stiffness(&t, f);
     put_line(&t, "regions");

@@ -351,6 +351,17 @@ static void add_notes(const Import *im, FaRigDraft *draft) {
                  im->ncorner, im->nvert);
 }
 
+// All meshes of the file, in the order in which choose_node numbers them.
+static FaCode list_meshes(const Import *im, const struct aiNode *node, int depth, FaRigDraft *draft, FaError *err) {
+    int64_t size = size_of(im->scene, node);
+    if (size > 0)
+        FA_TRY(
+            fai_draft_file_mesh(draft, node->mName.data, size, (int)shapes_of(im->scene, node), node == im->node, err));
+    for (unsigned i = 0; i < node->mNumChildren && depth < MAX_DEPTH; i++)
+        FA_TRY(list_meshes(im, node->mChildren[i], depth + 1, draft, err));
+    return FA_OK;
+}
+
 // --- units and axes -----------------------------------------------------------------------------------------------
 
 static double metadata(const struct aiScene *scene, const char *key, double absent) {
@@ -664,6 +675,7 @@ static FaCode build(Import *im, const char *path, const FaRigOptions *options, F
     FA_TRY(fai_draft_new(&draft, err));
     FaCode rc = add_mesh(im, draft, rows, err);
     if (rc >= 0) rc = add_shapes(im, draft, rows, err);
+    if (rc >= 0) rc = list_meshes(im, im->scene->mRootNode, 0, draft, err);
     if (rc < 0) {
         fai_draft_free(draft);
         return rc;

@@ -142,7 +142,7 @@ static FaCode measure_frame(Work *w, int frame, FaCompare *out, FaError *err) {
     for (int v = 0; v < w->nvert; v++) {
         float d = w->distance[v];
         if (!isfinite(d))
-            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("frame %d, vertex %d", frame, v),
+            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("frame %d, vertex %d", out->first + frame, v),
                            "find out which of the two files is damaged",
                            "a position is not a finite number, or out of range");
         sum += (double)d;
@@ -156,7 +156,7 @@ static FaCode measure_frame(Work *w, int frame, FaCompare *out, FaError *err) {
     out->frame_p99_mm[frame] = 1e3 * (double)fai_select(w->distance, (size_t)w->nvert, rank_99((size_t)w->nvert));
     if (frame == 0 || 1e3 * most > out->max_mm) {
         out->max_mm = 1e3 * most;
-        out->worst_frame = frame;
+        out->worst_frame = out->first + frame;
         out->worst_vertex = worst;
     }
     return FA_OK;
@@ -276,12 +276,11 @@ static void tear_down(Work *w) {
 static FaCode compare(Work *w, FaCompare *out, FaError *err) {
     FA_TRY(set_up(w, out, err));
     for (int f = 0; f < out->frames; f++) {
-        FA_TRY(read_both(w, f, err));
+        FA_TRY(read_both(w, out->first + f, err));
         FA_TRY(measure_frame(w, f, out, err));
         FA_TRY(measure_faces(w, f, err));
         const FaCompareOptions *o = w->options;
-        if (o->progress && !o->progress(o->progress_user, "compare", (f + 1.0) / out->frames))
-            return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", f), NULL, "cancelled");
+        FA_TRY(fai_progress(o->progress, o->progress_user, "compare", (f + 1.0) / out->frames, "nothing is kept", err));
     }
     overall(w, out);
     bool counted = w->options->intersections;
@@ -307,7 +306,13 @@ FaCode fa_compare(FaSequence *a, FaSequence *b, const FaCompareOptions *options,
     if (na < 1 || fa_sequence_nframe(a) < 1 || fa_sequence_nframe(b) < 1)
         return FA_FAIL(err, FA_E_ARG, NULL, NULL, "there is nothing to compare: one of the two is empty");
     Work w = {.side = {{.seq = a}, {.seq = b}}, .nvert = na, .options = options ? options : &plain};
-    out->frames = match_frames(&w);
+    int matched = match_frames(&w), first = w.options->first, count = w.options->count;
+    if (first < 0 || count < 0 || first >= matched)
+        return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", first), "ask for frames that both have",
+                       "the two have frames 0 to %d in common", matched - 1);
+    out->first = first;
+    out->by_time = w.by_time;
+    out->frames = count > 0 ? FA_MIN(count, matched - first) : matched - first;
     FaCode rc = compare(&w, out, err);
     tear_down(&w);
     if (rc < 0) fa_compare_free(out);

@@ -631,6 +631,6 @@ FaCode fai_livelink_write(const FaClip *clip, FaText *out, FaError *err) {
     }
     if (moved)
         fai_log(FA_LOG_WARN, "io", -1,
-                "the head's positions have no place in a Live Link take and were left out; .json keeps them");
+                "a Live Link file holds only the head's rotation: write .json to keep its position too");
     return out->failed ? FA_FAIL_MEMORY(err) : FA_OK;
 }

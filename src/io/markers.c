@@ -129,18 +129,8 @@ FaCode fa_markers_check(const FaMarkerTake *take, FaError *err) {
 
 FaMarkerOptions fa_marker_options_default(void) { return (FaMarkerOptions){0}; }
 
-static double unit_given(const FaMarkerOptions *o) {
-    switch (o ? o->unit : FA_UNIT_AUTO) {
-    case FA_UNIT_M: return 1;
-    case FA_UNIT_CM: return 0.01;
-    case FA_UNIT_MM: return 0.001;
-    default: return 0;
-    }
-}
-
 double fai_markers_unit(const FaMarkerOptions *options, double declared) {
-    double given = unit_given(options);
-    return given > 0 ? given : declared;
+    return options && options->unit > 0 ? options->unit : declared;
 }
 
 double fai_unit_named(const char *name, size_t size) {
@@ -172,6 +162,13 @@ double fai_unit_named(const char *name, size_t size) {
     for (int i = 0; i < FA_COUNT(known); i++)
         if (strlen(known[i].name) == size && !strncasecmp(known[i].name, name, size)) return known[i].metres;
     return 0;
+}
+
+FaUnit fa_unit_named(const char *text) {
+    const char *end = text + strlen(text);
+    double unit = fai_unit_named(text, strlen(text));
+    if (unit > 0) return unit;
+    return fai_parse_double(text, end, &unit) == end && unit > 0 && isfinite(unit) ? unit : -1;
 }
 
 FaCode fai_markers_room(size_t file_size, int64_t nframe, int64_t nmarker, FaError *err) {
@@ -445,7 +442,7 @@ static void note_empty(FaMarkerTake *t) {
 // --- finishing: the unit ------------------------------------------------------------------------------------------
 
 // The longest side of the box around the frame that shows most markers, in units of x; one in twenty left out at each
-// end, since one stray dot must not decide.
+// end, since one stray marker must not decide.
 static FaCode cloud_size(const FaMarkerTake *t, double *size, FaError *err) {
     int best = 0, most = -1;
     for (int f = 0; f < t->nframe; f++) {
@@ -479,7 +476,7 @@ static FaCode find_unit(FaMarkerTake *t, const FaMarkerFacts *facts, const FaMar
         double metres;
         const char *name;
     } known[] = {{1, "metres"}, {0.01, "centimetres"}, {0.001, "millimetres"}};
-    double given = unit_given(o), size;
+    double given = fai_markers_unit(o, 0), size;
     FA_TRY(cloud_size(t, &size, err));
     char number[FA_NUMBER_SIZE];
     fai_format_double(number, (double)(float)size);
@@ -487,7 +484,7 @@ static FaCode find_unit(FaMarkerTake *t, const FaMarkerFacts *facts, const FaMar
     if (given > 0 || facts->declared > 0) {
         t->unit = given > 0 ? given : facts->declared;
         t->unit_how = given > 0 ? "given" : "declared by the file";
-        // a body, or a few dots on the lips, may well be meant: only what no person can be is odd
+        // a body, or a few markers on the lips, may well be meant: only what no person can be is odd
         if ((size > 3 || (size < 0.005 && size > 0)) && !(o && o->any_size))
             fai_note(&t->notes, "unit-suspect", "", "give the unit if it is another",
                      "in the unit %s the markers are %s m large, which no face is",
@@ -512,7 +509,7 @@ static FaCode find_unit(FaMarkerTake *t, const FaMarkerFacts *facts, const FaMar
                      "positions were taken as metres: the markers are %d mm large", (int)(1e3 * size + 0.5));
         return FA_OK;
     }
-    return FA_FAIL(err, FA_E_FORMAT, NULL, "give the unit: --unit m, cm or mm",
+    return FA_FAIL(err, FA_E_FORMAT, NULL, "give the unit: --unit m|cm|mm|in|ft, or metres per unit",
                    "the markers are %s units large: a face (0.08 to 0.25 m) neither in m, cm nor mm", number);
 }
 
@@ -544,8 +541,8 @@ FaCode fai_markers_parse(const void *data, size_t size, const char *name, const 
     if (!size) return FA_FAIL(err, FA_E_FORMAT, NULL, "check that it was saved", "the file is empty");
     if (options && (!isfinite(options->fps) || options->fps < 0))
         return FA_FAIL(err, FA_E_ARG, NULL, "give a rate above 0", "the frame rate is not a rate");
-    if (options && (options->unit < FA_UNIT_AUTO || options->unit > FA_UNIT_MM))
-        return FA_FAIL(err, FA_E_ARG, NULL, NULL, "unknown unit of length");
+    if (options && (!isfinite(options->unit) || options->unit < 0))
+        return FA_FAIL(err, FA_E_ARG, NULL, "give metres per unit, above 0", "the unit of length is no length");
     bool trc = name && fai_path_has_ext(name, "trc"), c3d = name && fai_path_has_ext(name, "c3d");
     if (fai_markers_c3d_sniff(data, size) || c3d) return fai_markers_c3d_parse(data, size, options, take, err);
     if (fai_markers_trc_sniff(data, size) || trc) return fai_markers_trc_parse(data, size, options, take, err);

@@ -56,13 +56,7 @@ static FaCode new_sequence(const SequenceOps *ops, const char *path, FaSequence 
 
 static void close_nothing(FaSequence *s) { (void)s; }
 
-static double unit_of(const FaRigOptions *options) {
-    switch (options ? options->unit : FA_UNIT_AUTO) {
-    case FA_UNIT_CM: return 0.01;
-    case FA_UNIT_MM: return 0.001;
-    default: return 1;
-    }
-}
+static double unit_of(const FaRigOptions *options) { return options && options->unit > 0 ? options->unit : 1; }
 
 // --- point caches -------------------------------------------------------------------------------------------------
 
@@ -146,7 +140,7 @@ static FaCode open_first(FaSequence *s, const FaRigOptions *options, FaError *er
     // the faces make a rig of it, at rest in the first frame; like any cache it is in metres unless told otherwise
     if (rc >= 0 && s->first.nface > 0) {
         FaRigOptions o = {.unit = options ? options->unit : FA_UNIT_M, .up = options ? options->up : FA_UP_AUTO};
-        if (o.unit == FA_UNIT_AUTO) o.unit = FA_UNIT_M;
+        if (!(o.unit > 0)) o.unit = FA_UNIT_M;
         o.any_size = true;
         rc = fa_rig_load(path, &o, &s->own_rig, err);
         s->rig = s->own_rig;
@@ -176,19 +170,9 @@ static FaCode open_obj(const char *dir, FaNames *frames, const FaRigOptions *opt
 
 // --- rigs under a clip --------------------------------------------------------------------------------------------
 
-bool fai_clip_is_own(const FaRig *rig, const FaClip *clip) {
-    if (!clip || clip->nchan != rig->nshape) return false;
-    if (clip == rig->clip) return true;
-    if (!rig->clip || !clip->path || !rig->path || strcmp(clip->path, rig->path)) return false;
-    for (int s = 0; s < rig->nshape; s++)
-        if (strcmp(clip->name[s], rig->clip->name[s])) return false;
-    return true;
-}
-
 FaCode fai_driver_open(const FaRig *rig, const FaClip *clip, FaDriver *driver, FaError *err) {
-    *driver = (FaDriver){.rig = rig, .clip = clip, .direct = fai_clip_is_own(rig, clip)};
-    if (!clip || driver->direct) return FA_OK;
-    return fa_clip_bind(clip, rig, &driver->binding, err);
+    *driver = (FaDriver){.rig = rig, .clip = clip};
+    return clip ? fa_clip_bind(clip, rig, &driver->binding, err) : FA_OK;
 }
 
 void fai_driver_weights(const FaDriver *d, int frame, float *weights) {
@@ -198,10 +182,6 @@ void fai_driver_weights(const FaDriver *d, int frame, float *weights) {
         return;
     }
     const float *chan = d->clip->weight + (size_t)frame * (size_t)d->clip->nchan;
-    if (d->direct) {
-        memcpy(weights, chan, (size_t)rig->nshape * sizeof *weights);
-        return;
-    }
     fa_binding_weights(&d->binding, chan, weights);
     for (int s = 0; s < rig->nshape; s++)
         if (d->binding.chan[s] < 0 && d->binding.chan2[s] < 0) weights[s] = rig->weight[s];

@@ -183,8 +183,8 @@ static FaCode save_stream(FaSequence *seq, const char *path, const FaSinkOptions
         // times keep their gaps; another rate stretches them
         double time = scale > 0 ? scale * fa_sequence_time(seq, f) : o->fps > 0 ? f / o->fps : 0;
         if (rc >= 0) rc = push_at(sink, time, x, err);
-        if (rc >= 0 && o->progress && !o->progress(o->progress_user, "write", (f + 1.0) / n))
-            rc = FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", f), NULL, "cancelled");
+        if (rc >= 0)
+            rc = fai_progress(o->progress, o->progress_user, "write", (f + 1.0) / n, "no file is written", err);
     }
     fa_free(x);
     if (rc >= 0) return fa_sink_finish(sink, report, err);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 static const FaMethodOps *const methods[] = {&fai_method_linear, &fai_method_analytic, &fai_method_projective,
-                                             &fai_method_enrich};
+                                             &fai_method_enrich, &fai_method_blendforces};
 
 enum { OWN = FA_COUNT(methods), MORE = 8 };
 static const FaMethodOps *more[MORE]; // added later
@@ -68,7 +68,8 @@ static FaCode check_setup(const FaMethodOps *ops, const FaMethodSetup *s, FaErro
         const char *what;
     } part[] = {{s->face != NULL, FA_TAKES_FACE, "face"},
                 {s->ncollider != 0, FA_TAKES_COLLIDERS, "colliders"},
-                {s->maps != NULL, FA_TAKES_MAPS, "maps"}};
+                {s->maps != NULL, FA_TAKES_MAPS, "maps"},
+                {s->markers != NULL, FA_TAKES_MARKERS, "markers"}};
     for (int i = 0; i < FA_COUNT(part); i++)
         if (part[i].given && !(ops->takes & part[i].takes))
             return FA_FAIL(err, FA_E_ARG, part[i].what, "leave it out of the setup",
@@ -134,11 +135,12 @@ static FaInput in_rig_frame(const FaMethod *m, const FaInput *in) {
 static FaCode start(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
     if (!isfinite(in->time)) return FA_FAIL(err, FA_E_ARG, NULL, "give seconds", "the time is not a number");
     const FaInput own = in_rig_frame(m, in);
-    FA_TRY(m->ops->reset(m, &own, surface, err));
+    FaCode rc = m->ops->reset(m, &own, surface, err);
+    if (rc < 0) return rc;
     FA_TRY(fai_bounds_check(m->bounds, m, &own, surface, stats, err));
     m->time = in->time;
     m->started = true;
-    return FA_OK;
+    return rc;
 }
 
 FaCode fa_method_reset(FaMethod *m, const FaInput *in, float *surface, FaError *err) {
@@ -165,6 +167,13 @@ FaCode fa_method_step(FaMethod *m, const FaInput *in, float *surface, FaStats *s
     if (rc >= 0) m->time = in->time;
     stats->seconds = fai_seconds() - begin;
     return rc;
+}
+
+FaInput fa_method_next(const FaMethod *m, const FaInput *in, const float *surface) {
+    FaInput next = {.time = in->time, .weights = in->weights, .head = in->head};
+    if (m->ops->found) m->ops->found(m, &next);
+    next.target = surface;
+    return next;
 }
 
 // --- state --------------------------------------------------------------------------------------------------------

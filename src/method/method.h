@@ -16,7 +16,7 @@ typedef struct FaStream {
 void fai_stream(FaStream *s, void *data, size_t size);
 
 // Of a setup, what a method has a use for; the rest is refused.
-enum { FA_TAKES_FACE = 1, FA_TAKES_COLLIDERS = 2, FA_TAKES_MAPS = 4 };
+enum { FA_TAKES_FACE = 1, FA_TAKES_COLLIDERS = 2, FA_TAKES_MAPS = 4, FA_TAKES_MARKERS = 8 };
 
 typedef struct FaMethodOps {
     const char *name;
@@ -30,6 +30,9 @@ typedef struct FaMethodOps {
     FaCode (*reset)(FaMethod *m, const FaInput *in, float *surface, FaError *err);
     FaCode (*step)(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err);
     void (*state)(FaMethod *m, FaStream *s);
+    // Weights and head (canonical) that the last step found in its input, where that is more than what it was given;
+    // nullable.
+    void (*found)(const FaMethod *m, FaInput *next);
     // How far the present state is from a saved one, m: positions, and what velocities make in a step. NULL: only equal
     // bytes are near.
     double (*distance)(const FaMethod *m, const void *state);
@@ -58,7 +61,8 @@ struct FaMethod {
     uint64_t inputs;         // fingerprint of what it was opened with beside parameters (face, colliders); 0: nothing
 };
 
-extern const FaMethodOps fai_method_linear, fai_method_analytic, fai_method_projective, fai_method_enrich;
+extern const FaMethodOps fai_method_linear, fai_method_analytic, fai_method_projective, fai_method_enrich,
+    fai_method_blendforces;
 
 const FaMethodOps *fai_method_ops(const char *name); // NULL: there is no such method
 // One more method, for those that are not part of the library. ops must stay; at most 8.

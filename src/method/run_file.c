@@ -33,7 +33,7 @@ struct FaRunFile {
     void *state;
 };
 
-// --- what a take was made from ------------------------------------------------------------------------------------
+// --- what a run was made from -------------------------------------------------------------------------------------
 
 static uint64_t hash_rig(const FaRig *rig) {
     uint64_t h = fai_hash64(rig->mesh.x, 3 * (size_t)rig->mesh.nvert * sizeof(float), 1);
@@ -181,8 +181,8 @@ static FaCode make_all(FaRunFile *t, const FaRunFileOptions *o, int first_change
     int n = t->nframe, begin = fai_run_store_count(t->out);
     bool copy = t->old && begin == 0; // what follows an interruption has to prove that it is on the old path
     for (int f = begin; f < n; f++) {
-        if (o->progress && !o->progress(o->progress_user, "simulating", (double)f / n))
-            return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", f), "run it again: what was made is kept", "stopped");
+        FA_TRY(fai_progress(o->progress, o->progress_user, "simulating", (double)f / n,
+                            "the frames made so far are kept, and the same command goes on from there", err));
         if (copy && (f < first_changed || f > t->last_changed)) {
             FA_TRY(copy_frame(t, f, err));
             continue;
@@ -255,10 +255,10 @@ static FaCode open_files(FaRunFile *t, int *first_changed, FaError *err) {
         remove(t->part);
         return FA_OK;
     }
-    return fai_run_store_new(t->part, &t->shape, &t->out, err);
+    return fai_run_store_create(t->part, &t->shape, &t->out, err);
 }
 
-FaCode fa_run_file_make(FaMethod *method, const FaClip *clip, const char *path, const FaRunFileOptions *options,
+FaCode fa_run_file_open(FaMethod *method, const FaClip *clip, const char *path, const FaRunFileOptions *options,
                         FaRunFile **take, FaRunFileReport *report, FaError *err) {
     *take = NULL;
     FaRunFileOptions o = options ? *options : (FaRunFileOptions){0};
@@ -282,7 +282,7 @@ FaCode fa_run_file_make(FaMethod *method, const FaClip *clip, const char *path, 
                                 t, &t->seq, err);
     if (report) *report = t->report;
     if (rc < 0)
-        fa_run_file_free(t);
+        fa_run_file_close(t);
     else
         *take = t;
     return rc;
@@ -297,7 +297,7 @@ const FaNotes *fa_run_file_notes(FaRunFile *t) {
     return &t->notes;
 }
 
-void fa_run_file_free(FaRunFile *t) {
+void fa_run_file_close(FaRunFile *t) {
     if (!t) return;
     fa_sequence_close(t->seq);
     fa_run_free(t->run);

@@ -86,7 +86,7 @@ static void header_of(const FaRunStoreShape *s, unsigned char header[HEADER]) {
     memcpy(header + HEADER - 8, &sum, 8);
 }
 
-FaCode fai_run_store_new(const char *path, const FaRunStoreShape *shape, FaRunStore **file, FaError *err) {
+FaCode fai_run_store_create(const char *path, const FaRunStoreShape *shape, FaRunStore **file, FaError *err) {
     *file = NULL;
     FILE *f = fopen(path, "w+b");
     if (!f)
@@ -135,7 +135,7 @@ FaCode fai_run_store_open(const char *path, const FaRunStoreShape *shape, bool a
     header_of(shape, want);
     bool whole = fread(header, 1, HEADER, f) == HEADER && !memcmp(header, MAGIC, 8);
     if (!whole || memcmp(header, want, HEADER) != 0) {
-        *why = whole ? "it was made with another rig, method, version or parameters" : "it is damaged or no take";
+        *why = whole ? "it was made with another rig, method, version or parameters" : "it is damaged or no run file";
         fclose(f);
         return FA_OK;
     }

@@ -1,4 +1,4 @@
-// The file of a take: a header and one record per frame, appended in order; what a kill leaves half written is cut off.
+// The run file: a header and one record per frame, appended in order; what a kill leaves half written is cut off.
 //
 //     header   "FATAKE01", key, sizes, checksum
 //     record   frame, flags, input, surface, state if flagged, checksum
@@ -28,7 +28,7 @@ typedef struct FaRunStore FaRunStore;
 // the code FA_OK). Records from the first damaged one on are left out, and cut off where the file is to be appended to.
 FaCode fai_run_store_open(const char *path, const FaRunStoreShape *shape, bool append, FaRunStore **file,
                           const char **why, FaError *err);
-FaCode fai_run_store_new(const char *path, const FaRunStoreShape *shape, FaRunStore **file, FaError *err);
+FaCode fai_run_store_create(const char *path, const FaRunStoreShape *shape, FaRunStore **file, FaError *err);
 void fai_run_store_close(FaRunStore *file);                // NULL is fine
 FaCode fai_run_store_sync(FaRunStore *file, FaError *err); // to the disk
 

@@ -361,7 +361,7 @@ static FaCode put_markers(Page *p, const FaPageTrack *track, FaError *err) {
     if (rc >= 0) {
         bool same = track->clip && track->clip->nframe == n;
         for (int f = 0; f < n; f++)
-            frame[f] = fai_dots_frame(take, f, n, same ? track->clip->time[f] : fa_sequence_time(track->seq, f));
+            frame[f] = fai_markers_frame(take, f, n, same ? track->clip->time[f] : fa_sequence_time(track->seq, f));
         pack_markers(take, frame, n, &d);
         fai_jw_open(&p->w, "markers", '{');
         fai_jw_open(&p->w, "names", '[');

@@ -24,11 +24,11 @@ typedef struct Work {
     FaPicture picture;
     FaSubject *subject;
     FaRenderer *renderer;
-    float *x, *other;    // face positions, those to compare with                  (nvert x 3)
-    float *heat;         //                                                        (nvert)
-    const float **heats; // per part                                               (nparts)
-    float *weights;      // scratch                                                (nshape)
-    FaRenderDot *dots;   // scratch                                                (nmarker)
+    float *x, *other;        // face positions, those to compare with                  (nvert x 3)
+    float *heat;             //                                                        (nvert)
+    const float **heats;     // per part                                               (nparts)
+    float *weights;          // scratch                                                (nshape)
+    FaRenderMarker *markers; // scratch                                                (nmarker)
     int first, last;
     bool follow; // the camera goes with the place it is aimed at
     bool held;   // for now the head is kept still
@@ -36,8 +36,7 @@ typedef struct Work {
 } Work;
 
 static FaCode step(const Work *w, const char *stage, double done, FaError *err) {
-    if (!w->job->progress || w->job->progress(w->job->progress_user, stage, done)) return FA_OK;
-    return FA_FAIL(err, FA_E_LIMIT, NULL, NULL, "cancelled");
+    return fai_progress(w->job->progress, w->job->progress_user, stage, done, "no file is written", err);
 }
 
 // --- posing -------------------------------------------------------------------------------------------------------
@@ -87,35 +86,35 @@ static FaCode read_other(Work *w, int frame, const float **other, FaError *err) 
 }
 
 // Markers of the frame that is shown, and the surface points they belong to.
-static FaCode show_dots(Work *w, int frame, double time, FaError *err) {
-    const FaMarkerTake *take = w->job->dots;
+static FaCode show_markers(Work *w, int frame, double time, FaError *err) {
+    const FaMarkerTake *take = w->job->markers;
     if (!take) return FA_OK;
-    int f = fai_dots_frame(take, frame, fa_sequence_nframe(w->seq), time);
+    int f = fai_markers_frame(take, frame, fa_sequence_nframe(w->seq), time);
     double motion[12];
     bool turn = w->job->world && fai_subject_motion(w->subject, time, motion);
     for (int i = 0; i < take->nmarker && f >= 0; i++) {
-        FaRenderDot *d = &w->dots[i];
+        FaRenderMarker *d = &w->markers[i];
         size_t at = (size_t)f * (size_t)take->nmarker + (size_t)i;
-        *d = (FaRenderDot){.x = {NAN, NAN, NAN}, .to = {NAN, NAN, NAN}, .rgb = {64, 200, 232}};
+        *d = (FaRenderMarker){.x = {NAN, NAN, NAN}, .to = {NAN, NAN, NAN}, .rgb = {64, 200, 232}};
         if (!take->ok[at]) continue;
         memcpy(d->x, take->x + 3 * at, sizeof d->x);
         for (int k = 0; turn && k < 3; k++)
             d->x[k] =
                 (float)(motion[4 * k] * (double)take->x[3 * at] + motion[4 * k + 1] * (double)take->x[3 * at + 1] +
                         motion[4 * k + 2] * (double)take->x[3 * at + 2] + motion[4 * k + 3]);
-        const FaMarkerMap *map = w->job->dot_map;
+        const FaMarkerMap *map = w->job->marker_map;
         double to[3];
         if (!map || map->point[i].vert[0] < 0) continue;
         fa_marker_point_at(&map->point[i], w->x, false, to);
         for (int k = 0; k < 3; k++) d->to[k] = (float)to[k];
     }
-    return fa_renderer_dots(w->renderer, w->dots, f < 0 ? 0 : take->nmarker, 0, err);
+    return fa_renderer_markers(w->renderer, w->markers, f < 0 ? 0 : take->nmarker, 0, err);
 }
 
 static FaCode show_weights(Work *w, const float *weights, FaError *err) {
     const float *other;
     fa_rig_blend(w->rig, weights, w->x);
-    FA_TRY(fa_renderer_dots(w->renderer, NULL, 0, 0, err));
+    FA_TRY(fa_renderer_markers(w->renderer, NULL, 0, 0, err));
     FA_TRY(read_other(w, 0, &other, err));
     return show(w, NAN, weights, other, err);
 }
@@ -127,7 +126,7 @@ static FaCode show_frame(Work *w, int frame, FaError *err) {
     FA_TRY(read_other(w, frame, &other, err));
     double time = fa_sequence_time(w->seq, frame);
     FA_TRY(show(w, time, NULL, other, err));
-    return show_dots(w, frame, time, err);
+    return show_markers(w, frame, time, err);
 }
 
 static FaCode show_shape(Work *w, int shape, FaError *err) {
@@ -194,12 +193,24 @@ static FaCode save(const Work *w, const FaImage *image, FaError *err) {
     return fa_image_save(image, w->path, w->comment.data, err);
 }
 
+static void report(const Work *w, int pictures, int width, int height) {
+    if (w->job->rendered) *w->job->rendered = (FaRendered){pictures, width, height};
+}
+
+// The sides of an .mp4 are made even.
+static void report_film(const Work *w, int count) {
+    const FaRenderOptions *o = &w->renderer->options;
+    int odd = fai_path_has_ext(w->path, "mp4");
+    report(w, count, o->width + (odd & o->width), o->height + (odd & o->height));
+}
+
 static FaCode draw_still(Work *w, FaError *err) {
     FaImage image;
     FA_TRY(look(w, err));
     FA_TRY(show_frame(w, w->job->frame, err));
     FA_TRY(fa_renderer_draw(w->renderer, &image, err));
     FaCode rc = save(w, &image, err);
+    report(w, 1, image.width, image.height);
     fa_image_free(&image);
     return rc;
 }
@@ -233,6 +244,7 @@ static FaCode draw_movie(Work *w, FaError *err) {
     FaMovie *movie;
     const FaRenderOptions *o = &w->renderer->options;
     FA_TRY(fai_movie_open(w->path, o->width, o->height, film_rate(w), w->comment.data, &movie, err));
+    report_film(w, count);
     FaCode rc = FA_OK;
     for (int i = 0; i < count && rc >= 0; i++) {
         int frame = film_frame(w, i);
@@ -272,6 +284,7 @@ static FaCode draw_turntable(Work *w, FaError *err) {
     FA_TRY_GOTO(done, rc, fai_renderer_look_all(w->renderer, view, count, camera, err));
     const FaRenderOptions *o = &w->renderer->options;
     FA_TRY_GOTO(done, rc, fai_movie_open(w->path, o->width, o->height, fps, w->comment.data, &movie, err));
+    report_film(w, count);
     w->renderer->looked = true;
     for (int i = 0; i < count && rc >= 0; i++) {
         FaImage image = {0};
@@ -382,6 +395,7 @@ static FaCode draw_sheet(Work *w, FaError *err) {
         if (rc >= 0) rc = draw_tile(w, i, camera, &sheet, err);
     }
     if (rc >= 0) rc = save(w, &sheet.image, err);
+    if (rc >= 0) report(w, count, sheet.image.width, sheet.image.height);
     fai_sheet_free(&sheet);
     return rc;
 }
@@ -406,9 +420,9 @@ static FaCode decide(Work *w, FaError *err) {
                        "the animation to compare with has %d vertices, this one %d", fa_sequence_nvert(job->against),
                        w->rig->mesh.nvert);
     if (w->rig->mesh.ntri < 1) return FA_FAIL(err, FA_E_MESH, NULL, NULL, "the mesh has no triangles");
-    if (job->dots && job->dot_map && job->dot_map->count != job->dots->nmarker)
-        return FA_FAIL(err, FA_E_ARG, NULL, "map this take", "%d markers, but the map has %d", job->dots->nmarker,
-                       job->dot_map->count);
+    if (job->markers && job->marker_map && job->marker_map->count != job->markers->nmarker)
+        return FA_FAIL(err, FA_E_ARG, NULL, "map this take", "%d markers, but the map has %d", job->markers->nmarker,
+                       job->marker_map->count);
     w->clip = job->clip ? job->clip : fa_sequence_clip(w->seq);
     w->first = FA_MAX(job->first, 0);
     w->last = job->last < 0 || job->last >= frames ? frames - 1 : job->last;
@@ -456,7 +470,7 @@ static FaCode prepare(Work *w, FaError *err) {
     w->other = FA_NEW(3 * nvert, float);
     w->heat = FA_NEW(nvert, float);
     w->weights = FA_NEW(w->rig->nshape, float);
-    if (w->job->dots && !(w->dots = FA_NEW(w->job->dots->nmarker, FaRenderDot))) return FA_FAIL_MEMORY(err);
+    if (w->job->markers && !(w->markers = FA_NEW(w->job->markers->nmarker, FaRenderMarker))) return FA_FAIL_MEMORY(err);
     if (!w->x || !w->other || !w->heat || !w->weights || w->comment.failed) return FA_FAIL_MEMORY(err);
     FA_TRY(fai_subject_new(w->rig, w->clip, w->job->alone, &w->subject, err));
     w->follow = w->job->world && w->clip && w->clip->head && o.view.aim;
@@ -486,7 +500,7 @@ FaCode fa_render_file(FaSequence *seq, const FaRenderJob *job, const char *path,
     fa_free(w.heat);
     fa_free(w.heats);
     fa_free(w.weights);
-    fa_free(w.dots);
+    fa_free(w.markers);
     fai_text_free(&w.comment);
     return rc;
 }

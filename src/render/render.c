@@ -64,7 +64,7 @@ void fa_renderer_free(FaRenderer *r) {
     fai_scene_free(r->scene);
     fa_free(r->fit);
     fa_free(r->fit_x);
-    fa_free(r->dots);
+    fa_free(r->markers);
     fa_free(r);
 }
 
@@ -188,7 +188,7 @@ FaCode fa_renderer_draw(FaRenderer *r, FaImage *image, FaError *err) {
         fa_image_free(image);
         return rc;
     }
-    fai_dots_draw(r, image);
+    fai_markers_draw(r, image);
     if (r->scene->has_heat && !r->no_legend)
         fai_heat_legend(image, scale, o->heat_title ? o->heat_title : "mm", most > scale * (1 + 1e-6));
     if (o->caption && *o->caption) {

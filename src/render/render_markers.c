@@ -1,28 +1,28 @@
-// Dots over a picture: markers, and lines to where they should be, hidden by what stands before them.
+// Markers over a picture, and lines to where they should be, hidden by what stands before them.
 #include "render/canvas.h"
 #include "render/renderer.h"
 
 #include <math.h>
 
-static const float UNDER = 0.003f;   // m: a dot this deep under the skin is still seen
+static const float UNDER = 0.003f;   // m: a marker this deep under the skin is still seen
 static const double RADIUS = 0.0011; // m
 
-FaCode fa_renderer_dots(FaRenderer *r, const FaRenderDot *dots, int count, double radius, FaError *err) {
+FaCode fa_renderer_markers(FaRenderer *r, const FaRenderMarker *markers, int count, double radius, FaError *err) {
     FA_ASSERT(count >= 0);
-    r->ndots = 0;
+    r->nmarkers = 0;
     if (!(radius >= 0 && radius < 1))
-        return FA_FAIL(err, FA_E_ARG, NULL, "give metres, or 0", "the radius of the dots makes no sense");
-    r->dot_radius = radius > 0 ? radius : RADIUS;
+        return FA_FAIL(err, FA_E_ARG, NULL, "give metres, or 0", "the radius of the markers makes no sense");
+    r->marker_radius = radius > 0 ? radius : RADIUS;
     if (!count) return FA_OK;
-    FaRenderDot *room = fai_grow_array(r->dots, &r->dot_room, count, sizeof *room);
+    FaRenderMarker *room = fai_grow_array(r->markers, &r->marker_room, count, sizeof *room);
     if (!room) return FA_FAIL_MEMORY(err);
-    r->dots = room;
-    memcpy(room, dots, (size_t)count * sizeof *room);
-    r->ndots = count;
+    r->markers = room;
+    memcpy(room, markers, (size_t)count * sizeof *room);
+    r->nmarkers = count;
     return FA_OK;
 }
 
-int fai_dots_frame(const FaMarkerTake *take, int f, int n, double time) {
+int fai_markers_frame(const FaMarkerTake *take, int f, int n, double time) {
     if (take->nframe == n) return f;
     if (!isfinite(time) || take->nframe < 1) return -1;
     int lo = 0, hi = take->nframe - 1;
@@ -57,28 +57,28 @@ static bool seen(const FaRenderer *r, FaVec p, float at[2], float *per_metre) {
     return !fai_rays_blocked(r->scene->rays, p, &towards, 1, UNDER);
 }
 
-static void draw_dot(FaImage *image, const float at[2], float size, FaInk ink) {
+static void draw_disc(FaImage *image, const float at[2], float size, FaInk ink) {
     fai_canvas_line(image, at[0], at[1], at[0], at[1], size + 2, (FaInk){20, 20, 24, 0.75f});
     fai_canvas_line(image, at[0], at[1], at[0], at[1], size, ink);
 }
 
-void fai_dots_draw(const FaRenderer *r, FaImage *image) {
-    // lines first, so that they end under the dots
+void fai_markers_draw(const FaRenderer *r, FaImage *image) {
+    // lines first, so that they end under the markers
     for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < r->ndots; i++) {
-            const FaRenderDot *d = &r->dots[i];
+        for (int i = 0; i < r->nmarkers; i++) {
+            const FaRenderMarker *d = &r->markers[i];
             FaInk ink = {d->rgb[0], d->rgb[1], d->rgb[2], 1};
             float at[2], to[2], scale, other;
             if (!finite3(d->x) || !seen(r, in_scene(r, d->x), at, &scale)) continue;
-            float size = FA_MAX(2.5f, 2 * (float)r->dot_radius * scale);
+            float size = FA_MAX(2.5f, 2 * (float)r->marker_radius * scale);
             if (pass == 0 && finite3(d->to) &&
                 fai_camera_project(&r->camera, in_scene(r, d->to), &to[0], &to[1], &other)) {
                 fai_canvas_line(image, at[0], at[1], to[0], to[1], FA_MAX(1.0f, 0.3f * size),
                                 (FaInk){255, 240, 200, 0.9f});
-                draw_dot(image, to, 0.6f * size, (FaInk){255, 240, 200, 1});
+                draw_disc(image, to, 0.6f * size, (FaInk){255, 240, 200, 1});
             }
             if (pass == 0) continue;
-            draw_dot(image, at, size, ink);
+            draw_disc(image, at, size, ink);
             float text = FA_MAX(6.0f, 0.011f * (float)image->height);
             if (d->label)
                 fai_canvas_label(image, at[0] + 0.6f * size, at[1] - 0.3f * size, text, FA_ALIGN_LEFT, d->label,

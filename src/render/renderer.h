@@ -15,10 +15,10 @@ struct FaRenderer {
     int nfit_x, fit_room;
     double heat_max_mm; // scale of all pictures from now on; 0: each its own
     bool posed, looked;
-    bool no_legend;    // the heat map is explained elsewhere
-    FaRenderDot *dots; // over the picture                                                     (ndots)
-    int ndots, dot_room;
-    double dot_radius; // m
+    bool no_legend;          // the heat map is explained elsewhere
+    FaRenderMarker *markers; // over the picture                                                     (nmarkers)
+    int nmarkers, marker_room;
+    double marker_radius; // m
 };
 
 // Let the camera fit the first n parts only.
@@ -32,10 +32,10 @@ void fai_renderer_aim(FaRenderer *r, const double focus[3]);
 // Cameras for n views of the present pose that are drawn one after another: all of the same scale and centre.
 FaCode fai_renderer_look_all(FaRenderer *r, const FaRenderView *view, int n, FaCamera *camera, FaError *err);
 
-// --- render_dots.c --------------------------------------------------------------------------------------------------
-void fai_dots_draw(const FaRenderer *r, FaImage *image);
+// --- render_markers.c -----------------------------------------------------------------------------------------------
+void fai_markers_draw(const FaRenderer *r, FaImage *image);
 // The frame of a take that goes with frame f of n frames at this time, s; -1: none. Where both have as many frames they
 // go in step; else the nearest in time, not further than a step off.
-int fai_dots_frame(const FaMarkerTake *take, int f, int n, double time);
+int fai_markers_frame(const FaMarkerTake *take, int f, int n, double time);
 
 #endif

@@ -1,8 +1,8 @@
 #include "render/subject.h"
 
 #include "io/gltf/gltf.h"
-#include "io/sequence.h"
 #include "math/mat3.h"
+#include "rig/bind.h"
 #include "rig/head_frame.h"
 
 #include <math.h>
@@ -125,10 +125,6 @@ static FaCode set_materials(FaSubject *s, int i, const FaRig *rig, const FaMesh 
 
 // --- companions ---------------------------------------------------------------------------------------------------
 
-static FaUnit unit_of(const FaRig *rig) {
-    return rig->unit == 0.01 ? FA_UNIT_CM : rig->unit == 0.001 ? FA_UNIT_MM : FA_UNIT_M;
-}
-
 // The same shape on another mesh: by name, then by the ARKit shape it stands for; -1 if it has none.
 static int same_shape(const FaRig *rig, const FaShape *shape) {
     for (int i = 0; i < rig->nshape; i++)
@@ -143,7 +139,7 @@ static int same_shape(const FaRig *rig, const FaShape *shape) {
 static FaCode add_companion(FaSubject *s, const FaGltf *doc, int node, FaError *err) {
     char number[16];
     snprintf(number, sizeof number, "%d", doc->node[node].mesh);
-    FaRigOptions options = {.unit = unit_of(s->rig), .up = FA_UP_Y, .mesh = number, .any_size = true};
+    FaRigOptions options = {.unit = s->rig->unit, .up = FA_UP_Y, .mesh = number, .any_size = true};
     FaRig *rig = NULL;
     FaError why = {0};
     FaCode rc = fai_gltf_load_rig(doc->path, &options, &rig, &why);

@@ -1,7 +1,6 @@
-// Clips: making, checking, sampling; and which channel drives which shape.
+// Clips: making, checking, sampling.
 #include "base/base.h"
 #include "fascia/rig.h"
-#include "rig/names.h"
 
 #include <math.h>
 
@@ -138,100 +137,4 @@ void fa_clip_sample(const FaClip *clip, double time, float *weights, FaPose *hea
     const FaPose *p = &clip->head[lo], *q = &clip->head[next];
     slerp(p->q, q->q, u, head->q);
     for (int k = 0; k < 3; k++) head->p[k] = (1 - u) * p->p[k] + u * q->p[k];
-}
-
-// --- binding ------------------------------------------------------------------------------------------------------
-
-// Channels by name and by ARKit shape.
-typedef struct Index {
-    const FaClip *clip;
-    int *slot; // channel + 1 by the hash of its name, 0: free      (mask + 1)
-    uint64_t mask;
-    int arkit[FA_ARKIT_COUNT][3]; // first channel for the right half, all, the left half; -1 = none
-    int pair[FA_ARKIT_COUNT];     // first channel that stands for both sides ("mouthSmile"); -1 = none
-} Index;
-
-static int *name_slot(const Index *ix, const char *name) {
-    uint64_t h = fai_hash64(name, strlen(name), 0) & ix->mask;
-    while (ix->slot[h] && strcmp(ix->clip->name[ix->slot[h] - 1], name)) h = (h + 1) & ix->mask;
-    return &ix->slot[h];
-}
-
-static FaCode index_channels(Index *ix, const FaClip *clip, FaError *err) {
-    *ix = (Index){.clip = clip, .mask = 15};
-    while (ix->mask < 2 * (uint64_t)clip->nchan) ix->mask = 2 * ix->mask + 1;
-    ix->slot = FA_NEW(ix->mask + 1, int);
-    if (!ix->slot) return FA_FAIL_MEMORY(err);
-    for (int i = 0; i < FA_ARKIT_COUNT; i++) ix->arkit[i][0] = ix->arkit[i][1] = ix->arkit[i][2] = ix->pair[i] = -1;
-    for (int c = 0; c < clip->nchan; c++) {
-        int *s = name_slot(ix, clip->name[c]), half, both[2];
-        if (!*s) *s = c + 1;
-        int arkit = fa_arkit_match(clip->name[c], &half);
-        if (arkit >= 0 && ix->arkit[arkit][half + 1] < 0) ix->arkit[arkit][half + 1] = c;
-        if (arkit < 0 && fai_arkit_pair(clip->name[c], both))
-            for (int k = 0; k < 2; k++)
-                if (ix->pair[both[k]] < 0) ix->pair[both[k]] = c;
-    }
-    return FA_OK;
-}
-
-// The channel for one ARKit shape of one side: its own, or one that stands for both sides.
-static int whole_channel(const Index *ix, int arkit) {
-    return ix->arkit[arkit][1] >= 0 ? ix->arkit[arkit][1] : ix->pair[arkit];
-}
-
-static void bind_shape(const Index *ix, const FaShape *shape, int *chan, int *chan2) {
-    *chan = *name_slot(ix, shape->name) - 1;
-    *chan2 = -1;
-    if (*chan >= 0) return;
-    int both[2];
-    if (shape->arkit >= 0 && shape->half) {
-        const int *c = ix->arkit[shape->arkit];
-        *chan = c[shape->half + 1] >= 0 ? c[shape->half + 1] : whole_channel(ix, shape->arkit);
-    } else if (shape->arkit >= 0) {
-        const int *c = ix->arkit[shape->arkit];
-        *chan = whole_channel(ix, shape->arkit);
-        if (*chan < 0) *chan = c[2], *chan2 = c[0];
-    } else if (fai_arkit_pair(shape->name, both)) {
-        // one shape for both sides
-        *chan = whole_channel(ix, both[0]);
-        *chan2 = whole_channel(ix, both[1]);
-        if (*chan2 == *chan) *chan2 = -1;
-    }
-    if (*chan < 0) *chan = *chan2, *chan2 = -1;
-}
-
-FaCode fa_clip_bind(const FaClip *clip, const FaRig *rig, FaBinding *binding, FaError *err) {
-    *binding = (FaBinding){.nshape = rig->nshape};
-    Index ix;
-    FA_TRY(index_channels(&ix, clip, err));
-    bool *used = FA_NEW(clip->nchan, bool);
-    binding->chan = FA_NEW(rig->nshape, int);
-    binding->chan2 = FA_NEW(rig->nshape, int);
-    FaCode rc = used && binding->chan && binding->chan2 ? FA_OK : FA_FAIL_MEMORY(err);
-    for (int i = 0; rc >= 0 && i < rig->nshape; i++) {
-        int *a = &binding->chan[i], *b = &binding->chan2[i];
-        bind_shape(&ix, &rig->shape[i], a, b);
-        binding->matched += *a >= 0;
-        if (*a >= 0) used[*a] = true;
-        if (*b >= 0) used[*b] = true;
-    }
-    for (int c = 0; rc >= 0 && c < clip->nchan; c++) binding->unused += !used[c];
-    fa_free(used);
-    fa_free(ix.slot);
-    if (rc < 0) fa_binding_free(binding);
-    return rc;
-}
-
-void fa_binding_free(FaBinding *binding) {
-    fa_free(binding->chan);
-    fa_free(binding->chan2);
-    *binding = (FaBinding){0};
-}
-
-void fa_binding_weights(const FaBinding *binding, const float *channels, float *out) {
-    for (int i = 0; i < binding->nshape; i++) {
-        int a = binding->chan[i], b = binding->chan2[i];
-        out[i] = a < 0 ? 0 : b < 0 ? channels[a] : 0.5f * (channels[a] + channels[b]);
-    }
 }

@@ -170,22 +170,7 @@ static FaCode examine_mesh(const FaRig *rig, bool deep, FaInfo *info, FaError *e
 
 // --- shapes -------------------------------------------------------------------------------------------------------
 
-// Count shapes that pass a test; the names of the first few go into `list`.
-typedef struct Some {
-    int count, first;
-    char list[200];
-} Some;
-
-static void add_some(Some *s, int shape, const char *name) {
-    size_t used = strlen(s->list);
-    if (s->count++ == 0) s->first = shape;
-    if (s->count <= 6 && used + 8 < sizeof s->list)
-        snprintf(s->list + used, sizeof s->list - used, "%s%.40s", s->count > 1 ? ", " : "", name);
-    else if (s->count == 7 && used + 6 < sizeof s->list)
-        strcpy(s->list + used, ", ...");
-}
-
-static void note_some(FaInfo *info, const Some *s, const char *code, const char *remedy, const char *one,
+static void note_some(FaInfo *info, const FaSome *s, const char *code, const char *remedy, const char *one,
                       const char *many) {
     fai_note_count(&info->notes, s->count, code, s->count ? FA_PLACE("shape %d", s->first) : "", remedy, "%d %s: %s",
                    s->count, s->count == 1 ? one : many, s->list);
@@ -234,19 +219,19 @@ static double middle_of(const FaRig *rig) {
 }
 
 static void note_shapes(const FaRig *rig, const int *peak, FaInfo *info) {
-    Some empty = {0}, faint = {0}, huge = {0}, lopsided = {0}, unmatched = {0}, wrong = {0}, resting = {0};
+    FaSome empty = {0}, faint = {0}, huge = {0}, lopsided = {0}, unmatched = {0}, wrong = {0}, resting = {0};
     double middle = middle_of(rig), most = 1e3 * FA_HUGE_SHARE * info->height_m;
     for (int s = 0; s < rig->nshape; s++) {
         const FaShapeInfo *i = &info->shape[s];
         if (i->max_mm == 0)
-            add_some(&empty, s, i->name);
+            fai_some_add(&empty, s, i->name);
         else if (i->max_mm < FA_FAINT_MM)
-            add_some(&faint, s, i->name);
-        if (i->max_mm > most) add_some(&huge, s, i->name);
-        if (fai_shape_asymmetric(i)) add_some(&lopsided, s, i->name);
-        if (!i->arkit) add_some(&unmatched, s, i->name);
-        if (on_wrong_side(rig, info, s, peak[s], middle)) add_some(&wrong, s, i->name);
-        if (rig->weight[s] != 0) add_some(&resting, s, i->name);
+            fai_some_add(&faint, s, i->name);
+        if (i->max_mm > most) fai_some_add(&huge, s, i->name);
+        if (fai_shape_asymmetric(i)) fai_some_add(&lopsided, s, i->name);
+        if (!i->arkit) fai_some_add(&unmatched, s, i->name);
+        if (on_wrong_side(rig, info, s, peak[s], middle)) fai_some_add(&wrong, s, i->name);
+        if (rig->weight[s] != 0) fai_some_add(&resting, s, i->name);
     }
     note_some(info, &empty, "empty-shapes", "delete them, or export them again with their displacements",
               "shape moves nothing", "shapes move nothing");
@@ -282,32 +267,42 @@ static void cover(bool (*half)[2], int arkit, int side, const char *name) {
 }
 
 static void note_coverage(bool (*half)[2], int names, FaInfo *info) {
-    Some missing = {0};
+    FaSome missing = {0};
     for (int i = 0; i < FA_ARKIT_COUNT; i++) {
         if (half[i][0] && half[i][1])
             info->arkit_covered++;
         else
-            add_some(&missing, i, fa_arkit_name(i));
+            fai_some_add(&missing, i, fa_arkit_name(i));
     }
     if (names && missing.count)
         fai_note_count(&info->notes, missing.count, "missing-arkit", "", "channels of these names will drive nothing",
                        "%d of ARKit's 52 shapes missing: %s", missing.count, missing.list);
 }
 
+// The jaw's hinge and the lips are found from this shape; without it a face has neither.
+static void note_jaw(bool (*half)[2], int nshape, FaInfo *info) {
+    int jaw = fa_arkit_match("jawOpen", NULL);
+    if (nshape && !half[jaw][0] && !half[jaw][1])
+        fai_note(&info->notes, "no-jaw", "",
+                 "name it in the names file if it has another name: {\"theirs\": \"jawOpen\"}",
+                 "no shape is jawOpen: the jaw and the mouth are not found by it");
+}
+
 static void note_twice(const FaRig *rig, FaInfo *info) {
     int first[FA_ARKIT_COUNT][3];
-    Some twice = {0};
+    FaSome twice = {0};
     memset(first, -1, sizeof first);
     for (int s = 0; s < rig->nshape; s++) {
         const FaShape *shape = &rig->shape[s];
         if (shape->arkit < 0) continue;
         int *slot = &first[shape->arkit][shape->half + 1];
         if (*slot >= 0)
-            add_some(&twice, s, shape->name);
+            fai_some_add(&twice, s, shape->name);
         else
             *slot = s;
     }
-    note_some(info, &twice, "duplicate-arkit", "map all but one to null with --map names.json",
+    note_some(info, &twice, "duplicate-arkit",
+              "none needed: a channel drives the best name only; to choose, map the others to null",
               "shape matches an ARKit name that another has", "shapes match an ARKit name that another has");
 }
 
@@ -399,19 +394,18 @@ static FaCode examine_shapes(const FaRig *rig, FaInfo *info, FaError *err) {
     FaBinding binding = {0};
     FaCode rc = info->shape && peak ? FA_OK : FA_FAIL_MEMORY(err);
     if (rc >= 0 && rig->clip) rc = fa_clip_bind(rig->clip, rig, &binding, err);
-    // the clip of the same file has a channel per shape, in order
-    bool direct = rig->clip && rig->clip->nchan == rig->nshape;
     for (int s = 0; rc >= 0 && s < rig->nshape; s++) {
         const FaShape *shape = &rig->shape[s];
         info->shape[s] = (FaShapeInfo){.name = shape->name, .arkit = fa_arkit_name(shape->arkit), .half = shape->half};
         info->matched += shape->arkit >= 0;
         cover(half, shape->arkit, shape->half, shape->name);
-        if (rig->clip) used_range(rig->clip, direct ? s : binding.chan[s], &info->shape[s]);
+        if (rig->clip) used_range(rig->clip, binding.chan[s], &info->shape[s]);
     }
     if (rc >= 0) rc = fai_measure_shapes(rig, info->shape, peak, err);
     if (rc >= 0) {
         note_shapes(rig, peak, info);
         note_coverage(half, rig->nshape, info);
+        note_jaw(half, rig->nshape, info);
         note_twice(rig, info);
     }
     fa_binding_free(&binding);
@@ -420,7 +414,8 @@ static FaCode examine_shapes(const FaRig *rig, FaInfo *info, FaError *err) {
 }
 
 FaCode fa_info_of_rig(const FaRig *rig, bool deep, FaInfo *info, FaError *err) {
-    *info = (FaInfo){.kind = "rig", .intersections = -1, .unit = rig->unit};
+    *info = (FaInfo){
+        .kind = "rig", .intersections = -1, .unit = rig->unit, .nmesh = rig->nfile_mesh, .mesh = rig->file_mesh};
     name_unit(rig->unit, info->unit_name);
     name_axis(rig->axes + 3, info->up);
     name_axis(rig->axes + 6, info->front);
@@ -430,6 +425,16 @@ FaCode fa_info_of_rig(const FaRig *rig, bool deep, FaInfo *info, FaError *err) {
     if (rc >= 0 && rig->clip) examine_clip(rig->clip, info);
     if (rc < 0) fa_info_free(info);
     return rc;
+}
+
+bool fa_note_important(const FaNote *note) {
+    static const char *const codes[] = {
+        "lips-cross-at-rest", "no-jaw",       "unit-suspect",    "unit-unknown",          "mirrored",
+        "wrong-side-shapes",  "axes-suspect", "axes-tilted",     "second-head",           "map-unused",
+        "stray-vertices",     "huge-deltas",  "duplicate-arkit", "duplicate-shape-names", "unnamed-shapes"};
+    for (int i = 0; i < FA_COUNT(codes); i++)
+        if (!strcmp(note->code, codes[i])) return true;
+    return false;
 }
 
 void fa_info_free(FaInfo *info) {

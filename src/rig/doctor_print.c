@@ -7,6 +7,19 @@
 
 // --- JSON ---------------------------------------------------------------------------------------------------------
 
+static void json_meshes(FaJsonWriter *w, const FaInfo *info) {
+    fai_jw_open(w, "meshes", '[');
+    for (int i = 0; i < info->nmesh; i++) {
+        fai_jw_open(w, NULL, '{');
+        fai_jw_str(w, "name", info->mesh[i].name);
+        fai_jw_int(w, "vertices", info->mesh[i].vertices);
+        fai_jw_int(w, "shapes", info->mesh[i].shapes);
+        fai_jw_bool(w, "taken", info->mesh[i].taken);
+        fai_jw_close(w);
+    }
+    fai_jw_close(w);
+}
+
 static void json_shapes(FaJsonWriter *w, const FaInfo *info) {
     fai_jw_open(w, "shapes", '[');
     for (int i = 0; i < info->nshape; i++) {
@@ -59,6 +72,7 @@ FaCode fa_info_json(const FaInfo *info, char **json, FaError *err) {
     fai_jw_int(w, "matched", info->matched);
     fai_jw_int(w, "arkit_covered", info->arkit_covered);
     json_shapes(w, info);
+    json_meshes(w, info);
     fai_jw_notes(w, "warnings", &info->notes);
     fai_jw_close(w);
     if (text.failed) {
@@ -71,7 +85,7 @@ FaCode fa_info_json(const FaInfo *info, char **json, FaError *err) {
 
 // --- text ---------------------------------------------------------------------------------------------------------
 
-enum { WIDTH = 96, LABEL = 13, NAME = 26 };
+enum { WIDTH = 96, LABEL = 13, NAME = 26, FIGURES = 54, RANGE = 13, MOST_MESHES = 12 };
 
 // A number with thousands apart and a fixed number of decimals, the same in every locale.
 typedef struct Shown {
@@ -197,6 +211,29 @@ static void text_mesh(FaText *t, const FaInfo *info) {
     fai_text_printf(t, "in %s, %s up, %s front\n", info->unit_name, info->up, info->front);
 }
 
+// Which meshes there are, by the numbers and names that --mesh takes. The one that is alone needs no list.
+static void text_meshes(FaText *t, const FaInfo *info) {
+    for (int i = 0; i < info->nmesh && info->nmesh > 1; i++) {
+        const FaFileMesh *m = &info->mesh[i];
+        if (i >= MOST_MESHES && !m->taken) continue;
+        label(t, i ? "" : "meshes");
+        char number[16];
+        snprintf(number, sizeof number, "%d", i);
+        right(t, number, 2);
+        fai_text_str(t, " ");
+        column(t, m->name, NAME);
+        fai_text_str(t, " ");
+        right(t, SHOW(m->vertices, 0), 8);
+        fai_text_str(t, " vertices ");
+        right(t, SHOW(m->shapes, 0), 4);
+        fai_text_printf(t, " shapes%s\n", m->taken ? ", taken" : "");
+    }
+    if (info->nmesh > MOST_MESHES) {
+        label(t, "");
+        fai_text_printf(t, "(%d in all)\n", info->nmesh);
+    }
+}
+
 static void text_animation(FaText *t, const FaInfo *info) {
     label(t, "animation");
     if (!info->frames) {
@@ -219,9 +256,10 @@ static bool remarkable(const FaInfo *info, const FaShapeInfo *s) {
            s->max_mm > 1e3 * FA_HUGE_SHARE * info->height_m;
 }
 
-static void text_shape(FaText *t, const FaInfo *info, const FaShapeInfo *s, bool clip) {
+static void text_shape(FaText *t, const FaInfo *info, const FaShapeInfo *s, int width, bool clip) {
     fai_text_str(t, "  ");
-    column(t, s->name, NAME);
+    column(t, s->name, width - 1);
+    fai_text_str(t, " ");
     char arkit[64];
     snprintf(arkit, sizeof arkit, "%s%s", s->arkit ? s->arkit : "-",
              s->half > 0   ? " (left)"
@@ -245,21 +283,25 @@ static void text_shape(FaText *t, const FaInfo *info, const FaShapeInfo *s, bool
 
 static void text_shapes(FaText *t, const FaInfo *info, bool all) {
     bool clip = !strcmp(info->kind, "clip");
-    int listed = 0;
-    for (int i = 0; i < info->nshape; i++) listed += all || remarkable(info, &info->shape[i]);
+    int listed = 0, width = NAME, most = WIDTH - FIGURES - (info->frames ? RANGE : 0);
+    for (int i = 0; i < info->nshape; i++) {
+        if (!all && !remarkable(info, &info->shape[i])) continue;
+        listed++;
+        width = FA_MAX(width, FA_MIN(letters(info->shape[i].name) + 1, most));
+    }
     if (!listed) return;
     fai_text_str(t, "\n  ");
-    column(t, clip ? "channel" : "shape", NAME);
+    column(t, clip ? "channel" : "shape", width);
     column(t, "ARKit", 21);
-    fai_text_str(t, clip ? "    frames" : " max mm r90 mm lop mm  vertices");
+    fai_text_str(t, clip ? "    frames" : " max mm  reach uneven  vertices");
     if (info->frames) fai_text_str(t, "    min   max");
     fai_text_str(t, "\n");
     for (int i = 0; i < info->nshape; i++)
-        if (all || remarkable(info, &info->shape[i])) text_shape(t, info, &info->shape[i], clip);
+        if (all || remarkable(info, &info->shape[i])) text_shape(t, info, &info->shape[i], width, clip);
     if (listed < info->nshape) fai_text_printf(t, "  (%d more are as they should be)\n", info->nshape - listed);
     if (!clip)
-        fai_text_str(t,
-                     "  r90: radius about the peak with 90 % of the motion; lop: distance to the mirrored partner\n");
+        fai_text_str(
+            t, "  reach: 90 % of the motion is within so many mm of its peak; uneven: mm from its mirrored partner\n");
 }
 
 static void text_notes(FaText *t, const FaNotes *notes) {
@@ -291,9 +333,10 @@ FaCode fa_info_text(const FaInfo *info, bool all_shapes, char **text, FaError *e
     FaText out = {0}, *t = &out;
     bool clip = !strcmp(info->kind, "clip"), rig = !strcmp(info->kind, "rig");
     fai_text_printf(t, "%s\n", rig ? "Rig" : clip ? "Clip" : "Vertex cache");
-    if (rig)
+    if (rig) {
         text_mesh(t, info);
-    else if (!clip) {
+        text_meshes(t, info);
+    } else if (!clip) {
         label(t, "mesh");
         counted(t, info->vertices, "vertex", "vertices", "\n");
         label(t, "size");

@@ -297,13 +297,15 @@ static const FaNameAlias *find_alias(const char *key) {
 
 typedef struct Match {
     int arkit, half;
-    int pair[2]; // a name for both sides at once; -1 -1 else
+    int pair[2];        // a name for both sides at once; -1 -1 else
+    const char *source; // whose custom the name follows: "ARKit", "FACS", ...
 } Match;
-static const Match no_match = {-1, 0, {-1, -1}};
+static const Match no_match = {-1, 0, {-1, -1}, ""};
 
 static Match resolve(const FaNameAlias *a, int side) {
     Match m = no_match;
     if (!a || !a->arkit) return m;
+    m.source = a->source;
     size_t n = strlen(a->arkit);
     if (a->arkit[n - 1] != '*') {
         m.arkit = arkit_exact(a->arkit);
@@ -347,7 +349,7 @@ static const FaNameAlias *find_unit(const Words *w, int from, int skip) {
 
 static Match match_key(const char *key) {
     for (int i = 0; i < FA_ARKIT_COUNT; i++)
-        if (same_letters(arkit_names[i], key, MAX_KEY)) return (Match){i, 0, {-1, -1}};
+        if (same_letters(arkit_names[i], key, MAX_KEY)) return (Match){i, 0, {-1, -1}, "ARKit"};
     const FaNameAlias *a = find_alias(key);
     if (a) return resolve(a, 0);
     // a side glued on without any sign: eyeblinkl, browinnerupleft
@@ -400,23 +402,48 @@ static bool harmless_word(const Words *w, int at) {
     return true;
 }
 
-static Match match_name(const char *name) {
+// *words: those of the name; *from: the first that is no prefix.
+static Match match_words(const char *name, Words *words, int *from_word) {
     static const char *const trailing[] = {"shape", "bs", "morph", "target"};
-    Words w;
-    if (!name || !split_words(name, &w)) return no_match;
-    for (int k = 0; k < FA_COUNT(trailing) && w.count > 1; k++)
-        if (!strcmp(w.text[w.count - 1], trailing[k])) {
-            w.count--;
-            if (k == 0 && w.count > 1 && !strcmp(w.text[w.count - 1], "blend")) w.count--;
+    Words *w = words;
+    *from_word = 0;
+    if (!name || !split_words(name, w)) return no_match;
+    for (int k = 0; k < FA_COUNT(trailing) && w->count > 1; k++)
+        if (!strcmp(w->text[w->count - 1], trailing[k])) {
+            w->count--;
+            if (k == 0 && w->count > 1 && !strcmp(w->text[w->count - 1], "blend")) w->count--;
             break;
         }
-    for (int from = 0; from < w.count; from++) {
-        if (from > 0 && !harmless_word(&w, from - 1)) break;
-        if (!w.apart[from]) continue;
-        Match m = match_core(&w, from);
+    for (int from = 0; from < w->count; from++) {
+        if (from > 0 && !harmless_word(w, from - 1)) break;
+        if (!w->apart[from]) continue;
+        Match m = match_core(w, from);
+        *from_word = from;
         if (m.arkit >= 0 || m.pair[0] >= 0) return m;
     }
     return no_match;
+}
+
+static Match match_name(const char *name) {
+    Words words;
+    int from;
+    return match_words(name, &words, &from);
+}
+
+// Numbers count shapes within a family ("AK_25_"), so they are no part of its name.
+FaNameMatch fai_name_match(const char *name) {
+    Words w;
+    int from;
+    Match m = match_words(name, &w, &from);
+    FaNameMatch out = {.arkit = m.arkit, .half = m.half, .pair = {m.pair[0], m.pair[1]}};
+    if (m.arkit < 0 && m.pair[0] < 0) return out;
+    out.spelled = m.arkit >= 0 && !strcmp(arkit_names[m.arkit], name);
+    size_t used = 0;
+    for (int i = 0; i < from && used < sizeof out.family; i++)
+        if (!is_digit(w.text[i][0]))
+            used += (size_t)snprintf(out.family + used, sizeof out.family - used, "%s_", w.text[i]);
+    if (used < sizeof out.family) snprintf(out.family + used, sizeof out.family - used, "/%s", m.source);
+    return out;
 }
 
 int fa_arkit_match(const char *name, int *half) {
@@ -430,6 +457,19 @@ bool fai_arkit_pair(const char *name, int pair[2]) {
     pair[0] = m.pair[0];
     pair[1] = m.pair[1];
     return m.arkit < 0 && m.pair[0] >= 0;
+}
+
+// --- a few names for a sentence ---------------------------------------------------------------------------------
+
+void fai_some_add(FaSome *s, int item, const char *name) {
+    size_t used = strlen(s->list), room = sizeof s->list - used;
+    if (s->count++ == 0) s->first = item;
+    if (s->full) return;
+    s->full = s->count > 6 || strlen(name) + 8 > room; // whole names only, and room for the three dots
+    if (s->full && s->count == 1)
+        snprintf(s->list, sizeof s->list, "%.80s", name);
+    else
+        snprintf(s->list + used, room, "%s%s", s->count > 1 ? ", " : "", s->full ? "..." : name);
 }
 
 // --- partners -----------------------------------------------------------------------------------------------------
@@ -575,8 +615,21 @@ FaCode fai_names_map_load(const char *path, FaNamesMap *map, FaError *err) {
     return fai_fail_in(err, rc, path);
 }
 
+FaNamesMap *fai_names_map_copy(FaArena *arena, const FaNamesMap *map) {
+    FaNamesMap *copy = FA_PUSH(arena, 1, FaNamesMap);
+    FaNamesMapEntry *entry = FA_PUSH(arena, map->count, FaNamesMapEntry);
+    if (!copy || !entry) return NULL;
+    for (int i = 0; i < map->count; i++) {
+        entry[i] = map->entry[i];
+        entry[i].name = fai_arena_strndup(arena, map->entry[i].name, strlen(map->entry[i].name));
+        if (!entry[i].name) return NULL;
+    }
+    *copy = (FaNamesMap){.entry = entry, .count = map->count};
+    return copy;
+}
+
 const FaNamesMapEntry *fai_names_map_find(const FaNamesMap *map, const char *name) {
-    if (!map->count) return NULL;
+    if (!map || !map->count) return NULL;
     return bsearch(&(FaNamesMapEntry){.name = name}, map->entry, (size_t)map->count, sizeof *map->entry, by_name);
 }
 

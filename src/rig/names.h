@@ -31,6 +31,23 @@ typedef struct FaNameAlias {
 } FaNameAlias;
 const FaNameAlias *fai_name_aliases(int *count);
 
+// All that a name says. Neither arkit nor pair: nothing is known of it.
+typedef struct FaNameMatch {
+    int arkit, half; // as fa_arkit_match
+    int pair[2];     // as fai_arkit_pair; -1 -1 if it is no such name
+    bool spelled;    // letter by letter as ARKit spells it
+    char family[48]; // what names of one author share: prefix without numbers and custom ("ak_/ARKit", "/FACS")
+} FaNameMatch;
+FaNameMatch fai_name_match(const char *name);
+
+// The first few of many names, for a sentence. Start from {0}.
+typedef struct FaSome {
+    int count, first; // first: the item added first
+    bool full;        // the list ends
+    char list[200];   // "a, b, ..."
+} FaSome;
+void fai_some_add(FaSome *some, int item, const char *name);
+
 // A name without a side that stands for a left and a right ARKit shape at once ("mouthSmile", "blink", "AU12").
 bool fai_arkit_pair(const char *name, int pair[2]);
 // The other side's shape: eyeBlinkLeft <-> eyeBlinkRight, jawLeft <-> jawRight; itself for the others.
@@ -44,6 +61,7 @@ int fai_order_csv(int column);       // Live Link CSV: JawRight, JawLeft and Mou
 int fai_order_mediapipe(int column); // _neutral, then alphabetical without tongueOut
 
 // --- names.json: {"theirName": "jawOpen" | {"arkit": "browInnerUp", "half": "left"} | null} -----------------------
+// theirName: a shape of the rig, or a channel of a clip. How the two meet: rig/bind.h.
 typedef struct FaNamesMapEntry {
     const char *name;
     int arkit; // -1: said to be none
@@ -56,7 +74,8 @@ typedef struct FaNamesMap {
 } FaNamesMap;
 FaCode fai_names_map_load(const char *path, FaNamesMap *map, FaError *err);
 FaCode fai_names_map_parse(const char *text, size_t size, FaNamesMap *map, FaError *err);
-const FaNamesMapEntry *fai_names_map_find(const FaNamesMap *map, const char *name); // NULL: not in it
+const FaNamesMapEntry *fai_names_map_find(const FaNamesMap *map, const char *name); // NULL: not in it; map NULL: empty
+FaNamesMap *fai_names_map_copy(FaArena *arena, const FaNamesMap *map);              // in that arena; NULL: no memory
 void fai_names_map_free(FaNamesMap *map);
 
 #endif

@@ -16,6 +16,9 @@ struct FaRigDraft {
     int nshape, room;
     int64_t nentry;
     int unnamed;
+    const FaNamesMap *names; // in the arena; NULL: none
+    FaFileMesh *file_mesh;   // in the arena                                   (nfile_mesh)
+    int nfile_mesh, file_room;
 };
 
 FaCode fai_draft_new(FaRigDraft **draft, FaError *err) {
@@ -50,6 +53,37 @@ void fai_draft_free(FaRigDraft *draft) {
 FaArena *fai_draft_arena(FaRigDraft *draft) { return draft->arena; }
 FaNotes *fai_draft_notes(FaRigDraft *draft) { return &draft->notes; }
 void fai_draft_mesh(FaRigDraft *draft, const FaMesh *mesh) { draft->mesh = *mesh; }
+
+FaCode fai_draft_file_mesh(FaRigDraft *d, const char *name, int64_t vertices, int shapes, bool taken, FaError *err) {
+    if (d->nfile_mesh == d->file_room) {
+        int room = 2 * d->file_room + 8;
+        FaFileMesh *grown = FA_PUSH(d->arena, room, FaFileMesh);
+        if (!grown) return FA_FAIL_MEMORY(err);
+        if (d->nfile_mesh) memcpy(grown, d->file_mesh, (size_t)d->nfile_mesh * sizeof *grown);
+        d->file_mesh = grown;
+        d->file_room = room;
+    }
+    const char *copy = fai_arena_strndup(d->arena, name, strlen(name));
+    if (!copy) return FA_FAIL_MEMORY(err);
+    d->file_mesh[d->nfile_mesh++] = (FaFileMesh){copy, (int)FA_MIN(vertices, INT_MAX), shapes, taken};
+    return FA_OK;
+}
+
+// A mesh with half of the shapes and half of the vertices at least is no set of teeth: another head, or a second level
+// of detail. Which one is meant nobody can tell.
+static void note_second_head(FaRigDraft *d) {
+    const FaFileMesh *own = NULL;
+    for (int i = 0; i < d->nfile_mesh; i++)
+        if (d->file_mesh[i].taken) own = &d->file_mesh[i];
+    for (int i = 0; own && i < d->nfile_mesh; i++) {
+        const FaFileMesh *m = &d->file_mesh[i];
+        if (m->taken || m->shapes < 8 || 2 * m->shapes < own->shapes || m->vertices < own->vertices / 2) continue;
+        fai_note(&d->notes, "second-head", "", "choose the other one with --mesh",
+                 "the file may hold another head: '%.60s' (mesh %d) has %d shapes too; '%.60s' is taken", m->name, i,
+                 m->shapes, own->name);
+        return;
+    }
+}
 
 // --- shapes -------------------------------------------------------------------------------------------------------
 
@@ -151,23 +185,32 @@ static FaCode note_duplicates(FaRigDraft *d, FaError *err) {
     return FA_OK;
 }
 
+static void match_name(FaDraftShape *s, const FaNamesMapEntry *e) {
+    s->arkit = e ? e->arkit : fa_arkit_match(s->name, &s->half);
+    if (e) s->half = e->half;
+    if (s->arkit < 0) s->half = 0;
+    if (e) s->said = e->arkit >= 0 ? FA_SAID_ARKIT : FA_SAID_NULL;
+    if (s->said == FA_SAID_NULL) s->weight = 0; // silent at rest too
+}
+
 static FaCode match_names(FaRigDraft *d, const FaRigOptions *options, FaError *err) {
     FaNamesMap map = {0};
     if (options && options->map) FA_TRY(fai_names_map_load(options->map, &map, err));
     int hits = 0;
     for (int i = 0; i < d->nshape; i++) {
-        FaDraftShape *s = &d->shape[i];
-        const FaNamesMapEntry *e = fai_names_map_find(&map, s->name);
+        const FaNamesMapEntry *e = fai_names_map_find(&map, d->shape[i].name);
         hits += e != NULL;
-        s->arkit = e ? e->arkit : fa_arkit_match(s->name, &s->half);
-        if (e) s->half = e->half;
-        if (s->arkit < 0) s->half = 0;
+        match_name(&d->shape[i], e);
     }
     int unused = FA_MAX(map.count - hits, 0);
     if (unused)
-        fai_note_count(&d->notes, unused, "map-unused", "", "check the spelling; names are compared letter by letter",
-                       "%d names of the map are no shape of this rig", unused);
+        fai_note_count(&d->notes, unused, "map-unused", "",
+                       "none needed for channels of a clip; else check the spelling, letter by letter",
+                       "%d names of the names file are no shape of this rig", unused);
+    if (map.count) d->names = fai_names_map_copy(d->arena, &map);
+    bool copied = !map.count || d->names;
     fai_names_map_free(&map);
+    if (!copied) return FA_FAIL_MEMORY(err);
     if (d->unnamed)
         fai_note_count(&d->notes, d->unnamed, "unnamed-shapes", "",
                        "name the shapes (in glTF: mesh.extras.targetNames)",
@@ -290,7 +333,7 @@ static FaCode collect_shapes(FaRigDraft *d, const double local[9], FaRig *rig, F
     int first = 0;
     for (int i = 0; i < d->nshape; i++) {
         FaDraftShape *s = &d->shape[i];
-        rig->shape[i] = (FaShape){s->name, s->arkit, s->half, first, s->count};
+        rig->shape[i] = (FaShape){s->name, s->arkit, s->half, first, s->count, s->said};
         rig->weight[i] = s->weight;
         if (s->count) memcpy(rig->row + first, s->row, (size_t)s->count * sizeof *s->row);
         float *delta = rig->delta + 3 * (size_t)first;
@@ -346,6 +389,10 @@ static FaCode build(FaRigDraft *d, const FaRigHints *hints, const FaRigOptions *
                        "%d polygons cross themselves or have no area: cut into a plain fan", bad);
     FA_TRY(collect_shapes(d, rig->local, rig, err));
     rig->mesh = d->mesh;
+    rig->names = d->names;
+    note_second_head(d);
+    rig->file_mesh = d->file_mesh;
+    rig->nfile_mesh = d->nfile_mesh;
     rig->name = copy_or_empty(d->arena, hints->name);
     rig->path = copy_or_empty(d->arena, hints->path);
     if (!rig->name || !rig->path) return FA_FAIL_MEMORY(err);

@@ -29,6 +29,8 @@ FaNotes *fai_draft_notes(FaRigDraft *draft); // the future rig's notes
 // Give the mesh: arrays live in the draft's arena; x in file coordinates; tri and weld are made by finish (n-gons and
 // triangles alike come as faces). Indices must be in range.
 void fai_draft_mesh(FaRigDraft *draft, const FaMesh *mesh);
+// Say which meshes the file has, `count` times in order of their numbers; names are copied. taken: this draft's.
+FaCode fai_draft_file_mesh(FaRigDraft *draft, const char *name, int64_t vertices, int shapes, bool taken, FaError *err);
 // Add a shape from dense deltas (nvert x 3, file coordinates) or from sparse ones (rows strictly increasing). Copies.
 // A delta that is exactly zero is dropped. Duplicate names are kept and noted ("duplicate-shape-names").
 FaCode fai_draft_shape_dense(FaRigDraft *draft, const char *name, const float *delta, float rest_weight, FaError *err);

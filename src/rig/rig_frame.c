@@ -69,13 +69,19 @@ static bool centroid(const FaFrameInput *in, const FaDraftShape *s, double c[3])
     return sum > 0 && isfinite(sum);
 }
 
-// Grow the box by the vertices that the shape moves by a fifth of its largest motion at least.
-static void grow_box(const FaFrameInput *in, const FaDraftShape *s, Evidence *e) {
-    double most = 0, d[3], p[3];
+// The largest squared motion of a shape.
+static double largest(const FaFrameInput *in, const FaDraftShape *s) {
+    double most = 0, d[3];
     for (int i = 0; i < s->count; i++) {
         apply(in->scale, s->delta + 3 * (size_t)i, d);
         most = fmax(most, dot(d, d));
     }
+    return most;
+}
+
+// Grow the box by the vertices that the shape moves by a fifth of its largest motion at least.
+static void grow_box(const FaFrameInput *in, const FaDraftShape *s, Evidence *e) {
+    double most = largest(in, s), d[3], p[3];
     for (int i = 0; i < s->count; i++) {
         apply(in->scale, s->delta + 3 * (size_t)i, d);
         if (!(dot(d, d) >= 0.04 * most) || most == 0) continue;
@@ -110,14 +116,17 @@ static void add_mean(double sum[3], int *n, const double c[3]) {
 
 static void gather(const FaFrameInput *in, Evidence *e, Means *m) {
     bool present[FA_ARKIT_COUNT][3] = {0};
+    double most = 0;
     *m = (Means){0};
+    for (int i = 0; i < in->nshape; i++) most = fmax(most, largest(in, &in->shape[i]));
     for (int k = 0; k < 3; k++) e->lo[k] = INFINITY, e->hi[k] = -INFINITY;
     for (int i = 0; i < in->nshape; i++)
         if (in->shape[i].arkit >= 0 && in->shape[i].count) present[in->shape[i].arkit][in->shape[i].half + 1] = true;
     for (int i = 0; i < in->nshape; i++) {
         const FaDraftShape *s = &in->shape[i];
         double c[3];
-        if (!centroid(in, s, c)) continue;
+        // a shape of rounding errors "moves" feet as much as lips, and makes a face as tall as the body
+        if (largest(in, s) < FA_NOISE_SHARE * FA_NOISE_SHARE * most || !centroid(in, s, c)) continue;
         grow_box(in, s, e);
         add_mean(m->all, &m->nall, c);
         if (s->arkit < 0) continue;
@@ -146,7 +155,7 @@ static bool direction(const double a[3], int na, const double b[3], int nb, doub
     return normalise(out) && enough;
 }
 
-static void find_evidence(const FaFrameInput *in, const double middle[3], Evidence *e) {
+static void find_evidence(const FaFrameInput *in, const double extent[3], const double middle[3], Evidence *e) {
     *e = (Evidence){0};
     Means m;
     gather(in, e, &m);
@@ -157,9 +166,10 @@ static void find_evidence(const FaFrameInput *in, const double middle[3], Eviden
     }
     e->has_up = direction(m.upper, m.nupper, m.lower, m.nlower, 0.15 * e->face, e->up);
     e->has_left = direction(m.left, m.nleft, m.right, m.nright, 0.1 * e->face, e->left);
-    // the jaw falls and goes back: without the part along the front its motion points down
-    double front[3];
-    if (!e->has_up && m.has_jaw && direction(m.all, m.nall, middle, 1, 0.25 * e->face, front)) {
+    // the jaw falls and goes back: without the part along the front its motion points down. On a body the face lies
+    // above the middle, not before it
+    double front[3], all = fmax(extent[0], fmax(extent[1], extent[2]));
+    if (!e->has_up && m.has_jaw && all < 5 * e->face && direction(m.all, m.nall, middle, 1, 0.25 * e->face, front)) {
         for (int k = 0; k < 3; k++) e->up[k] = -m.jaw[k] + dot(m.jaw, front) * front[k];
         e->has_up = normalise(e->up);
     }
@@ -363,16 +373,32 @@ static double guess_unit(const Size *s) {
     return 0;
 }
 
+// Whether a head can have that size. The face decides where there is one: a body, a stage or a giant's club say
+// nothing.
 static bool plausible(const Size *s, double unit) {
-    return within(s->all[1] * unit, 0.08, 3.0) && (s->face == 0 || within(s->face * unit, 0.02, 0.8));
+    if (s->face > 0) return within(s->face * unit, 0.02, 0.8) && s->all[1] * unit >= 0.08;
+    return within(s->all[1] * unit, 0.08, 3.0);
 }
 
-static const char *unit_word(double unit) {
-    return unit == 1       ? "metres"
-           : unit == 0.01  ? "centimetres"
-           : unit == 0.001 ? "millimetres"
-           : unit == 0.1   ? "decimetres"
-                           : "a unit of its own";
+static const char *unit_word(FaArena *arena, double unit) {
+    static const struct {
+        double unit;
+        const char *word;
+    } known[] = {{1, "metres"},          {0.1, "decimetres"}, {0.01, "centimetres"},
+                 {0.001, "millimetres"}, {0.0254, "inches"},  {0.3048, "feet"}};
+    for (int i = 0; i < FA_COUNT(known); i++)
+        if (fabs(unit / known[i].unit - 1) < 1e-9) return known[i].word;
+    char text[FA_NUMBER_SIZE];
+    fai_format_double(text, unit);
+    return fai_arena_printf(arena, "units of %s m", text);
+}
+
+// "a mesh 1.75 m tall with a face 0.16 m across"
+static const char *would_be(FaArena *arena, const Size *s, double unit) {
+    const char *text = s->face > 0 ? fai_arena_printf(arena, "a mesh %s m tall with a face %s m across",
+                                                      rounded(arena, s->all[1] * unit), rounded(arena, s->face * unit))
+                                   : fai_arena_printf(arena, "a mesh %s m tall", rounded(arena, s->all[1] * unit));
+    return text ? text : "?";
 }
 
 // "by height 0.24 m", "by the face's size 0.17 m"
@@ -382,36 +408,42 @@ static const char *how_measured(const FaFrameInput *in, const Size *s, double un
                             rounded(in->arena, (face ? s->face : s->all[1]) * unit));
 }
 
-static void note_suspect(const FaFrameInput *in, const Size *s, double unit, const char *said) {
-    fai_note(in->notes, "unit-suspect", "", "give the unit with --unit m|cm|mm",
-             "with %s in %s the mesh would be %s m tall", said, unit_word(unit), rounded(in->arena, s->all[1] * unit));
+// The unit was taken all the same; what its size speaks for (0: nothing) is named beside it.
+static void note_suspect(const FaFrameInput *in, const Size *s, double unit, double guess, const char *said) {
+    fai_note(in->notes, "unit-suspect", "", "give the unit: --unit m|cm|mm|in|ft, or metres per unit",
+             "lengths %s in %s make %s%s%s", said, unit_word(in->arena, unit), would_be(in->arena, s, unit),
+             guess > 0 ? "; by their size they are " : "", guess > 0 ? unit_word(in->arena, guess) : "");
 }
 
 static FaCode find_unit(const FaFrameInput *in, const Size *s, FaFrame *frame, FaError *err) {
-    static const double given[] = {0, 1, 0.01, 0.001};
     FaUnit option = in->options ? in->options->unit : FA_UNIT_AUTO;
     bool any_size = in->options && in->options->any_size;
     double declared = in->hints->unit, guess = guess_unit(s);
-    if (option != FA_UNIT_AUTO) {
-        frame->unit = given[option];
+    if (!isfinite(option) || option < 0)
+        return FA_FAIL(err, FA_E_ARG, NULL, "give metres per unit, above 0", "the unit of length is no length");
+    if (option > 0) {
+        frame->unit = option;
         frame->unit_how = "given";
-        if (!plausible(s, frame->unit) && guess > 0) note_suspect(in, s, frame->unit, "lengths");
+        if (!plausible(s, frame->unit) && guess > 0) note_suspect(in, s, frame->unit, guess, "given");
     } else if (declared > 0 && (plausible(s, declared) || !in->hints->unit_is_custom)) {
         frame->unit = declared;
         frame->unit_how = "declared by the file";
-        if (!plausible(s, declared)) note_suspect(in, s, declared, "lengths as declared");
+        if (!plausible(s, declared)) note_suspect(in, s, declared, guess, "declared");
     } else if (guess > 0) {
         frame->unit = guess;
         frame->unit_how = how_measured(in, s, guess);
-        if (declared > 0) note_suspect(in, s, declared, "lengths as declared");
+        if (declared > 0)
+            fai_note(in->notes, "unit-suspect", "", "give the unit with --unit if that is wrong",
+                     "lengths declared in %s would make %s: taken as %s, %s", unit_word(in->arena, declared),
+                     would_be(in->arena, s, declared), unit_word(in->arena, guess), would_be(in->arena, s, guess));
     } else if (any_size) {
         frame->unit = declared > 0 ? declared : 1;
         frame->unit_how = declared > 0 ? "declared by the file" : "assumed";
-        fai_note(in->notes, "unit-unknown", "", "give the unit with --unit m|cm|mm",
+        fai_note(in->notes, "unit-unknown", "", "give the unit: --unit m|cm|mm|in|ft, or metres per unit",
                  "the mesh is %s units tall, which is no head in m, cm or mm: taken as %s",
-                 rounded(in->arena, s->all[1]), unit_word(frame->unit));
+                 rounded(in->arena, s->all[1]), unit_word(in->arena, frame->unit));
     } else {
-        return FA_FAIL(err, FA_E_MESH, NULL, "give it with --unit m|cm|mm",
+        return FA_FAIL(err, FA_E_MESH, NULL, "give it: --unit m|cm|mm|in|ft, or metres per unit",
                        "cannot tell the unit: the mesh is %s units tall, which is no head in m, cm or mm",
                        rounded(in->arena, s->all[1]));
     }
@@ -424,7 +456,7 @@ FaCode fai_frame_find(const FaFrameInput *in, FaFrame *frame, FaError *err) {
     Evidence e;
     double middle[3];
     FA_TRY(measure(in, identity, NULL, size.all, middle, err));
-    find_evidence(in, middle, &e);
+    find_evidence(in, size.all, middle, &e);
     FA_TRY(find_axes(in, &e, frame, err));
     FA_TRY(measure(in, frame->axes, NULL, size.all, middle, err));
     size.face = e.face;

@@ -6,9 +6,14 @@
 #include "rig/rig_build.h"
 
 // One shape of a draft, in file coordinates.
+// A shape whose largest motion is below this share of the rig's largest holds the rounding errors of an exporter: they
+// are 1e-5 of it where they were seen, the faintest sculpted shapes 1e-2.
+#define FA_NOISE_SHARE 1e-3
+
 typedef struct FaDraftShape {
     const char *name;
     int arkit, half; // as in FaShape
+    FaSaid said;     // likewise
     int count;
     int *row;     // (count)
     float *delta; // (count x 3)

@@ -417,8 +417,8 @@ FaCode fai_newton_prepare(FaNewton *n, const FaNewtonInput *in, const double *x,
     bool made = fai_newton_definite(n);
     n->report = NULL; // it ends with this call
     if (made) return FA_OK;
-    return FA_FAIL(err, FA_E_NUMERIC, NULL, "check that every part of the body is held",
-                   "the body's stiffness is not definite");
+    return FA_FAIL(err, FA_E_NUMERIC, NULL, "paint attachments, or build the face again: fascia build RIG -o FACE",
+                   "some flesh is held by nothing: its stiffness is not definite");
 }
 
 bool fai_newton_worn(const FaNewton *n) {

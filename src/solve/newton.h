@@ -131,6 +131,11 @@ bool fai_newton_worn(const FaNewton *n); // there is no factor, or the last solv
 // Sensitivities. At a minimum the gradient g(x, q) stays 0 while parameters q (an activation, a force, a rest length)
 // change:  H dx + (dg/dq) dq = 0,  so  dx/dq = -H^-1 dg/dq;  and of a goal L(x), dL/dq = -(H^-1 dL/dx) . dg/dq.
 typedef struct FaNewtonKept {
+    int nrhs;
+    const double *rhs; // not read at fixed nodes                              (nrhs x nnode x 3)
+    double *out;       // 0 there; may be the same array                       (nrhs x nnode x 3)
+    double tolerance;  // of the residual; 0: 1e-10
+    // what it took
     int products;    // with the true Hessian in double, of all right-hand sides
     int refreshes;   // factors made
     double residual; // |rhs - H out| / |rhs|, the worst
@@ -139,11 +144,9 @@ typedef struct FaNewtonKept {
 // out = H^-1 rhs over free nodes, H the true second derivatives at x of all that fai_newton_solve minimises for the
 // same input (x: its result). Conjugate gradients in double on the factor that solve kept (JACOBI: on diagonal blocks
 // made here). Where there is none it is made here, and the next solve begins with it (manual: it is dropped).
-// rhs (nrhs x nnode x 3) is not read at fixed nodes, where out (same shape, may be the same array) is 0.
-// tolerance: of the residual; 0: 1e-10. report: nullable. No allocation.
+// No allocation.
 // FA_STALLED: the tolerance was not reached, out is the best there is. FA_E_NUMERIC: H is not positive definite at x,
 // or a number is not finite. FA_E_UNSUPPORTED names a term without `product`.
-FaCode fai_newton_kept_solve(FaNewton *n, const FaNewtonInput *in, const double *x, int nrhs, const double *rhs,
-                             double *out, double tolerance, FaNewtonKept *report, FaError *err);
+FaCode fai_newton_kept_solve(FaNewton *n, const FaNewtonInput *in, const double *x, FaNewtonKept *kept, FaError *err);
 
 #endif

@@ -122,10 +122,9 @@ static bool make_ready(FaNewton *n) {
     return n->nfree == 0 || fai_newton_fits(n) || fai_newton_definite(n);
 }
 
-FaCode fai_newton_kept_solve(FaNewton *n, const FaNewtonInput *in, const double *x, int nrhs, const double *rhs,
-                             double *out, double tolerance, FaNewtonKept *report, FaError *err) {
-    FaNewtonKept own, *kept = report ? report : &own;
-    *kept = (FaNewtonKept){0};
+FaCode fai_newton_kept_solve(FaNewton *n, const FaNewtonInput *in, const double *x, FaNewtonKept *kept, FaError *err) {
+    kept->products = kept->refreshes = 0;
+    kept->residual = 0;
     FA_TRY(fai_newton_check(n, in, x, err));
     for (int t = 0; t < n->nterm; t++)
         if (!n->term[t].product)
@@ -140,12 +139,13 @@ FaCode fai_newton_kept_solve(FaNewton *n, const FaNewtonInput *in, const double 
     bool ready = make_ready(n);
     kept->refreshes = r.refreshes;
     if (!ready)
-        return FA_FAIL(err, FA_E_NUMERIC, NULL, "check that every part of the body is held",
-                       "the body's stiffness is not definite");
+        return FA_FAIL(err, FA_E_NUMERIC, NULL, "paint attachments, or build the face again: fascia build RIG -o FACE",
+                       "some flesh is held by nothing: its stiffness is not definite");
     FaCode worst = FA_OK;
-    for (int i = 0; i < nrhs && worst >= 0; i++) {
+    const double tolerance = kept->tolerance > 0 ? kept->tolerance : 1e-10;
+    for (int i = 0; i < kept->nrhs && worst >= 0; i++) {
         size_t at = 3 * (size_t)n->nnode * (size_t)i;
-        FaCode rc = solve_one(n, rhs + at, out + at, tolerance > 0 ? tolerance : 1e-10, kept, err);
+        FaCode rc = solve_one(n, kept->rhs + at, kept->out + at, tolerance, kept, err);
         worst = rc < 0 ? rc : FA_MAX(worst, rc);
     }
     if (n->options.manual && r.refreshes > 0) n->ready = false;

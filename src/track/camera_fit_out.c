@@ -200,10 +200,11 @@ FaCode fa_camera_markers(const FaCameraFit *fit, const FaFaceModel *model, const
         memcpy(t->time, fit->time, (size_t)fit->nframe * sizeof *t->time);
         bool same = !warp && clip->nchan - bind.unused >= SAME * clip->nchan;
         if (!same)
-            fai_note(&t->notes, "markers-warped", "", "",
-                     "the rig does not move by the model's expressions (%d of %d): the model's "
-                     "surface moves, warped to the rig's proportions",
-                     clip->nchan - bind.unused, clip->nchan);
+            fai_note(
+                &t->notes, "markers-warped", "", "",
+                "the rig has other shapes than the model (%d of %d are the same): the model's motion is carried over "
+                "by points",
+                clip->nchan - bind.unused, clip->nchan);
         rc = same ? own_markers(fit, clip, &bind, rig, map, t, err) : warped_markers(fit, model, rig, map, t, err);
     }
     if (rc >= 0) rc = head_poses(clip, model, rig, t, err);

@@ -47,7 +47,7 @@ static FaCode unlike(const FaFaceModel *model, const FaLandmarkTake *t, double w
         *score = error * error * frames * t->count / (1 + t->count / 100.0); // landmarks that lie close err alike
         for (int k = 0; k < fit->nid; k++) *score += sqrt(frames) * (double)fit->identity[k] * (double)fit->identity[k];
     }
-    fa_camera_free(fit);
+    fa_camera_fit_free(fit);
     fa_landmarks_free(some);
     return rc == FA_E_MEMORY ? FA_FAIL_MEMORY(err) : FA_OK;
 }

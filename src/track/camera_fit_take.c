@@ -26,7 +26,7 @@ FaCameraOptions fa_camera_options_default(void) {
                              .ease = 0.4};
 }
 
-void fa_camera_free(FaCameraFit *fit) {
+void fa_camera_fit_free(FaCameraFit *fit) {
     if (!fit) return;
     fai_notes_free(&fit->notes);
     fa_free(fit->time);
@@ -423,7 +423,7 @@ static void report(const Job *job, double unit, FaCameraFit *f) {
                    "%d frames show no face that can be fitted: the frames around them are joined smoothly", lost);
     fai_note_count(&f->notes, poor, "fit-poor", FA_PLACE("frame %d", first_poor), "look at the overlay of that frame",
                    "%d frames miss their landmarks by over %g %% of the face", poor, POOR * 100);
-    fai_note_count(&f->notes, outliers, "landmarks-outlying", "", "",
+    fai_note_count(&f->notes, outliers, "landmarks-outlying", "", "nothing to do; if the result is bad, check --image",
                    "in %d frames over 15 %% of the landmarks are missing or too far off to count", outliers);
 }
 
@@ -483,8 +483,7 @@ static FaCode fit_take(const FaCameraOptions *o, const FaLandmarkTake *take, FaF
     Job job = {.setup = setup, .shared = &shared, .take = take};
     double size = 0, unsure = 0;
     FA_TRY(find_shared(&job, o, arena, &size, &unsure, err));
-    if (o->progress && !o->progress(o->progress_user, "identity", 0.5))
-        return FA_FAIL(err, FA_E_ARG, NULL, NULL, "cancelled");
+    FA_TRY(fai_progress(o->progress, o->progress_user, "identity", 0.5, "nothing is kept", err));
     FA_TRY(fit_frames(&job, o, arena, f, err));
     for (int k = 0; k < m->nid; k++) f->identity[k] = (float)shared.id[k];
     f->focal = setup->metric ? 0 : shared.focal;
@@ -516,7 +515,7 @@ FaCode fa_camera_fit(const FaFaceModel *model, const FaLandmarkTake *take, const
     if (rc >= 0) rc = fit_take(&o, take, &setup, arena, f, err);
     fai_arena_free(arena);
     if (rc < 0) {
-        fa_camera_free(f);
+        fa_camera_fit_free(f);
         return take->path ? fai_fail_in(err, rc, take->path) : rc;
     }
     f->seconds = fai_seconds() - start;

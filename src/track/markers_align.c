@@ -1,6 +1,6 @@
 // Iterated closest points: [BM92] Besl & McKay 1992 from many orientations, then, near the surface, the tangent-plane
 // distance of [CM92] Chen & Medioni 1992, which does not creep along smooth skin. Markers are glued onto the skin: how
-// far they stand off, all alike, is found along with the pose; without it a face's worth of dots would sink in.
+// far they stand off, all alike, is found along with the pose; without it a face's worth of markers would sink in.
 #include "track/markers_align.h"
 
 #include "base/task.h"

@@ -456,8 +456,8 @@ static FaCode make(Work *w, FaError *err) {
     return FA_OK;
 }
 
-FaCode fa_marker_map_make(const FaMarkerTake *take, const FaRig *rig, const FaMapOptions *options, FaMarkerMap **map,
-                          FaError *err) {
+FaCode fa_marker_map_new(const FaMarkerTake *take, const FaRig *rig, const FaMapOptions *options, FaMarkerMap **map,
+                         FaError *err) {
     FA_ASSERT(take && rig && map);
     *map = NULL;
     Work w = {.take = take, .rig = rig, .options = options ? *options : fa_map_options_default()};
@@ -474,5 +474,24 @@ FaCode fa_marker_map_make(const FaMarkerTake *take, const FaRig *rig, const FaMa
     fai_marker_face_free(&w.face);
     fa_free(w.first);
     fai_arena_free(w.arena);
+    return rc;
+}
+
+FaCode fa_marker_map_bind(const FaMarkers *neutral, const FaRig *rig, const FaMapOptions *options, FaMarkerMap **map,
+                          FaError *err) {
+    FA_ASSERT(neutral && rig && map);
+    *map = NULL;
+    if (neutral->count < 1 || !neutral->name)
+        return FA_FAIL(err, FA_E_ARG, NULL, "give the tracker's names with its first frame",
+                       "there are no names to bind to the rig");
+    FaMarkerTake *take;
+    FA_TRY(fa_markers_new(1, neutral->count, neutral->name, 60, &take, err));
+    for (int i = 0; i < neutral->count; i++) {
+        const float *x = neutral->x + 3 * (size_t)i;
+        take->ok[i] = (!neutral->ok || neutral->ok[i]) && isfinite(x[0]) && isfinite(x[1]) && isfinite(x[2]);
+        if (take->ok[i]) memcpy(take->x + 3 * (size_t)i, x, 3 * sizeof *x);
+    }
+    FaCode rc = fa_marker_map_new(take, rig, options, map, err);
+    fa_markers_free(take);
     return rc;
 }

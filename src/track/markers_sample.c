@@ -19,7 +19,7 @@ static const double LEAST_WEIGHT = 0.6; // of a vertex that hardly moves
 static const double FULL_MOVE = 0.005;  // m: a shape that moves a vertex by this counts fully; the jaw's swing must not
                                         // drown the brows
 static const double BUSY = 0.5;         // of the largest activity: what is above weighs fully
-static const double FACING = 0.25; // cosine to one of the cameras before and beside the face: no dots below the chin
+static const double FACING = 0.25; // cosine to one of the cameras before and beside the face: no markers below the chin
 static const double CHIN_BEHIND = 0.025; // m: how far the chin may lie behind the mouth; the throat lies deeper
 static const double SIDE_BEHIND = 0.085; // m: ears and the angles of the jaw lie deeper behind the mouth
 static const double MIRROR_REACH = 5e-4; // m: how well a partner must fit

@@ -33,7 +33,7 @@ static FaCode with_targets(const FaRig *rig, const FaBake *b, FaArena *arena, Fa
         const char *name = fai_arena_printf(arena, "fascia_%03d", t);
         if (!name) return FA_FAIL_MEMORY(err);
         out->shape[nshape + (size_t)t] =
-            (FaShape){name, -1, 0, rig->nentry + b->first[t], b->first[t + 1] - b->first[t]};
+            (FaShape){name, -1, 0, rig->nentry + b->first[t], b->first[t + 1] - b->first[t], FA_SAID_NOTHING};
     }
     return FA_OK;
 }

@@ -72,6 +72,19 @@ static FaCode pick_mesh(const FaGltf *doc, const char *name, int *mesh, FaError 
     return FA_OK;
 }
 
+// All meshes of the file; those without a name by that of a node.
+static FaCode list_meshes(const Build *b, int taken, FaError *err) {
+    const FaGltf *doc = b->doc;
+    for (int i = 0; i < doc->nmesh; i++) {
+        const char *name = doc->mesh[i].name;
+        for (int n = 0; !name[0] && n < FA_MIN(doc->nnode, 1000); n++)
+            if (doc->node[n].mesh == i) name = doc->node[n].name;
+        FA_TRY(fai_draft_file_mesh(b->draft, name, mesh_vertices(doc, &doc->mesh[i]), doc->mesh[i].ntarget, i == taken,
+                                   err));
+    }
+    return FA_OK;
+}
+
 static bool weights_animated(const FaGltf *doc, int node) {
     for (int i = 0; i < doc->nanim; i++)
         for (int c = 0; c < doc->anim[i].nchannel; c++)
@@ -582,6 +595,7 @@ static FaCode build(Build *b, const FaRigOptions *options, FaRigHints *hints, Fa
     FaGltf *doc = b->doc;
     int mesh = -1;
     FA_TRY(pick_mesh(doc, options ? options->mesh : NULL, &mesh, err));
+    FA_TRY(list_meshes(b, mesh, err));
     b->src = &doc->mesh[mesh];
     doc->face = (FaGltfFace){.mesh = mesh, .node = -1, .carrier = -1};
     doc->face.node = pick_node(b, mesh);

@@ -133,8 +133,9 @@ FaCode fai_gltf_save_frames(const char *path, int nvert, int nframe, FaSequenceR
     for (int f = 0; f < nframe && rc >= 0; f++) {
         rc = read(user, f, x, err);
         if (rc >= 0) rc = fai_gltf_sink_push(sink, x, err);
-        if (rc >= 0 && options->progress && !options->progress(options->progress_user, "frames", (f + 1.0) / nframe))
-            rc = FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", f), NULL, "cancelled");
+        if (rc >= 0)
+            rc = fai_progress(options->progress, options->progress_user, "frames", (f + 1.0) / nframe,
+                              "no file is written", err);
     }
     fa_free(x);
     if (rc >= 0)
