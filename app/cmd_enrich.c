@@ -379,6 +379,7 @@ static FaCode make(Job *job, FaError *err) {
     cli_progress_end();
     say_made(j);
     job->stats = fa_run_file_stats(j->file);
+    job_note(job, fa_run_file_notes(j->file));
     int last = j->made.frames - 1;
     TRY(fa_sequence_slice(fa_run_file_sequence(j->file), j->skip, last, &j->frames, err));
     TRY(fa_clip_slice(fa_run_file_clip(j->file), j->skip, last, &j->out_clip, err));
@@ -390,9 +391,10 @@ static FaCode make(Job *job, FaError *err) {
 static void say(Job *job) {
     const Enrich *j = (const Enrich *)job;
     if (j->ncollider) cli_say("skin is at most %.2f mm inside a collider", 1e3 * fa_enrich_collider_depth(job->method));
-    if (job->stats.clamped)
+    int stopped = job->stats.clamped - job->stats.limited;
+    if (stopped > 0)
         cli_say("note: %d steps were not solved to the end: look at the result, and check the head's motion for jumps",
-                job->stats.clamped);
+                stopped);
 }
 
 static void json(Job *job, FaJsonWriter *w) {

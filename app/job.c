@@ -271,6 +271,7 @@ static FaCode compare(Job *j, FaError *err) {
     fa_sequence_close(own);
     cli_progress_end();
     if (rc >= 0 && j->run) j->stats = fa_run_stats(j->run);
+    if (rc >= 0 && j->run) job_note(j, fa_run_notes(j->run));
     return rc;
 }
 
@@ -477,6 +478,7 @@ int job_walk(Job *j) {
             j->bake.targets, j->bake.max_mm);
         code = EXIT_CONVERGE;
     }
+    if (rc >= 0 && j->stats.limited) code = EXIT_CONVERGE; // said by its note
     job_free(j);
     return code;
 }

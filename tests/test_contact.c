@@ -352,6 +352,40 @@ static void test_crossed_at_rest(void **state) {
 }
 
 // Only triangles whose corners all take part do.
+// The pose that the artist made says what contact may do: lips pressed together are parted, what is far through is not,
+// and what crosses at rest is held no farther than that pose.
+static void test_own_pose(void **state) {
+    (void)state;
+    static const struct {
+        double apart, down; // m: at rest, and the upper sheet's way in the artist's pose
+        bool held;
+    } way[] = {{2e-3, 6e-3, true}, {2e-3, 20e-3, false}, {-2e-3, -6e-3, false}};
+    for (int w = 0; w < FA_COUNT(way); w++) {
+        FaMesh m = shape_lips(6, 0.004, way[w].apart, 0); // all of it near the crossing
+        if (way[w].apart < 0) m.x[3 * 60 + 2] = 2e-3f;    // one vertex is on the right side
+        FaContact *c = contact_of(&m, &PLAIN, 0, NULL);
+        assert_int_equal(fai_contact_stats(c).crossed_at_rest > 0, way[w].apart < 0);
+        float *to = copy(&m, m.x), *u = FA_PUSH(arena, 4 * (size_t)m.nvert, float);
+        memset(u, 0, 4 * (size_t)m.nvert * sizeof *u);
+        for (int v = m.nvert / 2; v < m.nvert; v++) {
+            u[4 * v + 2] = (float)-way[w].down;
+            to[3 * v + 2] -= (float)way[w].down;
+        }
+        fai_contact_begin(c, H, m.x, NULL);
+        fai_contact_own_pose(c, u);
+        fai_contact_collect(c, m.x, to);
+        int n;
+        const FaRow *row = fai_contact_rows(c, &n);
+        for (int i = 0; i < n; i++) assert_true((row[i].gap > 0) == way[w].held || way[w].apart < 0);
+        assert_int_equal(fai_contact_limit(c, m.x, to) > 0, way[w].held);
+        // without the pose, contact decides alone
+        for (int v = m.nvert / 2; v < m.nvert; v++) to[3 * v + 2] = m.x[3 * v + 2] - (float)way[w].down;
+        fai_contact_begin(c, H, m.x, NULL);
+        assert_true(fai_contact_limit(c, m.x, to) > 0);
+        fai_contact_free(c);
+    }
+}
+
 static void test_mask(void **state) {
     (void)state;
     FaMesh m = shape_lips(6, 0.03, 1e-3, 0);
@@ -817,15 +851,25 @@ static void test_speed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nearby),          cmocka_unit_test(test_sheets),
-        cmocka_unit_test(test_folds),           cmocka_unit_test(test_vertex_row),
-        cmocka_unit_test(test_edge_row),        cmocka_unit_test(test_press),
-        cmocka_unit_test(test_crossed_at_rest), cmocka_unit_test(test_mask),
-        cmocka_unit_test(test_collider),        cmocka_unit_test(test_friction),
-        cmocka_unit_test(test_max_rows),        cmocka_unit_test(test_bad_positions),
-        cmocka_unit_test(test_bad_arguments),   cmocka_unit_test(test_listing),
-        cmocka_unit_test(test_threads),         cmocka_unit_test(test_no_allocation),
-        cmocka_unit_test(test_out_of_memory),   cmocka_unit_test(test_speed),
+        cmocka_unit_test(test_nearby),
+        cmocka_unit_test(test_sheets),
+        cmocka_unit_test(test_folds),
+        cmocka_unit_test(test_vertex_row),
+        cmocka_unit_test(test_edge_row),
+        cmocka_unit_test(test_press),
+        cmocka_unit_test(test_crossed_at_rest),
+        cmocka_unit_test(test_own_pose),
+        cmocka_unit_test(test_mask),
+        cmocka_unit_test(test_collider),
+        cmocka_unit_test(test_friction),
+        cmocka_unit_test(test_max_rows),
+        cmocka_unit_test(test_bad_positions),
+        cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_listing),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_no_allocation),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_speed),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -320,6 +320,42 @@ static void numbers_that_are_none(void **state) {
     }
 }
 
+// A head that jumps by metres, weights of 30, and back: every frame stays within the bounds (method/bounds.h), what was
+// limited is counted, and the face comes back.
+static void violent_input_stays_a_face(void **state) {
+    (void)state;
+    FaError err = {0};
+    int limited = 0;
+    FOR_METHODS(name) {
+        FaMethod *m = open_method(name);
+        double most = 0;
+        play(m, 0, 4, scene.x);
+        for (int f = 4; f < 20; f++) {
+            FaInput in = input_at(f / 60.0);
+            if (f == 6 || f == 7) in.head.p[0] += 3;
+            if (f == 12) scene.weights[0] = scene.weights[3] = 30;
+            FaStats stats = {0};
+            CHECK_OK(fa_method_step(m, &in, scene.x, &stats, &err), &err);
+            fa_rig_blend(scene.rig, scene.weights, scene.y);
+            assert_true(is_finite(scene.x));
+            most = fmax(most, apart(scene.y, scene.rig->mesh.x));
+            assert_true(apart(scene.x, scene.y) <
+                        0.08 + most); // a fifth of the head, and as far as the rig itself moved
+            assert_true((stats.limited > 0) == (stats.worst > 0) && (!stats.limited || stats.clamped > 0));
+            limited += stats.limited > 0;
+        }
+        memset(scene.weights, 0, (size_t)scene.rig->nshape * sizeof(float));
+        for (int f = 20; f < 80; f++) {
+            FaInput in = {.time = f / 60.0, .weights = scene.weights};
+            CHECK_OK(fa_method_step(m, &in, scene.x, NULL, &err), &err);
+        }
+        print_message("%s: %.2f mm from rest a second later\n", name, 1e3 * apart(scene.x, scene.rig->mesh.x));
+        assert_true(apart(scene.x, scene.rig->mesh.x) < 1e-2);
+        fa_method_close(m);
+    }
+    assert_true(limited > 0); // it was violent
+}
+
 static void time_goes_forward(void **state) {
     (void)state;
     FaError err = {0};
@@ -452,6 +488,7 @@ int main(void) {
         cmocka_unit_test(a_state_goes_on),
         cmocka_unit_test(same_bits),
         cmocka_unit_test(numbers_that_are_none),
+        cmocka_unit_test(violent_input_stays_a_face),
         cmocka_unit_test(time_goes_forward),
         cmocka_unit_test(rest_stays_rest),
         cmocka_unit_test(frame_rates_agree),

@@ -557,15 +557,14 @@ static const struct {
     const char *animal, *method;
     int faults;
 } known[] = {
-    {"lips_cross_60", "projective", FAR | TORN}, //
-    {"lips_touch", "projective", CROSSED},       //
-    {"lips_touch", "enrich", CROSSED},           //
-    {"no_bag", "projective", FAR},               //
-    {"teeth_in_skin", "projective", FAR | TORN}, //
-    {"stylised", "projective", FAR},             //
-    {"web_avatar", "projective", CROSSED},       //
-    {"web_avatar", "enrich", CROSSED},           //
-    {"toon_avatar", "projective", FAR},          //
+    {"lips_cross_60", "projective", FAR},  //
+    {"lips_touch", "projective", CROSSED}, //
+    {"lips_touch", "enrich", CROSSED},     //
+    {"no_bag", "projective", FAR},         //
+    {"stylised", "projective", FAR},       //
+    {"web_avatar", "projective", CROSSED}, //
+    {"web_avatar", "enrich", CROSSED},     //
+    {"toon_avatar", "projective", FAR},    //
 };
 
 static int known_faults(const char *animal, const char *method) {

@@ -77,7 +77,9 @@ typedef struct FaStats {
     double seconds; // of this step
     int iterations; // of a solver; 0 for closed forms
     double residual;
-    int clamped; // things limited on the way
+    int clamped;  // things limited on the way
+    int limited;  // vertices that were beyond what a face can do, or tore, and were blended back towards linear
+    double worst; // m: how far from linear they would have been; 0: none
 } FaStats;
 
 typedef struct FaMethod FaMethod;
@@ -155,6 +157,8 @@ typedef struct FaRunStats {
     double slowest; // s, of one step
     int clamped;    // sum over the steps
     int worst_iterations;
+    int limited, first_limited; // frames with vertices that were blended back (FaStats), and the first of them
+    double worst_limited;       // m: how far off one would have been
 } FaRunStats;
 
 /// Play a clip (NULL: the rig's own, or its rest as one frame) through a method. Method and clip must outlive the run.
@@ -171,6 +175,8 @@ FA_API void fa_run_free(FaRun *run); // and its sequence; NULL is fine
 FA_API FaSequence *fa_run_sequence(FaRun *run);
 FA_API const FaClip *fa_run_clip(const FaRun *run); // NULL if the rig is at rest
 FA_API FaRunStats fa_run_stats(const FaRun *run);
+/// What its user should know of the frames made so far: those that were limited. Borrowed from the run.
+FA_API const FaNotes *fa_run_notes(FaRun *run);
 
 #ifdef __cplusplus
 }

@@ -51,6 +51,7 @@ FA_API FaSequence *fa_run_file_sequence(FaRunFile *file);
 /// at rest.
 FA_API const FaClip *fa_run_file_clip(const FaRunFile *file);
 FA_API FaRunStats fa_run_file_stats(const FaRunFile *file); // of the frames made now
+FA_API const FaNotes *fa_run_file_notes(FaRunFile *file);   // likewise, as fa_run_notes
 FA_API void fa_run_file_close(FaRunFile *file);             // the file stays; NULL is fine
 
 #ifdef __cplusplus

@@ -46,10 +46,11 @@ static bool allocate(FaContact *c) {
     c->max_bond = c->options.max_rows / 2;
     c->max_shove = 4 * c->options.max_rows;
     return (c->rest = fai_alloc_array((size_t)c->pairs.npoint, sizeof *c->rest)) &&
-           (c->sticky = FA_NEW(surface, unsigned char)) && (c->collider_start = FA_NEW(c->ncollider + 1, int)) &&
-           (c->pose = FA_NEW(c->ncollider, FaPose)) && (c->bond = FA_NEW(c->max_bond, FaBond)) &&
-           (c->row = FA_NEW(rows, FaRow)) && (c->push = FA_NEW(rows, FaPairHit)) &&
-           (c->held = FA_NEW(c->pairs.npoint, unsigned char)) &&
+           (c->sticky = FA_NEW(surface, unsigned char)) && (c->own = fai_alloc_array(surface + 1, sizeof *c->own)) &&
+           (c->tangled = FA_NEW(c->pairs.npoint, unsigned char)) &&
+           (c->collider_start = FA_NEW(c->ncollider + 1, int)) && (c->pose = FA_NEW(c->ncollider, FaPose)) &&
+           (c->bond = FA_NEW(c->max_bond, FaBond)) && (c->row = FA_NEW(rows, FaRow)) &&
+           (c->push = FA_NEW(rows, FaPairHit)) && (c->held = FA_NEW(c->pairs.npoint, unsigned char)) &&
            (c->fresh = FA_NEW((size_t)c->pairs.nchunk * FA_PAIRS_HITS, int)) &&
            (c->shove = FA_NEW(c->max_shove, FaPairHit)) && (c->island = FA_NEW(surface, int)) &&
            (c->scale = FA_NEW(surface, double)) && (c->mark = FA_NEW(surface, unsigned char)) &&
@@ -80,6 +81,7 @@ FaCode fai_contact_new(const FaContactSurface *surface, int ncollider, const FaC
         fai_contact_free(c);
         return FA_FAIL_MEMORY(err);
     }
+    fai_contact_find_tangled(c);
     for (int i = 0; i < p->nsurface; i++) c->sticky[i] = !surface->touch || surface->touch[p->node[i]] & 2;
     c->collider_start[0] = p->nsurface;
     for (int i = 0; i < ncollider; i++) c->collider_start[i + 1] = c->collider_start[i] + collider[i].nvert;
@@ -96,9 +98,9 @@ FaCode fai_contact_new(const FaContactSurface *surface, int ncollider, const FaC
 void fai_contact_free(FaContact *c) {
     if (!c) return;
     fai_pairs_free(&c->pairs);
-    void *all[] = {c->held,     c->rest,   c->sticky, c->collider_start, c->pose,  c->bond, c->row,
-                   c->push,     c->fresh,  c->shove,  c->island,         c->scale, c->mark, c->slip,
-                   c->touching, c->normal, c->shares, c->joined_start,   c->joined};
+    void *all[] = {c->held,     c->rest,   c->sticky, c->collider_start, c->pose,   c->bond, c->row,
+                   c->push,     c->fresh,  c->shove,  c->island,         c->scale,  c->mark, c->slip,
+                   c->touching, c->normal, c->shares, c->joined_start,   c->joined, c->own,  c->tangled};
     for (int i = 0; i < FA_COUNT(all); i++) fa_free(all[i]);
     fai_keys_free(&c->row_of);
     fai_keys_free(&c->broken);
@@ -169,6 +171,7 @@ static void move_colliders(FaContact *c, const FaPose *pose) {
 
 void fai_contact_begin(FaContact *c, double h, const float *x_from, const FaPose *pose) {
     c->h = h;
+    c->has_own = false;
     c->stats.broken = c->stats.made = c->stats.dropped = c->stats.found = 0;
     c->stats.limited = c->stats.rounds = c->stats.struck = c->stats.stuck = 0;
     c->clear = false;
@@ -201,6 +204,8 @@ void fai_contact_write_push(const FaContact *c, const FaPairHit *h, FaRow *row) 
         row->offset[k] = (float)offset[k];
         row->normal[k] = (float)h->normal[k];
     }
+    double allowed = fai_contact_allowed(c, h);
+    if (allowed < c->options.gap) row->gap = (float)allowed;
 }
 
 static const FaPairHit *hit_at(const FaContact *c, int i) { return &c->pairs.hit[i]; }

@@ -74,6 +74,11 @@ void fai_contact_reset(FaContact *c, const float *x); // no bonds, no rows
 // h: s, of this step. pose: of each collider at the end of the step (head frame); vertices move linearly in between.
 // NULL: as given to fai_contact_new. In the first step after a reset colliders stand still.
 void fai_contact_begin(FaContact *c, double h, const float *x_from, const FaPose *pose);
+// After begin: the artist's own pose at the end of the step, as displacements from rest (m, nnode x 4). What crosses
+// there by more than pressed lips do, or where lips cross at rest, is held no farther from it (contact/own_pose.c).
+void fai_contact_own_pose(FaContact *c, const float *u);
+// After collect: how deep the rows' pairs cross in that pose, for their nodes and those around, m (nnode; only raised).
+void fai_contact_depths(const FaContact *c, float *depth);
 int fai_contact_collect(FaContact *c, const float *x_from,
                         const float *x_to); // how many new rows meet on the way (others are near)
 // Instead of collect, without a path: rows of each vertex with the triangles within options.nearby of x that face it,

@@ -28,9 +28,12 @@ struct FaContact {
     int ncollider;
     int *collider_start; // first point of each collider, then the total                (ncollider + 1)
     FaPose *pose;        // at the end of the step                                      (ncollider)
-    double reach;        // m: rows also for what ends closer than this
-    double h;            // s, of this step
-    double break_rate;   // 1/m: r of eq. 5.17
+    double (*own)[3];    // m, of the points: the artist's own pose, while has_own      (nsurface)
+    bool has_own;
+    unsigned char *tangled; // of the points: near what crosses at rest                  (npoint)
+    double reach;           // m: rows also for what ends closer than this
+    double h;               // s, of this step
+    double break_rate;      // 1/m: r of eq. 5.17
     FaContactState state;
     FaBond *bond; //                                                             (max_bond)
     int max_bond;
@@ -63,6 +66,11 @@ struct FaContact {
 
 // Positions of nodes into the points; where they are not finite, those of `instead` stay.
 void fai_contact_load_points(const FaContact *c, const float *x, double (*point)[3], double (*instead)[3]);
+
+// How far a pair may go on to where the artist's own pose has it, m: 0 or less, n . s along the hit's normal at which
+// nothing holds it any more. HUGE_VAL: contact decides alone.
+void fai_contact_find_tangled(FaContact *c);
+double fai_contact_allowed(const FaContact *c, const FaPairHit *h);
 
 bool fai_contact_join(FaContact *c); // fills joined; false: no memory
 void fai_contact_write_push(const FaContact *c, const FaPairHit *h, FaRow *row);

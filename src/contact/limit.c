@@ -80,7 +80,8 @@ static int sift(FaContact *c, bool pushing) {
         FaPairHit *list = p->hit + (size_t)k * FA_PAIRS_HITS;
         int n = 0;
         for (int i = 0; i < p->nhit[k]; i++) {
-            if (fai_keys_find(&c->given_up, fai_hit_key(&list[i])) >= 0) continue;
+            if (fai_keys_find(&c->given_up, fai_hit_key(&list[i])) >= 0 || fai_contact_allowed(c, &list[i]) < 0)
+                continue;
             if (!pushing && is_hopeless(p, &list[i])) {
                 give_up(c, &list[i]);
                 continue;

@@ -83,10 +83,11 @@ typedef struct FaPairs {
     bool *fit_inside;           // of chunks of points                                  (npoint / FA_PAIRS_POINTS + 1)
     float *fit_size;
     int nleaf;
-    int *leaf;             // of tree 0                                            (nleaf)
-    FaKeys left_out;       // pairs that cross or touch at rest
-    int crossed, touching; // pairs of triangles, pairs of primitives
-    double edge_length;    // m, mean at rest
+    int *leaf;                 // of tree 0                                            (nleaf)
+    FaKeys left_out;           // pairs that cross or touch at rest
+    int crossed, touching;     // pairs of triangles, pairs of primitives
+    unsigned char *in_crossed; // points of triangles that cross at rest               (npoint)
+    double edge_length;        // m, mean at rest
     int nchunk;
     FaPairHit *hit;            // of each chunk                                        (nchunk x FA_PAIRS_HITS)
     int *nhit, *nover, *ntest; // kept, lost, tested                                 (nchunk)

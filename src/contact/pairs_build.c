@@ -341,6 +341,7 @@ static FaCode find_crossed(FaPairs *p, FaError *err) {
     for (int i = 0; i < count && code >= 0; i++) {
         if (pair[i][0] >= p->nsurface_tri) continue; // colliders may cross each other
         p->crossed++;
+        for (int k = 0; k < 6; k++) p->in_crossed[p->tri[pair[i][k / 3]][k % 3]] = 1;
         code = leave_out_triangles(p, pair[i][0], pair[i][1], err);
     }
     fa_free(pair);
@@ -369,6 +370,7 @@ static bool allocate(FaPairs *p) {
     return (p->node = FA_NEW(p->nsurface, int)) && (p->weld = FA_NEW(points, int)) &&
            (p->from = fai_alloc_array(points + 1, sizeof *p->from)) &&
            (p->to = fai_alloc_array(points + 1, sizeof *p->to)) && (p->tri = fai_alloc_array(tris, sizeof *p->tri)) &&
+           (p->in_crossed = FA_NEW(points, unsigned char)) &&
            (p->tri_edge = fai_alloc_array(tris, sizeof *p->tri_edge)) && (p->owned = FA_NEW(tris, FaOwned)) &&
            (p->corner = fai_alloc_array(tris, sizeof *p->corner)) && (p->moved = FA_NEW(points, unsigned char)) &&
            (p->wide_box = FA_NEW(points, FaSpan)) && (p->edge = fai_alloc_array(3 * tris, sizeof *p->edge)) &&
@@ -411,7 +413,7 @@ void fai_pairs_free(FaPairs *p) {
                    p->wide_box,  p->list,       p->nlist,    p->node,         p->weld,        p->from,
                    p->to,        p->tri,        p->tri_edge, p->owned,        p->corner,      p->edge,
                    p->point_box, p->edge_box,   p->tri_box,  p->around_start, p->around,      p->leaf,
-                   p->node_end,  p->hit,        p->nhit,     p->nover,        p->ntest};
+                   p->node_end,  p->hit,        p->nhit,     p->nover,        p->ntest,       p->in_crossed};
     for (int i = 0; i < FA_COUNT(all); i++) fa_free(all[i]);
     fai_keys_free(&p->left_out);
     fai_box_tree_free(&p->tree[0]);

@@ -1,6 +1,7 @@
 // The list of methods, and what they share: opening, stepping in time, the state.
 #include "method/method.h"
 #include "base/text.h"
+#include "method/bounds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -88,6 +89,7 @@ static FaCode open_method(const FaMethodOps *ops, const FaMethodSetup *given, Fa
         m->ops = ops;
         m->rig = setup.rig;
         rc = ops->open(m, &setup, err);
+        if (rc >= 0) rc = fai_bounds_new(m->rig, &m->bounds, err);
     }
     fa_params_free(defaults);
     if (rc < 0)
@@ -111,6 +113,7 @@ FaCode fa_method_open(const char *name, const FaMethodSetup *setup, FaMethod **m
 void fa_method_close(FaMethod *m) {
     if (!m) return;
     m->ops->close(m);
+    fai_bounds_free(m->bounds);
     fai_notes_free(&m->notes);
     fa_free(m);
 }
@@ -129,18 +132,20 @@ static FaInput in_rig_frame(const FaMethod *m, const FaInput *in) {
     return own;
 }
 
-static FaCode start(FaMethod *m, const FaInput *in, float *surface, FaError *err) {
+static FaCode start(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
     if (!isfinite(in->time)) return FA_FAIL(err, FA_E_ARG, NULL, "give seconds", "the time is not a number");
     const FaInput own = in_rig_frame(m, in);
     FaCode rc = m->ops->reset(m, &own, surface, err);
     if (rc < 0) return rc;
+    FA_TRY(fai_bounds_check(m->bounds, m, &own, surface, stats, err));
     m->time = in->time;
     m->started = true;
     return rc;
 }
 
 FaCode fa_method_reset(FaMethod *m, const FaInput *in, float *surface, FaError *err) {
-    return start(m, in, surface, err);
+    m->rested = (FaStats){0};
+    return start(m, in, surface, &m->rested, err);
 }
 
 FaCode fa_method_step(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
@@ -150,13 +155,14 @@ FaCode fa_method_step(FaMethod *m, const FaInput *in, float *surface, FaStats *s
     double begin = fai_seconds();
     FaCode rc;
     if (!m->started)
-        rc = start(m, in, surface, err);
+        rc = start(m, in, surface, stats, err);
     else if (!(in->time > m->time))
         return FA_FAIL(err, FA_E_ARG, NULL, "give inputs in the order of time, each later than the last",
                        "time does not increase");
     else {
         const FaInput own = in_rig_frame(m, in);
         rc = m->ops->step(m, &own, surface, stats, err);
+        if (rc >= 0) FA_TRY(fai_bounds_check(m->bounds, m, &own, surface, stats, err));
     }
     if (rc >= 0) m->time = in->time;
     stats->seconds = fai_seconds() - begin;

@@ -36,6 +36,14 @@ typedef struct FaMethodOps {
     // How far the present state is from a saved one, m: positions, and what velocities make in a step. NULL: only equal
     // bytes are near.
     double (*distance)(const FaMethod *m, const void *state);
+    // The rig's own surface at the last input, m (nvert x 3), where the method has it at hand. NULL: it is blended
+    // anew.
+    const float *(*linear)(const FaMethod *m);
+    // How far contact carries vertices from it at most, m (nvert, zeroed). Asked for only where edges seem torn.
+    void (*explain)(const FaMethod *m, float *give);
+    // The frame was limited (method/bounds.h): of its way from linear each vertex keeps a share, 0..1 (nvert). NULL:
+    // the state stays as it is.
+    void (*limited)(FaMethod *m, const float *keep);
     void (*close)(FaMethod *m); // what open allocated, not m itself
 } FaMethodOps;
 
@@ -48,7 +56,9 @@ struct FaMethod {
     // the head's motion as a whole, while a run that knows it steps (method/run.h); NULL: differences of the poses so
     // far
     const struct FaPoseCurve *motion;
-    uint64_t inputs; // fingerprint of what it was opened with beside parameters (face, colliders); 0: nothing
+    struct FaBounds *bounds; // of its frames
+    FaStats rested;          // of the last reset
+    uint64_t inputs;         // fingerprint of what it was opened with beside parameters (face, colliders); 0: nothing
 };
 
 extern const FaMethodOps fai_method_linear, fai_method_analytic, fai_method_projective, fai_method_enrich,

@@ -9,6 +9,8 @@
 #include "math/pose_curve.h"
 #include "method/method.h"
 
+#include <math.h>
+
 static const size_t STORE_ROOM = (size_t)64 << 20;
 
 struct FaRun {
@@ -29,6 +31,7 @@ struct FaRun {
     size_t size;        // of a state
     unsigned char *store;
     FaRunStats stats;
+    FaNotes notes;
 };
 
 void fai_run_input(FaRun *r, int frame, FaInput *in) {
@@ -51,8 +54,28 @@ FaCode fai_run_step(FaRun *r, int frame, float *x, FaStats *stats, FaError *err)
     *stats = (FaStats){0};
     r->method->motion = r->curve;
     FaCode rc = frame == 0 ? fa_method_reset(r->method, &in, x, err) : fa_method_step(r->method, &in, x, stats, err);
+    if (frame == 0) *stats = r->method->rested;
     r->method->motion = NULL;
     return rc;
+}
+
+void fai_run_count_limited(FaRunStats *run, int frame, const FaStats *stats) {
+    if (!stats->limited) return;
+    run->first_limited = run->limited ? FA_MIN(run->first_limited, frame) : frame;
+    run->limited++;
+    run->worst_limited = fmax(run->worst_limited, stats->worst);
+}
+
+void fai_run_note_limited(FaNotes *notes, const FaRunStats *run) {
+    if (!run->limited) return;
+    fai_notes_free(notes); // counts have changed since
+    fai_note_count(notes, run->limited, "limited-frames", FA_PLACE("frame %d", run->first_limited),
+                   "look at these frames; lips that cross at rest and weights far over 1 do this, and --contact off "
+                   "shows whether contact does",
+                   "%d frame%s would have torn the face (up to %.1f mm from linear blending) and %s blended back "
+                   "towards it",
+                   run->limited, run->limited == 1 ? "" : "s", 1e3 * run->worst_limited,
+                   run->limited == 1 ? "was" : "were");
 }
 
 static FaCode advance(FaRun *r, int frame, float *x, FaError *err) {
@@ -64,6 +87,7 @@ static FaCode advance(FaRun *r, int frame, float *x, FaError *err) {
     r->stats.slowest = FA_MAX(r->stats.slowest, stats.seconds);
     r->stats.clamped += stats.clamped;
     r->stats.worst_iterations = FA_MAX(r->stats.worst_iterations, stats.iterations);
+    fai_run_count_limited(&r->stats, frame, &stats);
     if (frame == r->stored * r->stride) fa_method_save(r->method, r->store + (size_t)r->stored++ * r->size);
     return FA_OK;
 }
@@ -173,6 +197,7 @@ void fa_run_free(FaRun *r) {
     fa_clip_free(r->own);
     fa_free(r->head);
     fa_free(r->weights);
+    fai_notes_free(&r->notes);
     fa_free(r->surface);
     fa_free(r->store);
     fa_free(r);
@@ -181,3 +206,8 @@ void fa_run_free(FaRun *r) {
 FaSequence *fa_run_sequence(FaRun *run) { return run->seq; }
 const FaClip *fa_run_clip(const FaRun *run) { return run->clip; }
 FaRunStats fa_run_stats(const FaRun *run) { return run->stats; }
+
+const FaNotes *fa_run_notes(FaRun *run) {
+    fai_run_note_limited(&run->notes, &run->stats);
+    return &run->notes;
+}

@@ -10,6 +10,8 @@ FaCode fai_run_step(FaRun *run, int frame, float *surface, FaStats *stats, FaErr
 const struct FaPoseCurve *fai_run_motion(const FaRun *run); // of the head, in the mesh's own frame; NULL: still
 // The input of a frame; its pointers are valid until the next call.
 void fai_run_input(FaRun *run, int frame, FaInput *in);
+void fai_run_count_limited(FaRunStats *run, int frame, const FaStats *stats);
+void fai_run_note_limited(FaNotes *notes, const FaRunStats *run);
 int fai_run_nframe(const FaRun *run);
 
 #endif

@@ -22,6 +22,7 @@ struct FaRunFile {
     FaRunStoreShape shape;
     FaRunFileReport report;
     FaRunStats stats;
+    FaNotes notes;
     FaSequence *seq;
     char *path, *part;
     int every, nframe;
@@ -125,6 +126,7 @@ static FaCode step(FaRunFile *t, int frame, FaRunStoreInput *stored, FaError *er
     t->stats.slowest = FA_MAX(t->stats.slowest, stats.seconds);
     t->stats.clamped += stats.clamped;
     t->stats.worst_iterations = FA_MAX(t->stats.worst_iterations, stats.iterations);
+    fai_run_count_limited(&t->stats, frame, &stats);
     return FA_OK;
 }
 
@@ -290,10 +292,16 @@ FaSequence *fa_run_file_sequence(FaRunFile *t) { return t->seq; }
 const FaClip *fa_run_file_clip(const FaRunFile *t) { return fa_run_clip(t->run); }
 FaRunStats fa_run_file_stats(const FaRunFile *t) { return t->stats; }
 
+const FaNotes *fa_run_file_notes(FaRunFile *t) {
+    fai_run_note_limited(&t->notes, &t->stats);
+    return &t->notes;
+}
+
 void fa_run_file_close(FaRunFile *t) {
     if (!t) return;
     fa_sequence_close(t->seq);
     fa_run_free(t->run);
+    fai_notes_free(&t->notes);
     fai_run_store_close(t->out);
     fai_run_store_close(t->old);
     fa_free(t->path);

@@ -303,6 +303,7 @@ static void begin_contact(Projective *p, double h) {
     FaPose pose[FA_TOUCH_COLLIDERS];
     fai_touching_poses(&p->touching, p->face, p->stepper.weights, pose);
     fai_contact_begin(p->contact, h, p->skin, pose);
+    fai_contact_own_pose(p->contact, p->goal);
 }
 
 // What the way to u_new meets: how many new rows do.
@@ -471,6 +472,40 @@ static FaCode projective_step(FaMethod *m, const FaInput *in, float *surface, Fa
     return FA_OK;
 }
 
+static const float *projective_linear(const FaMethod *m) { return ((const Projective *)m)->flesh->linear; }
+
+// skin_to, of no use between steps, holds the nodes'.
+static void projective_explain(const FaMethod *m, float *give) {
+    const Projective *p = (const Projective *)m;
+    if (!p->contact) return;
+    memset(p->skin_to, 0, (size_t)p->face->nskin * sizeof *p->skin_to);
+    fai_contact_depths(p->contact, p->skin_to);
+    for (int v = 0; v < m->rig->mesh.nvert; v++)
+        if (p->face->node_of_vertex[v] >= 0) give[v] = p->skin_to[p->face->node_of_vertex[v]];
+}
+
+// Columns of limited skin go back towards their goal; they move on as the flesh does on the whole, without a swing.
+static void projective_limited(FaMethod *m, const float *keep) {
+    Projective *p = (Projective *)m;
+    int nskin = p->face->nskin, nnode = p->flesh->nnode, n = 0;
+    double mean[3] = {0};
+    for (int i = 0; i < nnode; i++) {
+        if (keep[p->face->skin_vertex[i % nskin]] < 1) continue;
+        for (int k = 0; k < 3; k++) mean[k] += (double)p->w[4 * (size_t)i + (size_t)k];
+        n++;
+    }
+    for (int i = 0; i < nnode; i++) {
+        float g = keep[p->face->skin_vertex[i % nskin]];
+        for (size_t k = 0; k < 3 && g < 1; k++) {
+            size_t x = 4 * (size_t)i + k;
+            p->u[x] = p->goal[x] + g * (p->u[x] - p->goal[x]);
+            p->w[x] = g * p->w[x] + (1 - g) * (float)(mean[k] / FA_MAX(n, 1));
+        }
+    }
+    skin_of(p, p->u, p->skin);
+    p->h_last = 0;
+}
+
 static void projective_state(FaMethod *m, FaStream *s) {
     Projective *p = (Projective *)m;
     size_t n = 4 * (size_t)p->flesh->nnode * sizeof(float);
@@ -520,5 +555,8 @@ const FaMethodOps fai_method_projective = {
     .step = projective_step,
     .state = projective_state,
     .distance = projective_distance,
+    .linear = projective_linear,
+    .explain = projective_explain,
+    .limited = projective_limited,
     .close = projective_close,
 };

@@ -1,0 +1,72 @@
+// Pairs that the artist's own pose has crossing are the artist's: contact may part lips that are pressed together, but
+// it never carries the surface far from that pose, and never holds lips together that cross at rest.
+//
+// own = n . s with the points where the artist's pose has them; below 0 it crosses there. A pair is held at most
+// SHALLOW away from that: what crosses deeper than lips are pressed was not meant to be parted, and parting it tears.
+// Where lips cross at rest, sides mean nothing: a lip that is in the other is held in when the mouth opens. There
+// (tangled) nothing is held beyond the pose at all.
+#include "contact/contact_work.h"
+
+#include <math.h>
+
+#define SHALLOW 12e-3 // m: of lips pressed together, as the artist's pose has them
+#define AROUND 4e-3   // m: what is closer to a crossing at rest is tangled
+
+void fai_contact_find_tangled(FaContact *c) {
+    const FaPairs *p = &c->pairs;
+    for (int i = 0; i < p->npoint && p->crossed; i++)
+        for (int j = 0; j < p->npoint && !c->tangled[i]; j++) {
+            const double *a = c->rest[i], *b = c->rest[j];
+            if (!p->in_crossed[j] || !(fabs(a[0] - b[0]) < AROUND)) continue;
+            double d[3] = {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+            c->tangled[i] = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < AROUND * AROUND;
+        }
+}
+
+void fai_contact_own_pose(FaContact *c, const float *u) {
+    const FaPairs *p = &c->pairs;
+    for (int i = 0; i < p->nsurface; i++)
+        for (int k = 0; k < 3; k++) c->own[i][k] = c->rest[i][k] + (double)u[4 * (size_t)p->node[i] + (size_t)k];
+    c->has_own = true;
+}
+
+static double along(const double n[3], const double x[3], double weight) {
+    return weight * (n[0] * x[0] + n[1] * x[1] + n[2] * x[2]);
+}
+
+// n . s there; *tangled: both sides are near what crosses at rest.
+static double own_gap(const FaContact *c, const FaPairHit *h, bool *tangled) {
+    const FaPairs *p = &c->pairs;
+    int split = h->kind == FA_PAIR_VERTEX_TRIANGLE ? 1 : 2, sides = 0;
+    double own = 0;
+    for (int i = 0; i < 4; i++) {
+        const double *x = h->point[i] < p->nsurface ? c->own[h->point[i]] : p->to[h->point[i]];
+        own += along(h->normal, x, h->weight[i]);
+        if (c->tangled[h->point[i]]) sides |= i < split ? 1 : 2;
+    }
+    *tangled = sides == 3;
+    return own;
+}
+
+double fai_contact_allowed(const FaContact *c, const FaPairHit *h) {
+    if (!c->has_own) return HUGE_VAL;
+    bool tangled;
+    double own = own_gap(c, h, &tangled);
+    if (!isfinite(own)) return HUGE_VAL;
+    return tangled ? own : own + SHALLOW;
+}
+
+void fai_contact_depths(const FaContact *c, float *depth) {
+    const FaPairs *p = &c->pairs;
+    for (int r = c->npull; r < c->nrow && c->has_own; r++) {
+        bool tangled;
+        float deep = (float)fmin(-own_gap(c, &c->push[r], &tangled), SHALLOW);
+        for (int i = 0; i < 4 && deep > 0 && !tangled; i++) {
+            int point = c->push[r].point[i];
+            if (point >= p->nsurface) continue;
+            depth[p->node[point]] = fmaxf(depth[p->node[point]], deep);
+            for (int n = p->around_start[point]; n < p->around_start[point + 1]; n++)
+                depth[p->node[p->around[n]]] = fmaxf(depth[p->node[p->around[n]]], deep);
+        }
+    }
+}
