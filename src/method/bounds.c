@@ -264,8 +264,10 @@ static void explain(FaBounds *b, const FaMethod *m) {
 }
 
 FaCode fai_bounds_check(FaBounds *b, FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
-    for (int s = 0; s < b->rig->nshape; s++)
-        if (isfinite(in->weights[s])) b->weights[s] = in->weights[s];
+    FaInput found = *in; // markers drive without weights: those that were found in them
+    if (m->ops->found) m->ops->found(m, &found);
+    for (int s = 0; found.weights && s < b->rig->nshape; s++)
+        if (isfinite(found.weights[s])) b->weights[s] = found.weights[s];
     const float *linear = linear_of(b, m, surface);
     if (!linear || !is_beyond(b, linear, surface) || !is_finite(b, linear)) return FA_OK;
     if (m->ops->explain) explain(b, m);
