@@ -8,18 +8,7 @@
 
 #define TOY_PARAMS(X) X(NUMBER, lag, 0.05, 0.001, 10, "s", NULL, "how late the surface is, in seconds")
 
-enum {
-#define X(type, name, value, min, max, unit, choices, help) P_##name,
-    TOY_PARAMS(X)
-#undef X
-};
-
-static const FaParamInfo toy_params[] = {
-#define X(type, name, value, min, max, unit, choices, help)                                                            \
-    {#name, FA_PARAM_##type, value, min, max, unit, choices, help},
-    TOY_PARAMS(X)
-#undef X
-        {0}};
+FAI_PARAMS(toy_params, TOY_PARAMS);
 
 typedef struct Toy {
     FaMethod m;

@@ -40,18 +40,7 @@
     X(TEXT, sculpt, NAN, 0, 0, "", "NAME=FORCE,...",                                                                   \
       "forces on shapes: constant:SIZE, linear:SIZE or sine:SIZE:HZ[:DEGREES]")
 
-enum {
-#define X(type, name, value, min, max, unit, choices, help) P_##name,
-    ANALYTIC_PARAMS(X)
-#undef X
-};
-
-static const FaParamInfo analytic_params[] = {
-#define X(type, name, value, min, max, unit, choices, help)                                                            \
-    {#name, FA_PARAM_##type, value, min, max, unit, choices, help},
-    ANALYTIC_PARAMS(X)
-#undef X
-        {0}};
+FAI_PARAMS(analytic_params, ANALYTIC_PARAMS);
 
 enum { MOST_SUBSTEPS = 4096, PULL = 1024 };
 

@@ -38,24 +38,12 @@
       "simulation steps per second, at least; with markers: how many frames come, nearly")                             \
     X(FLAG, head_frame, 0, 0, 1, "", NULL, "the markers hold the head still already: no motion of it to take out")
 
-enum {
-#define X(type, name, value, min, max, unit, choices, help) P_##name,
-    BLENDFORCES_PARAMS(X)
-#undef X
-};
-
-static const FaParamInfo blendforces_params[] = {
-#define X(type, name, value, min, max, unit, choices, help)                                                            \
-    {#name, FA_PARAM_##type, value, min, max, unit, choices, help},
-    BLENDFORCES_PARAMS(X)
-#undef X
-        {0}};
+FAI_PARAMS(blendforces_params, BLENDFORCES_PARAMS);
 
 static const double BEYOND = 500; // m: no marker of a face is there
 
 typedef struct Blendforces {
     FaMethod m;
-    FaFace *owned; // built or loaded here; NULL: the caller's, or none needed
     const FaFace *face;
     FaMarkerMap *own_map; // loaded or chosen here; NULL: the caller's
     const FaMarkerMap *map;
@@ -94,14 +82,14 @@ static FaDriveOptions options_of(const FaParams *p) {
     return o;
 }
 
-static FaCode get_face(Blendforces *b, const char *path, const FaFace *given, const FaDriveOptions *o, FaError *err) {
+// Shapes alone need none.
+static FaCode get_face(Blendforces *b, const FaMethodSetup *setup, const FaDriveOptions *o, FaError *err) {
     bool forces = o->kind == FA_DRIVE_AUTO || o->kind == FA_DRIVE_BF;
-    const FaFaceGet how = {.file = path[0] ? path : NULL};
-    if (!given && (path[0] || forces || !o->no_residual))
-        FA_TRY(fa_face_get(b->m.rig, b->m.ops->needs, &how, &b->owned, err));
-    b->face = given ? given : b->owned;
-    b->m.inputs = b->face ? fai_face_hash(b->face) : 0;
-    return b->face ? fa_face_fits(b->face, b->m.rig, err) : FA_OK;
+    bool given = setup->face || fai_params_text_at(setup->params, P_face)[0];
+    if (!given && !forces && o->no_residual) return FA_OK;
+    FA_TRY(fai_method_face(&b->m, setup, P_face, err));
+    b->face = b->m.face;
+    return FA_OK;
 }
 
 static FaCode get_map(Blendforces *b, const char *path, const FaMarkerMap *given, FaError *err) {
@@ -124,7 +112,7 @@ static bool is_identity(const FaPose *p) {
 static FaCode blendforces_open(FaMethod *m, const FaMethodSetup *setup, FaError *err) {
     Blendforces *b = (Blendforces *)m;
     FaDriveOptions o = options_of(setup->params);
-    FA_TRY(get_face(b, fai_params_text_at(setup->params, P_face), setup->face, &o, err));
+    FA_TRY(get_face(b, setup, &o, err));
     FA_TRY(get_map(b, fai_params_text_at(setup->params, P_map), setup->markers, err));
     FA_TRY(fai_control_open(m->rig, b->face, b->map, &o, NULL, &b->control, err));
     if (!o.head_frame) {
@@ -148,7 +136,6 @@ static void blendforces_close(FaMethod *m) {
     fai_head_stabiliser_free(b->stabiliser);
     fai_control_free(b->control);
     fa_marker_map_free(b->own_map);
-    fa_face_free(b->owned);
     fai_arena_free(b->arena);
 }
 

@@ -50,18 +50,7 @@
       "how it is solved, for comparison; leave it at pcg")                                                             \
     X(NUMBER, tolerance, 1e-4, 1e-12, 0.5, "", NULL, "how exactly each step is solved; smaller is slower")
 
-enum {
-#define X(type, name, value, min, max, unit, choices, help) P_##name,
-    ENRICH_PARAMS(X)
-#undef X
-};
-
-static const FaParamInfo enrich_params[] = {
-#define X(type, name, value, min, max, unit, choices, help)                                                            \
-    {#name, FA_PARAM_##type, value, min, max, unit, choices, help},
-    ENRICH_PARAMS(X)
-#undef X
-        {0}};
+FAI_PARAMS(enrich_params, ENRICH_PARAMS);
 
 enum { MAX_ROWS = 4096, SETTLE_ROUNDS = 6 };
 static const double MOSTLY = 0.5;                             // of the skin
@@ -72,7 +61,6 @@ static const float HELD = 0.5f;                   // attachment from which a nod
 
 typedef struct Enrich {
     FaMethod m;
-    FaFace *owned; // built or loaded here; NULL: the caller's
     const FaFace *face;
     FaBlender *blender;
     FaSolid *solid;
@@ -104,16 +92,12 @@ typedef struct Enrich {
 
 // --- opening ------------------------------------------------------------------------------------------------------
 
-static FaCode get_face(Enrich *e, const char *path, const FaFace *given, FaError *err) {
-    const FaFaceGet how = {.file = path[0] ? path : NULL};
-    if (!given) FA_TRY(fa_face_get(e->m.rig, e->m.ops->needs, &how, &e->owned, err));
-    e->face = given ? given : e->owned;
-    FA_ASSERT(e->face);
-    FA_TRY(fa_face_fits(e->face, e->m.rig, err));
+static FaCode get_face(Enrich *e, const FaMethodSetup *setup, FaError *err) {
+    FA_TRY(fai_method_face(&e->m, setup, P_face, err));
+    e->face = e->m.face;
     if (e->face->volumes.nshape != e->m.rig->nshape)
         return FA_FAIL(err, FA_E_ARG, NULL, "make it with fascia build --volumes",
                        "the face has no volumes of the shapes");
-    e->m.inputs = fai_face_hash(e->face);
     return FA_OK;
 }
 
@@ -236,7 +220,7 @@ static FaCode enrich_open(FaMethod *m, const FaMethodSetup *setup, FaError *err)
     Enrich *e = (Enrich *)m;
     const FaParams *params = setup->params;
     e->strict = fai_params_at(params, P_strict) != 0;
-    FA_TRY(get_face(e, fai_params_text_at(params, P_face), setup->face, err));
+    FA_TRY(get_face(e, setup, err));
     FA_TRY(open_arrays(e, err));
     FA_TRY(fai_stepper_init(&e->stepper, m->rig, fai_params_at(params, P_rate), fai_params_at(params, P_head),
                             fai_params_at(params, P_gravity), e->arena, err));
@@ -275,7 +259,6 @@ static void enrich_close(FaMethod *m) {
     fai_touching_free(&e->touching);
     fai_colliders_free(e->colliders);
     fa_blender_free(e->blender);
-    fa_face_free(e->owned);
     fai_arena_free(e->arena);
 }
 

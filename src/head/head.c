@@ -8,27 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const char *const shape_names[FA_ARKIT_COUNT] = {
-    "eyeBlinkLeft",      "eyeLookDownLeft",    "eyeLookInLeft",
-    "eyeLookOutLeft",    "eyeLookUpLeft",      "eyeSquintLeft",
-    "eyeWideLeft",       "eyeBlinkRight",      "eyeLookDownRight",
-    "eyeLookInRight",    "eyeLookOutRight",    "eyeLookUpRight",
-    "eyeSquintRight",    "eyeWideRight",       "jawForward",
-    "jawLeft",           "jawRight",           "jawOpen",
-    "mouthClose",        "mouthFunnel",        "mouthPucker",
-    "mouthLeft",         "mouthRight",         "mouthSmileLeft",
-    "mouthSmileRight",   "mouthFrownLeft",     "mouthFrownRight",
-    "mouthDimpleLeft",   "mouthDimpleRight",   "mouthStretchLeft",
-    "mouthStretchRight", "mouthRollLower",     "mouthRollUpper",
-    "mouthShrugLower",   "mouthShrugUpper",    "mouthPressLeft",
-    "mouthPressRight",   "mouthLowerDownLeft", "mouthLowerDownRight",
-    "mouthUpperUpLeft",  "mouthUpperUpRight",  "browDownLeft",
-    "browDownRight",     "browInnerUp",        "browOuterUpLeft",
-    "browOuterUpRight",  "cheekPuff",          "cheekSquintLeft",
-    "cheekSquintRight",  "noseSneerLeft",      "noseSneerRight",
-    "tongueOut",
-};
-
 FaHeadParams fa_head_params_default(void) { return (FaHeadParams){.level = 1, .shapes = true}; }
 
 static FaCode check_params(const FaHeadParams *p, FaError *err) {
@@ -216,7 +195,7 @@ static FaCode keep_shape(FaArena *arena, int arkit, int n, const double *rest, s
         const double *r = rest + stride * (size_t)v;
         count += fabs(x[3 * v] - r[0]) > 1e-4 || fabs(x[3 * v + 1] - r[1]) > 1e-4 || fabs(x[3 * v + 2] - r[2]) > 1e-4;
     }
-    *out = (FaHeadShape){.name = shape_names[arkit], .arkit = arkit};
+    *out = (FaHeadShape){.name = fa_arkit_name(arkit), .arkit = arkit};
     out->row = FA_PUSH(arena, count, int);
     out->delta = FA_PUSH(arena, (size_t)count * 3, float);
     if (!out->row || !out->delta) return FA_FAIL_MEMORY(err);

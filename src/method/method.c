@@ -1,6 +1,7 @@
 // The list of methods, and what they share: opening, stepping in time, the state.
 #include "method/method.h"
 #include "base/text.h"
+#include "face/face_arrays.h"
 #include "method/bounds.h"
 
 #include <math.h>
@@ -110,10 +111,20 @@ FaCode fa_method_open(const char *name, const FaMethodSetup *setup, FaMethod **m
     return rc;
 }
 
+FaCode fai_method_face(FaMethod *m, const FaMethodSetup *setup, int at, FaError *err) {
+    const char *file = fai_params_text_at(setup->params, at);
+    const FaFaceGet how = {.file = file[0] ? file : NULL};
+    if (!setup->face) FA_TRY(fa_face_get(m->rig, m->ops->needs, &how, &m->own_face, err));
+    m->face = setup->face ? setup->face : m->own_face;
+    m->inputs = fai_face_hash(m->face);
+    return fa_face_fits(m->face, m->rig, err);
+}
+
 void fa_method_close(FaMethod *m) {
     if (!m) return;
     m->ops->close(m);
     fai_bounds_free(m->bounds);
+    fa_face_free(m->own_face);
     fai_notes_free(&m->notes);
     fa_free(m);
 }

@@ -56,6 +56,8 @@ struct FaMethod {
     // the head's motion as a whole, while a run that knows it steps (method/run.h); NULL: differences of the poses so
     // far
     const struct FaPoseCurve *motion;
+    const FaFace *face;      // of fai_method_face; NULL: none
+    FaFace *own_face;        // the same where it was loaded or made here; closing frees it
     struct FaBounds *bounds; // of its frames
     FaStats rested;          // of the last reset
     uint64_t inputs;         // fingerprint of what it was opened with beside parameters (face, colliders); 0: nothing
@@ -71,7 +73,19 @@ FaCode fai_method_add(const FaMethodOps *ops, FaError *err);
 // Infinite where the bytes differ and the method does not know a distance.
 double fai_method_distance(FaMethod *m, const void *state);
 
+// The method's face: the setup's, else the file named by parameter `at`, else made with what the method needs. It fits
+// the rig, and is part of `inputs`.
+FaCode fai_method_face(FaMethod *m, const FaMethodSetup *setup, int at, FaError *err);
+
 const FaParamInfo *fai_params_table(const FaParams *params); // whose they are
+// A method's parameters, written once: LIST is a macro of rows X(type, name, value, min, max, unit, choices, help). It
+// yields the rows (table) and their positions (P_name).
+#define FAI_PARAM_PLACE(type, name, value, min, max, unit, choices, help) P_##name,
+#define FAI_PARAM_ROW(type, name, value, min, max, unit, choices, help)                                                \
+    {#name, FA_PARAM_##type, value, min, max, unit, choices, help},
+#define FAI_PARAMS(table, LIST)                                                                                        \
+    enum { LIST(FAI_PARAM_PLACE) };                                                                                    \
+    static const FaParamInfo table[] = {LIST(FAI_PARAM_ROW){0}}
 // By position in the table: what a method's open reads.
 double fai_params_at(const FaParams *params, int i);
 const char *fai_params_text_at(const FaParams *params, int i); // "" if not given

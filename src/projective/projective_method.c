@@ -52,18 +52,7 @@
     X(FLAG, teeth, 1, 0, 1, "", NULL, "flesh is stopped by teeth and bones, where the face has them")                  \
     X(INT, seed, 0, 0, 2147483647, "", NULL, "decides which sticking places let go first")
 
-enum {
-#define X(type, name, value, min, max, unit, choices, help) P_##name,
-    PROJECTIVE_PARAMS(X)
-#undef X
-};
-
-static const FaParamInfo projective_params[] = {
-#define X(type, name, value, min, max, unit, choices, help)                                                            \
-    {#name, FA_PARAM_##type, value, min, max, unit, choices, help},
-    PROJECTIVE_PARAMS(X)
-#undef X
-        {0}};
+FAI_PARAMS(projective_params, PROJECTIVE_PARAMS);
 
 enum { MAX_ROWS = 4096, PASSES = 2, RESET_RAMP = 12, RESET_MORE = 30 };
 static const double TOLERANCE = 1e-4; // of the gradient's fall in a solve
@@ -72,7 +61,6 @@ static const double STILL = 2e-8;     // m: motions of the whole face below this
 
 typedef struct Projective {
     FaMethod m;
-    FaFace *owned; // built or loaded here; NULL: the caller's
     const FaFace *face;
     FaFlesh *flesh;
     FaTets *tets; // for the posed rest shape; NULL: not followed
@@ -108,14 +96,6 @@ typedef struct Projective {
 } Projective;
 
 // --- opening ------------------------------------------------------------------------------------------------------
-
-static FaCode get_face(Projective *p, const char *path, const FaFace *given, FaError *err) {
-    const FaFaceGet how = {.file = path[0] ? path : NULL};
-    if (!given) FA_TRY(fa_face_get(p->m.rig, p->m.ops->needs, &how, &p->owned, err));
-    p->face = given ? given : p->owned;
-    p->m.inputs = fai_face_hash(p->face);
-    return fa_face_fits(p->face, p->m.rig, err);
-}
 
 // The nodes that the solver keeps at hand for contact. Every iteration reads the square of their number, so they are
 // few: some 0.2 % of a talking mouth's rows are elsewhere.
@@ -204,7 +184,8 @@ static FaCode projective_open(FaMethod *m, const FaMethodSetup *setup, FaError *
     FA_TRY(fai_stepper_init(&p->stepper, m->rig, fai_params_at(params, P_rate), fai_params_at(params, P_head),
                             fai_params_at(params, P_gravity), p->arena, err));
     p->felt_last = fai_pose_identity();
-    FA_TRY(get_face(p, fai_params_text_at(params, P_face), setup->face, err));
+    FA_TRY(fai_method_face(m, setup, P_face, err));
+    p->face = m->face;
     FA_TRY(open_contact(p, params, err));
     FA_TRY(open_solver(p, params, err));
     return open_buffers(p, err);
@@ -230,7 +211,6 @@ static void projective_close(FaMethod *m) {
     fai_tets_free(p->tets);
     fai_flesh_free(p->flesh);
     fai_touching_free(&p->touching);
-    fa_face_free(p->owned);
     fai_arena_free(p->arena);
     fa_free(p->zone);
 }

@@ -31,7 +31,7 @@ typedef struct Work {
     FaRenderMarker *markers; // scratch                                                (nmarker)
     int first, last;
     bool follow; // the camera goes with the place it is aimed at
-    bool held;   // for now the head is kept still
+    bool held;   // the head is kept still while the camera is placed
     FaText comment;
 } Work;
 
