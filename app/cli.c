@@ -1,5 +1,8 @@
 #include "cli.h"
 
+#include "fascia/output.h"
+#include "outputs.h"
+
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -21,6 +24,7 @@ static const Option common_options[] = {
     {"seed", 0, OPT_INT, &common.seed, "N", 0, 2147483647,
      "decides everything random; the same number gives the same result"},
     {"dry-run", 0, OPT_FLAG, &common.dry_run, NULL, 0, 0, "read and check everything, write nothing"},
+    {"force", 0, OPT_FLAG, &common.force, NULL, 0, 0, "replace a file of another kind that has the output's name"},
     {"quiet", 'q', OPT_FLAG, &common.quiet, NULL, 0, 0, "print errors only"},
     {"verbose", 'v', OPT_FLAG, &common.verbose, NULL, 0, 0, "print more"},
     {"progress", 0, OPT_CHOICE, &common.progress, "auto|always|never", 0, 0, "progress bar (auto: on a terminal)"},
@@ -200,7 +204,8 @@ static int set_unit(const Option *o, const char *value) {
 static int set_option(const Option *o, const char *value) {
     switch (o->kind) {
     case OPT_FLAG: *(bool *)o->to = true; return EXIT_OK;
-    case OPT_TEXT: *(const char **)o->to = value; return EXIT_OK;
+    case OPT_TEXT:
+    case OPT_OUT: *(const char **)o->to = value; return EXIT_OK;
     case OPT_CHOICE: return set_choice(o, value);
     case OPT_UNIT: return set_unit(o, value);
     default: return set_number(o, value);
@@ -490,7 +495,11 @@ static int run_command(const Command *cmd, int argc, char **argv) {
     if (rc == EXIT_OK) {
         fa_log_set(log_line, NULL);
         fa_threads_set(common.threads);
+        rc = outputs_claim(cmd, verb_path, n, args);
+    }
+    if (rc == EXIT_OK) {
         rc = cmd->run(n, args);
+        outputs_release();
         cli_progress_end();
         if (fflush(stdout) != 0 || ferror(stdout)) rc = rc == EXIT_OK ? EXIT_FILE : rc;
     }
@@ -541,6 +550,8 @@ static int help(const Command *const *commands, int argc, char **argv) {
 int cli_main(const Command *const *commands, int argc, char **argv) {
     if (argc < 2) return print_verbs(commands, stderr), EXIT_USAGE;
     const char *verb = argv[1];
+    fa_inputs_protect(true);
+    outputs_on_signals();
     if (!strcmp(verb, "--version") || !strcmp(verb, "version")) return printf("fascia %s\n", fa_version()), EXIT_OK;
     if (is_help(verb) || !strcmp(verb, "help")) return help(commands, argc - 2, argv + 2);
     return dispatch(commands, "", argc - 1, argv + 1);

@@ -77,6 +77,7 @@ const Command cmd_blend = {
         ".csv .json. Without CLIP the rig's own animation is played. Stills start from mass 1.5, damping 8 and\n"
         "stiffness 10. Guide: docs/guide/blend.md\n",
     .options = options,
+    .writes = "glb gltf vrm pc2 mdd usda obj html png mp4 m4v mov gif csv json",
     .method = "analytic",
     .min_args = 1,
     .max_args = 2,
