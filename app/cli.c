@@ -225,6 +225,27 @@ bool cli_given(const char *param) {
     return false;
 }
 
+// Every option on the command line, by its name in the help.
+static const char *named[MOST_GIVEN];
+static char param_names[MOST_GIVEN][64];
+static int nnamed;
+
+static bool is_listed(const char *name, const char *list) {
+    size_t n = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)); at += n)
+        if ((at == list || at[-1] == ' ') && (!at[n] || at[n] == ' ')) return true;
+    return false;
+}
+
+int cli_only(const char *mode, const char *acts) {
+    static const char always[] =
+        "output json unit threads quiet verbose progress dry-run force map names mesh up any-size";
+    for (int i = 0; i < nnamed; i++)
+        if (!is_listed(named[i], always) && !is_listed(named[i], acts))
+            return cli_usage("--%s does nothing %s: leave it out", named[i], mode);
+    return EXIT_OK;
+}
+
 static const Command *running;
 bool cli_has(const char *param) {
     const FaParamInfo *p = running && running->method ? fa_method_params(running->method) : NULL;
@@ -341,6 +362,7 @@ static int set_param(const FaParamInfo *p, const char *value, const char *next, 
     else if (!value && !(value = take_value(name, param_arg(p), next, used)))
         return EXIT_USAGE;
     if (ngiven < MOST_GIVEN) given[ngiven++] = p;
+    if (nnamed < MOST_GIVEN) named[nnamed] = strcpy(param_names[nnamed], name), nnamed++;
     return fa_params_set(cli_params, p->name, value, &err) < 0 ? cli_fail(&err) : EXIT_OK;
 }
 
@@ -362,6 +384,7 @@ static int parse_option(const Command *cmd, const char *arg, const char *next, i
             if (t->letter == arg[1]) o = t;
     }
     if (!o) return unknown_option(cmd, arg);
+    if (nnamed < MOST_GIVEN) named[nnamed++] = o->name;
     if (o->kind == OPT_FLAG) return value ? cli_usage("--%s takes no value", o->name) : set_option(o, NULL);
     if (!value && !(value = take_value(o->name, o->arg, next, used))) return EXIT_USAGE;
     return set_option(o, value);
@@ -486,7 +509,7 @@ static int run_command(const Command *cmd, int argc, char **argv) {
     const char **args = calloc((size_t)argc + 1, sizeof *args);
     FaError err = {0};
     int n = 0, rc = args ? EXIT_OK : EXIT_FAILED;
-    ngiven = 0;
+    ngiven = nnamed = 0;
     running = cmd;
     if (rc == EXIT_OK && cmd->method && fa_params_new(cmd->method, &cli_params, &err) < 0) rc = cli_fail(&err);
     if (rc == EXIT_OK) rc = parse(cmd, argc, argv, args, &n);

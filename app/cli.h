@@ -58,6 +58,10 @@ extern const Command *const verbs[]; // all of them, ended by NULL
 extern FaParams *cli_params;       // of the verb's method, as given; owned by the framework
 bool cli_has(const char *param);   // whether the verb's method has it
 bool cli_given(const char *param); // whether the user set it
+// A verb that works in several ways: whatever the user gave must act in this one. acts: names of options and parameters
+// ("time slider mass"); those of every verb and of reading a rig need not be listed, but seed, fps and frames do. Says
+// what does not act; the exit code.
+int cli_only(const char *mode, const char *acts);
 
 int cli_main(const Command *const *commands, int argc, char **argv);
 // Names that mean two things: an option of a verb that is also a parameter of its method or an option of every verb.

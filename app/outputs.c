@@ -51,8 +51,8 @@ static int check_format(const Command *cmd, const char *verb, const char *path) 
     bool folder = (n && path[n - 1] == '/') || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
     bool device = stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
     if (!cmd->writes || folder || device || (dot && is_written(dot + 1, cmd->writes))) return EXIT_OK;
-    return cli_usage("%s: %s does not write %s; the name may end in: %s", path, verb, dot ? dot : "a file without an ending",
-                     cmd->writes);
+    return cli_usage("%s: %s does not write %s; the name may end in: %s", path, verb,
+                     dot ? dot : "a file without an ending", cmd->writes);
 }
 
 static int check_inputs(const Command *cmd, const char *path, int argc, const char **argv) {
@@ -85,7 +85,8 @@ int outputs_claim(const Command *cmd, const char *verb, int argc, const char **a
     if (rc == EXIT_OK && main) rc = take(cmd, verb, main, NULL, argc, argv);
     for (const Option *o = cmd->options; rc == EXIT_OK && o && o->name; o++) {
         const char *path = o->kind == OPT_OUT ? *(const char **)o->to : NULL;
-        if (path && path != main) rc = take(cmd, verb, path, strchr(o->arg, '.') ? strrchr(o->arg, '.') + 1 : NULL, argc, argv);
+        if (path && path != main)
+            rc = take(cmd, verb, path, strchr(o->arg, '.') ? strrchr(o->arg, '.') + 1 : NULL, argc, argv);
     }
     if (rc != EXIT_OK) outputs_release();
     return rc;

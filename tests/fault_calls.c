@@ -1,6 +1,6 @@
-// A library to preload: the N-th call that changes files does not happen. FASCIA_KILL_AT=N: the process is killed before
-// it, as by a power cut. FASCIA_FAIL_AT=N: it and all that follow fail as on a full disk (removing and closing still
-// work there). Calls on stdout and stderr do not count.
+// A library to preload: the N-th call that changes files does not happen. FASCIA_KILL_AT=N: the process is killed
+// before it, as by a power cut. FASCIA_FAIL_AT=N: it and all that follow fail as on a full disk (removing and closing
+// still work there). Calls on stdout and stderr do not count.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

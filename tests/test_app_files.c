@@ -84,11 +84,16 @@ static void inputs_stay(void **state) {
     snprintf(csv, sizeof csv, "%s", test_path("m.csv"));
     snprintf(png, sizeof png, "%s", test_path("p.png"));
     const char *const runs[][12] = {
-        {"enrich", mine, smile, "--keep", mine, "-o", out}, {"enrich", mine, smile, "--keep", other, "-o", out},
-        {"build", mine, "-o", mine},                         {"build", mine, "-o", other},
-        {"markers", mine, "-o", csv, "--save-map", mine},    {"markers", mine, "-o", csv, "--save-map", other},
-        {"convert", mine, mine},                             {"blend", mine, "-o", mine},
-        {"drive", mine, smile, "-o", mine},                  {"drive", mine, smile, "-o", smile},
+        {"enrich", mine, smile, "--keep", mine, "-o", out},
+        {"enrich", mine, smile, "--keep", other, "-o", out},
+        {"build", mine, "-o", mine},
+        {"build", mine, "-o", other},
+        {"markers", mine, "-o", csv, "--save-map", mine},
+        {"markers", mine, "-o", csv, "--save-map", other},
+        {"convert", mine, mine},
+        {"blend", mine, "-o", mine},
+        {"drive", mine, smile, "-o", mine},
+        {"drive", mine, smile, "-o", smile},
         {"render", mine, "-o", mine},
     };
     copy(other, test_path("other_before.glb"));
@@ -226,8 +231,8 @@ static int faulty(const char *kind, long n, const char *const *args) {
 
 typedef struct Faults {
     const char *const *old, *const *new; // what wrote the set that is there, and what replaces it
-    const char *check; // the file that names the set: it must be readable, and equal one of the two
-    const char *shown; // its frames or rig as a .pc2, written by each check
+    const char *check;                   // the file that names the set: it must be readable, and equal one of the two
+    const char *shown;                   // its frames or rig as a .pc2, written by each check
 } Faults;
 
 // What a user finds: 0 the old, 1 the new; fails on all else.

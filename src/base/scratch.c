@@ -210,8 +210,8 @@ FaCode fai_scratch_open(const char *path, FaScratch *s, FaError *err) {
     bool there = stat(s->path, &st) == 0;
     FaCode rc;
     if (there && is_input(&st))
-        rc = fai_fail_in(err, FA_FAIL(err, FA_E_ARG, NULL, "name another file", "this run reads it, so it is not replaced"),
-                         path);
+        rc = fai_fail_in(
+            err, FA_FAIL(err, FA_E_ARG, NULL, "name another file", "this run reads it, so it is not replaced"), path);
     else if (there && S_ISDIR(st.st_mode))
         errno = EISDIR, rc = fai_fail_errno(err, path, "write");
     else if (there && !S_ISREG(st.st_mode)) {
@@ -351,7 +351,8 @@ FaCode fa_claim_new(const char *path, const char *who, FaClaim **claim, FaError 
             rc = fai_fail_errno(err, path, "write");
         else if (flock(fd, LOCK_EX | LOCK_NB) < 0)
             rc = fail_taken(fd, path, err);
-        else if (fstat(fd, &have) == 0 && stat(name, &at) == 0 && at.st_ino == have.st_ino && at.st_dev == have.st_dev) {
+        else if (fstat(fd, &have) == 0 && stat(name, &at) == 0 && at.st_ino == have.st_ino &&
+                 at.st_dev == have.st_dev) {
             sign(fd, who);
             slot_take(name, A_FILE);
             *c = (FaClaim){fd, name};
