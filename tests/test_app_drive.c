@@ -233,7 +233,7 @@ static void bad_markers(void **state) {
     FILE *file = fopen(out, "rb");
     char text[32] = "";
     assert_non_null(file);
-    assert_true(fread(text, 1, 31, file) == 9);
+    assert_true(fread(text, 1, 31, file) == 21);
     fclose(file);
     assert_string_equal(text, "POINTCACHE2 as it was");
     assert_int_equal(RUN("drive", rig, take, "--method", "sbs", "-o", out, "--dry-run", "--json"), 0);
