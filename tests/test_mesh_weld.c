@@ -146,8 +146,8 @@ static void blades_are_joined(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(seams_are_joined),      cmocka_unit_test(cards_stay_two),
-                                       cmocka_unit_test(doubles_stay_two),      cmocka_unit_test(turned_pieces_hang_on),
-                                       cmocka_unit_test(fins_hang_on),          cmocka_unit_test(blades_are_joined)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(seams_are_joined), cmocka_unit_test(cards_stay_two),
+                                       cmocka_unit_test(doubles_stay_two), cmocka_unit_test(turned_pieces_hang_on),
+                                       cmocka_unit_test(fins_hang_on),     cmocka_unit_test(blades_are_joined)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
