@@ -1,5 +1,5 @@
-// Materials and their pictures. glTF holds PNG and JPEG: others are named in a note. Pictures come from the file itself,
-// or from its folder; nothing outside of that is opened, whatever path the file names.
+// Materials and their pictures. glTF holds PNG and JPEG: others are named in a note. Pictures come from the file
+// itself, or from its folder; nothing outside of that is opened, whatever path the file names.
 #include "base/base.h"
 
 #ifdef FA_HAVE_ASSIMP
@@ -32,7 +32,8 @@ static const char *base_of(const char *path) {
 static const struct aiTexture *embedded(const FaScene *s, const char *path) {
     if (path[0] == '*') {
         unsigned i = 0;
-        for (const char *c = path + 1; isdigit((unsigned char)*c) && i < 1000000; c++) i = 10 * i + (unsigned)(*c - '0');
+        for (const char *c = path + 1; isdigit((unsigned char)*c) && i < 1000000; c++)
+            i = 10 * i + (unsigned)(*c - '0');
         return i < s->ai->mNumTextures ? s->ai->mTextures[i] : NULL;
     }
     for (unsigned i = 0; i < s->ai->mNumTextures; i++)
@@ -177,7 +178,8 @@ static void write_material(FaScene *s, const struct aiMaterial *m, const char *n
     if (name[0]) fai_out_str(out, json, "name", name);
     FaJson *pbr = fai_out_object(out, json, "pbrMetallicRoughness");
     struct aiString color, cut, bumps;
-    bool has_color = texture_path(m, aiTextureType_BASE_COLOR, &color) || texture_path(m, aiTextureType_DIFFUSE, &color);
+    bool has_color =
+        texture_path(m, aiTextureType_BASE_COLOR, &color) || texture_path(m, aiTextureType_DIFFUSE, &color);
     bool textured = has_color && put_texture(s, pbr, "baseColorTexture", &color);
     float alpha = opacity_of(m), metal = 0, rough = 0.6f, shine;
     // Phong's exponent as roughness, the way Blender reads it
@@ -188,7 +190,8 @@ static void write_material(FaScene *s, const struct aiMaterial *m, const char *n
     fai_out_num(out, pbr, "metallicFactor", (double)unit(metal));
     fai_out_num(out, pbr, "roughnessFactor", (double)unit(rough));
     if (texture_path(m, aiTextureType_NORMALS, &bumps)) put_texture(s, json, "normalTexture", &bumps);
-    bool has_cut = texture_path(m, aiTextureType_OPACITY, &cut), same = has_cut && has_color && !strcmp(cut.data, color.data);
+    bool has_cut = texture_path(m, aiTextureType_OPACITY, &cut),
+         same = has_cut && has_color && !strcmp(cut.data, color.data);
     if (alpha < 1)
         fai_out_str(out, json, "alphaMode", "BLEND");
     else if (textured && same)

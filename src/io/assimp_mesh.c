@@ -468,7 +468,8 @@ static FaCode write_attributes(Surface *f, int p, FaJson *attributes, int first,
 static FaCode write_targets(Surface *f, int p, FaJson *prim, int first, int n, FaError *err) {
     FaGltfOut *out = &f->s->out;
     const struct aiMesh *m = f->part[p];
-    int *start = FA_NEW((size_t)f->nshape + 1, int), *accessor = FA_NEW(f->nshape, int), *row = NULL, room = 0, count = 0;
+    int *start = FA_NEW((size_t)f->nshape + 1, int), *accessor = FA_NEW(f->nshape, int), *row = NULL, room = 0,
+        count = 0;
     float *value = NULL;
     FaCode rc = start && accessor ? FA_OK : FA_FAIL_MEMORY(err);
     for (int i = 0; i < f->nshape && rc >= 0; i++) {

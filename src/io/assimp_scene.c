@@ -167,8 +167,7 @@ static FaCode write_nodes(FaScene *s, FaError *err) {
         write_transform(s, json[i], m, s->moves[i]);
         if (s->mesh[i] >= 0) fai_out_int(out, json[i], "mesh", s->mesh[i]);
         if (s->skin[i] >= 0) fai_out_int(out, json[i], "skin", s->skin[i]);
-        if (s->parent[i] >= 0)
-            fai_out_push_int(out, fai_out_array(out, json[s->parent[i]], "children"), i);
+        if (s->parent[i] >= 0) fai_out_push_int(out, fai_out_array(out, json[s->parent[i]], "children"), i);
     }
     FaJson *scene = fai_out_push(out, fai_out_array(out, out->root, "scenes"));
     fai_out_push_int(out, fai_out_array(out, scene, "nodes"), 0);
