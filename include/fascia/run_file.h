@@ -19,6 +19,7 @@ extern "C" {
 typedef struct FaRunFileOptions {
     const FaParams *params; // those the method was opened with: a run made with others is not used. NULL: defaults
     double fps;             // of the frames; 0: the clip's
+    double begin;           // s of the clip at which the result begins: notes count frames from there
     int count;              // frames to make, from the first on; 0: all
     int every;              // frames between stored states; 0: 10
     double rejoin;          // m: the motion has rejoined the stored one when no node is further from it; 0: 1e-7

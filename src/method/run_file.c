@@ -28,7 +28,7 @@ struct FaRunFile {
     int every, nframe;
     int last_changed; // the last frame whose input differs from the old file's; -1: none, nframe: no old file
     int state_at;     // the method's state is that after this frame; -1: none
-    double rejoin;
+    double rejoin, begin;
     float *surface;
     void *state;
 };
@@ -215,6 +215,7 @@ static FaCode prepare(FaRunFile *t, const FaClip *clip, const char *path, const 
     const FaRunFileOptions usual = fa_run_file_options_default();
     t->every = o->every > 0 ? o->every : usual.every;
     t->rejoin = o->rejoin > 0 ? o->rejoin : usual.rejoin;
+    t->begin = o->begin;
     t->shape = (FaRunStoreShape){hash_rig(rig), (uint64_t)rig->mesh.nvert, (uint64_t)rig->nshape,
                                  fa_method_state_size(t->method)};
     t->shape.key = fai_hash64(FA_VERSION_TEXT, sizeof FA_VERSION_TEXT, t->shape.key ^ (uint64_t)t->every);
@@ -293,7 +294,9 @@ const FaClip *fa_run_file_clip(const FaRunFile *t) { return fa_run_clip(t->run);
 FaRunStats fa_run_file_stats(const FaRunFile *t) { return t->stats; }
 
 const FaNotes *fa_run_file_notes(FaRunFile *t) {
+    fai_notes_free(&t->notes); // counts have changed since
     fai_run_note_limited(&t->notes, &t->stats);
+    fai_run_note_cuts(&t->notes, t->run, t->begin);
     return &t->notes;
 }
 
