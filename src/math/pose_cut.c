@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-static const double PUSH = 150, PUSH_NOISE = 0.03; // m/s2, m
-static const double TURN = 1000, TURN_NOISE = 0.2; // rad/s2, rad
+static const double PUSH = 100, PUSH_NOISE = 0.03; // m/s2, m
+static const double TURN = 600, TURN_NOISE = 0.2;  // rad/s2, rad
 static const double FASTEST = 12, WILDEST = 40;    // m/s and rad/s that a head reaches at all
 
 // How a pose goes to the next: metres, and radians as a rotation vector.
@@ -26,24 +26,24 @@ static Leap leap(const FaPose *from, const FaPose *to) {
     return l;
 }
 
-// Whether interval i goes further than the intervals beside it explain.
+// Whether interval i goes further than the one before it or the one after it explains. At an end of the motion, where
+// one of them is missing, the next but one stands in: the only neighbour may be a cut itself.
 static bool is_cut(int n, const double *time, const FaPose *pose, int i) {
-    double span = time[i + 1] - time[i], p[3] = {0}, r[3] = {0};
+    double span = time[i + 1] - time[i];
     Leap own = leap(&pose[i], &pose[i + 1]);
-    int beside = (i > 0) + (i + 2 < n);
+    double far = fai_v3_norm(own.p), turned = fai_v3_norm(own.r);
     for (int side = -1; side <= 1; side += 2) {
         int k = i + side;
+        if (k < 0 || k + 1 >= n) k = i - 2 * side;
         if (k < 0 || k + 1 >= n) continue;
         Leap other = leap(&pose[k], &pose[k + 1]);
-        double share = span / (time[k + 1] - time[k]) / beside;
-        fai_v3_mad(p, share, other.p, p);
-        fai_v3_mad(r, share, other.r, r);
+        double share = span / (time[k + 1] - time[k]), p[3], r[3];
+        fai_v3_mad(own.p, -share, other.p, p);
+        fai_v3_mad(own.r, -share, other.r, r);
+        far = fmin(far, fai_v3_norm(p));
+        turned = fmin(turned, fai_v3_norm(r));
     }
-    fai_v3_sub(own.p, p, p);
-    fai_v3_sub(own.r, r, r);
-    // beyond what is around it, and not only because its neighbour jumps
-    double far = fmin(fai_v3_norm(p), fai_v3_norm(own.p)), turned = fmin(fai_v3_norm(r), fai_v3_norm(own.r));
-    return far > PUSH_NOISE + 0.5 * PUSH * span * span || turned > TURN_NOISE + 0.5 * TURN * span * span;
+    return far > PUSH_NOISE + PUSH * span * span || turned > TURN_NOISE + TURN * span * span;
 }
 
 int fai_pose_cuts(int n, const double *time, const FaPose *pose, bool *cut) {

@@ -1,8 +1,8 @@
 // Cuts in a head's motion: places where it jumps as no neck does (a teleport, another camera, a loop's seam).
 //
-// Between two poses a head goes about as far as its velocity before and after says. What is beyond that was put there
-// by an acceleration; a cut is where it would take more than 15 g, or 1000 rad/s2 of turning, for the whole interval (a
-// runner's head feels 3 g, a shaken one 400 rad/s2), and is more than noise.
+// Between two poses a head goes about as far as in the interval before or in the one after. What is beyond both was put
+// there by an acceleration; a cut is where that would be more than 10 g, or 600 rad/s2 of turning (a runner's head
+// feels 3 g, a shaken one 400 rad/s2), and more than noise.
 #ifndef FAI_POSE_CUT_H
 #define FAI_POSE_CUT_H
 

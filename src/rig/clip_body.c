@@ -88,7 +88,8 @@ static FaCode split(const FaRig *rig, FaClip *shown, FaClip *felt, double *slow,
     double c[3], neck[3], turned = 0;
     fai_pose_apply(&axes, rig->pivot, c);
     fai_pose_apply(&rest, c, neck);
-    bool of_rig = is_on_neck(felt, c, neck) || shaking(felt, c) < 0.25 * shaking(felt, NULL);
+    double moving = shaking(felt, NULL); // 0: turns alone say nothing of the frame
+    bool of_rig = moving > 0 && (is_on_neck(felt, c, neck) || shaking(felt, c) < 0.25 * moving);
     memset(slow, 0, (size_t)felt->nframe * sizeof *slow);
     if (!of_rig) FA_TRY(body_turns(felt, slow, &turned, err));
     for (int f = 0; f < felt->nframe; f++) {
