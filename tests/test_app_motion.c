@@ -120,7 +120,8 @@ static void recordings_in_every_verb(void **state) {
     assert_int_equal(RUN("convert", bvh, test_path("run.json")), 0);
     SAID("counted from its first frame");
     assert_int_equal(RUN("markers", plain, bvh, "-o", test_path("m.csv"), "--world"), 0);
-    assert_int_equal(RUN("render", plain, "--clip", bvh, "--frame", "5", "--size", "64x64", "-o", test_path("r.png")), 0);
+    assert_int_equal(RUN("render", plain, "--clip", bvh, "--frame", "5", "--size", "64x64", "-o", test_path("r.png")),
+                     0);
 }
 
 static void jumps_are_cuts(void **state) {
@@ -154,8 +155,8 @@ static void still_head_is_written_at_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(body_keeps_its_head),      cmocka_unit_test(body_stands),
-        cmocka_unit_test(recordings_in_every_verb), cmocka_unit_test(jumps_are_cuts),
+        cmocka_unit_test(body_keeps_its_head),           cmocka_unit_test(body_stands),
+        cmocka_unit_test(recordings_in_every_verb),      cmocka_unit_test(jumps_are_cuts),
         cmocka_unit_test(still_head_is_written_at_once),
     };
     return cmocka_run_group_tests(tests, make_files, NULL);

@@ -10,10 +10,12 @@
 static inline void write_runner(const char *path, int nframe, double jump) {
     FILE *f = fopen(path, "w");
     assert_non_null(f);
-    fputs("HIERARCHY\nROOT Hips\n{\nOFFSET 0 0 0\nCHANNELS 6 Xposition Yposition Zposition Zrotation Yrotation Xrotation\n"
+    fputs("HIERARCHY\nROOT Hips\n{\nOFFSET 0 0 0\nCHANNELS 6 Xposition Yposition Zposition Zrotation Yrotation "
+          "Xrotation\n"
           "JOINT Leg\n{\nOFFSET 0 -90 0\nCHANNELS 3 Zrotation Yrotation Xrotation\nEnd Site\n{\nOFFSET 0 -5 0\n}\n}\n"
           "JOINT Neck\n{\nOFFSET 0 55 0\nCHANNELS 3 Zrotation Yrotation Xrotation\n"
-          "JOINT Head\n{\nOFFSET 0 12 2\nCHANNELS 3 Zrotation Yrotation Xrotation\nEnd Site\n{\nOFFSET 0 10 0\n}\n}\n}\n}\n",
+          "JOINT Head\n{\nOFFSET 0 12 2\nCHANNELS 3 Zrotation Yrotation Xrotation\nEnd Site\n{\nOFFSET 0 10 "
+          "0\n}\n}\n}\n}\n",
           f);
     fprintf(f, "MOTION\nFrames: %d\nFrame Time: 0.00833333\n", nframe);
     for (int i = 0; i < nframe; i++) {

@@ -186,7 +186,7 @@ static void body_keeps_its_head_forward(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recording_begins_at_home),     cmocka_unit_test(cuts_are_found),
+        cmocka_unit_test(recording_begins_at_home),      cmocka_unit_test(cuts_are_found),
         cmocka_unit_test(short_motion_stops_or_goes_on), cmocka_unit_test(body_shows_turns_and_feels_all),
         cmocka_unit_test(body_keeps_its_head_forward),
     };
