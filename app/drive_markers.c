@@ -374,6 +374,7 @@ static FaCode make(Job *job, FaError *err) {
     TRY(fa_sequence_of_clip(job->rig, clip, &job->linear, err));
     TRY(fa_clip_slice(clip, 0, clip->nframe - 1, &j->played, err));
     set_gaze(j, j->played);
+    TRY(job_on_body(job, job->rig, &j->played, NULL, err));
     job->played = j->played;
     bool page = drive_settings.report || drive_settings.truth;
     return page ? drive_report(j, common.dry_run ? NULL : drive_settings.report, err) : FA_OK;

@@ -9,7 +9,7 @@
 
 // --- loading ------------------------------------------------------------------------------------------------------
 
-LoadOptions load_options;
+LoadOptions load_options = {.head_smooth = -1};
 OutOptions out_options;
 
 FaRigOptions load_rig_options(void) {
@@ -38,7 +38,12 @@ FaCode load_rig(const char *path, FaRig **rig, FaError *err) {
 
 FaCode load_clip(const char *path, FaClip **clip, FaError *err) {
     FaClipOptions opt = load_clip_options();
-    return fa_clip_load(path, &opt, clip, err);
+    TRY(fa_clip_load(path, &opt, clip, err));
+    FaCode rc = fa_clip_prepare_head(clip, load_options.head_smooth, NULL, err);
+    if (rc >= 0) return rc;
+    fa_clip_free(*clip);
+    *clip = NULL;
+    return rc;
 }
 
 bool path_has_ext(const char *path, const char *ext) {
@@ -130,6 +135,43 @@ FaCode job_bind(Job *j, const FaClip *clip, const char *clip_path, const FaRig *
     return FA_OK;
 }
 
+// --- the head's motion --------------------------------------------------------------------------------------------
+
+static const FaNote *find_note(const FaNotes *notes, const char *code) {
+    for (int i = 0; notes && i < notes->count; i++)
+        if (!strcmp(notes->note[i].code, code)) return &notes->note[i];
+    return NULL;
+}
+
+FaCode job_on_body(Job *j, const FaRig *rig, FaClip **clip, FaClip **felt, FaError *err) {
+    FaClip *shown = NULL, *all = NULL;
+    if (felt) *felt = NULL;
+    if (!rig || !*clip) return FA_OK;
+    TRY(fa_clip_on_body(rig, *clip, &shown, &all, err));
+    if (!shown) return FA_OK;
+    job_note(j, &shown->notes);
+    fa_clip_free(*clip);
+    *clip = shown;
+    if (felt)
+        *felt = all;
+    else
+        fa_clip_free(all);
+    return FA_OK;
+}
+
+// What was done with a recording; and whose head motion is played, if there are two.
+static FaCode head_of_clip(Job *j, FaError *err) {
+    if (!j->loaded) return FA_OK;
+    const FaNote *done = find_note(&j->loaded->notes, "head-motion");
+    const FaClip *own = j->rig ? j->rig->clip : NULL;
+    bool another = own && own->head && (!own->path || !j->loaded->path || strcmp(own->path, j->loaded->path));
+    if (done && !common.json && j->no_clip) say_note(done);
+    if (another && j->loaded->head && !common.json)
+        cli_say("note: the head moves as %s says, not as the animation in %s", path_base(j->clip_path),
+                path_base(j->rig_path));
+    return job_on_body(j, j->rig, &j->loaded, &j->felt, err);
+}
+
 // --- the rig's own notes ------------------------------------------------------------------------------------------
 
 // What the binding has said is not said again.
@@ -170,6 +212,7 @@ static FaCode load(Job *j, FaError *err) {
         TRY(load_clip(j->clip_path, &j->loaded, err));
     else if (j->simulated && common.fps > 0 && j->rig && j->rig->clip)
         set_fps(j->rig->clip);
+    TRY(head_of_clip(j, err));
     j->clip = j->loaded ? j->loaded : j->rig ? j->rig->clip : NULL;
     if (j->no_clip && !j->clip) return cli_wrong(err, "%s has no animation: give %s", j->rig_path, j->no_clip);
     if (j->no_clip && j->clip_path) TRY(job_bind(j, j->clip, j->clip_path, j->rig, err));
@@ -226,7 +269,7 @@ FaCode job_method(Job *j, const char *method, FaMethodSetup setup, FaError *err)
 FaCode job_play(Job *j, FaError *err) {
     TRY(cli_frames(j->clip->nframe, &j->first, &j->last, err));
     TRY(job_method(j, j->track, (FaMethodSetup){0}, err));
-    TRY(fa_run_new(j->method, j->clip, &j->run, err));
+    TRY(fa_run_new(j->method, j->felt ? j->felt : j->clip, &j->run, err));
     j->frames = fa_run_sequence(j->run);
     j->played = j->clip;
     // comparing, baking and pages read frames several times
@@ -441,6 +484,7 @@ static void job_free(Job *j) {
     fa_free(j->params);
     fa_clip_free(j->cut_clip);
     fa_clip_free(j->moved_clip);
+    fa_clip_free(j->felt);
     fa_clip_free(j->loaded);
     fa_binding_free(&j->binding);
     fa_info_free(&j->info);

@@ -62,6 +62,11 @@ typedef struct FaRig {
     double file_unit;     // metres per unit of the file; differs where it was brought to metres on the way (FBX)
     const char *unit_how; // "given", "by height 0.24 m", "declared by the file"
     const char *axes_how; // likewise
+    bool body;            // the head is part of a body (glTF): a joint carries it, and turns it about
+    double pivot[3];      //   its own place: rig's frame, m
+    FaPose rest;          //   where the file's rest pose puts the rig's frame in the world
+    float *head_share;    //   how much of a vertex goes with that joint, 0..1 (nvert); NULL: all of it
+    const char *joint;    //   its name, or ""
     FaClip *clip;         // animation found in the same file, channels = shapes; NULL if none
     FaNotes notes;        // what was odd in the file
     int nfile_mesh;
@@ -86,6 +91,12 @@ FA_API FaRigOptions fa_rig_options_default(void); // all 0
 /// likewise.
 FA_API FaPose fa_rig_pose(const FaRig *rig, const FaPose *head);
 FA_API FaPose fa_rig_head(const FaRig *rig, const FaPose *pose);
+
+/// Head motion of another file on a body (rig->body), which stands where it stands: the head turns about its joint and
+/// stays on its neck. *shown is the clip with that motion; *felt the one with all of it, steps and jumps included,
+/// which is what the flesh feels: the clip for a method. Both are NULL (and FA_OK) where there is nothing to do: no
+/// body, no head motion, or the rig's own animation, whose head is where it is. Notes of *shown say what was done.
+FA_API FaCode fa_clip_on_body(const FaRig *rig, const FaClip *clip, FaClip **shown, FaClip **felt, FaError *err);
 
 /// Load .glb/.gltf/.vrm, a folder of OBJ files (neutral + shapes) or one .obj, .fbx and others (through assimp).
 /// options NULL: defaults. *rig is NULL on failure. Free with fa_rig_free.

@@ -351,6 +351,11 @@ static FaCode advance(Enrich *e, const FaStep *step, FaStats *stats, FaError *er
     const double h = step->h;
     const FaPose *to = &step->head;
     double begin = fai_seconds();
+    if (step->cut) {
+        double v[3], omega[3];
+        fai_felt_restart(&e->stepper.head, step->motion, step->time, to, h, v, omega);
+        fai_rebalance_restart(e->body, &e->stepper.head.felt, v, omega);
+    }
     aim(e);
     FaRebalanceInput in = {.h = h,
                            .X = e->X,

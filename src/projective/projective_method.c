@@ -439,11 +439,24 @@ static FaCode projective_reset(FaMethod *m, const FaInput *in, float *surface, F
     return FA_OK;
 }
 
+// After a cut of the head the flesh stays as it is in it and begins anew, without a swing.
+static void restart(Projective *p, const FaStep *step) {
+    double v[3], omega[3];
+    size_t n = 4 * (size_t)p->flesh->nnode;
+    fai_felt_restart(&p->stepper.head, step->motion, step->time, &step->head, step->h, v, omega);
+    fai_inertial_start(&p->stepper.head.felt, v, omega, p->flesh->nnode, p->flesh->e.x0, p->w);
+    memcpy(p->u_last, p->u, n * sizeof(float));
+    memcpy(p->w_last, p->w, n * sizeof(float));
+    p->felt_last = p->stepper.head.felt;
+    p->h_last = 0;
+}
+
 static FaCode projective_step(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
     Projective *p = (Projective *)m;
     p->times.goal = p->times.contact = p->times.solve = p->times.output = 0;
     FaStep step = fai_stepper_begin(&p->stepper, m, in);
     while (fai_stepper_next(&p->stepper, &step, stats)) {
+        if (step.cut) restart(p, &step);
         aim(p, step.h, in->target, step.share, step.last ? stats : NULL);
         FA_TRY(advance(p, step.h, &step.head, stats, err));
     }

@@ -163,6 +163,11 @@ static FaCode add_companion(FaSubject *s, const FaGltf *doc, int node, FaError *
     // what moves in the file goes with the file's own clip, and with parts of it; others know nothing of it
     c->moves =
         own->face.node == node && fai_clip_is_own(s->rig, s->clip) && s->clip->head && rig->clip && rig->clip->head;
+    if (s->rig->body && !c->moves) {
+        s->share[i] = FA_PUSH(s->arena, rig->mesh.nvert, float);
+        if (!s->share[i]) return FA_FAIL_MEMORY(err);
+        FA_TRY(fai_gltf_joint_share(own, doc->face.carrier, s->share[i], err));
+    }
     c->weights = FA_PUSH(s->arena, rig->nshape, float);
     s->x[i] = FA_PUSH(s->arena, 3 * (size_t)rig->mesh.nvert, float);
     c->same = FA_PUSH(s->arena, s->rig->nshape, int);
@@ -193,9 +198,12 @@ FaCode fai_subject_new(const FaRig *rig, const FaClip *clip, bool alone, FaSubje
     s->companion = FA_PUSH(s->arena, room, FaCompanion);
     s->mesh = FA_PUSH(s->arena, room, FaMesh);
     s->x = FA_PUSH(s->arena, room, float *);
+    s->share = FA_PUSH(s->arena, room, float *);
     s->channels = FA_PUSH(s->arena, clip ? clip->nchan : 0, float);
-    if (!s->part || !s->companion || !s->mesh || !s->x || !s->channels) FA_TRY_GOTO(fail, rc, FA_FAIL_MEMORY(err));
+    if (!s->part || !s->companion || !s->mesh || !s->x || !s->share || !s->channels)
+        FA_TRY_GOTO(fail, rc, FA_FAIL_MEMORY(err));
     s->nparts = 1;
+    s->share[0] = rig->head_share;
     const FaGltf *doc = fai_gltf_of_rig(rig);
     FA_TRY_GOTO(fail, rc, set_materials(s, 0, rig, &rig->mesh, doc ? doc->face.node : -1, true, err));
     for (int n = 0; !alone && doc && doc->path && doc->face.node >= 0 && n < doc->nnode && s->nparts < room; n++)
@@ -236,21 +244,36 @@ void fai_subject_pose(FaSubject *s, float *x, double time, const float *weights)
     }
 }
 
-bool fai_subject_motion(FaSubject *s, double time, double all[12]) {
+// The picture's world is canonical = axes * mesh frame, as the head is: axes^-1 (head axes).
+static bool carry_at(FaSubject *s, double time, FaCarry *carry) {
     if (!s->clip || !s->clip->head || !isfinite(time)) return false;
-    // the picture's world is canonical = axes * mesh frame, as the head is: axes^-1 (head axes)
     FaPose head, axes = fai_head_axes(s->rig), back = fai_pose_inverse(&axes);
+    double turn[12];
     fa_clip_sample(s->clip, time, s->channels, &head);
     head = fa_rig_pose(s->rig, &head);
-    head = fai_pose_mul(&back, &head);
-    pose_matrix(&head, all);
+    *carry = fai_carry(s->rig, &head);
+    pose_matrix(&back, turn);
+    for (int w = 0; w < 2; w++) {
+        double *m = w ? carry->body : carry->head, out[12];
+        for (int i = 0; i < 12; i++)
+            out[i] =
+                turn[i / 4 * 4] * m[i % 4] + turn[i / 4 * 4 + 1] * m[4 + i % 4] + turn[i / 4 * 4 + 2] * m[8 + i % 4];
+        memcpy(m, out, sizeof out);
+    }
+    return true;
+}
+
+bool fai_subject_motion(FaSubject *s, double time, double all[12]) {
+    FaCarry carry;
+    if (!carry_at(s, time, &carry)) return false;
+    memcpy(all, carry.head, sizeof carry.head);
     return true;
 }
 
 void fai_subject_turn(FaSubject *s, double time) {
-    double all[12];
-    if (!fai_subject_motion(s, time, all)) return;
-    for (int i = 0; i < s->nparts; i++) transform(all, s->x[i], s->part[i].mesh->nvert, s->x[i]);
+    FaCarry carry;
+    if (!carry_at(s, time, &carry)) return;
+    for (int i = 0; i < s->nparts; i++) fai_carry_points(&carry, s->share[i], 0, s->part[i].mesh->nvert, s->x[i]);
 }
 
 void fai_subject_free(FaSubject *s) {

@@ -24,6 +24,7 @@ typedef struct FaSubject {
     FaCompanion *companion; // of part[i]; [0] unused                    (nparts)
     FaMesh *mesh;           // companions' meshes, placed in the face's frame at rest (nparts)
     float **x;              // positions; x[0] is the caller's              (nparts)
+    float **share;          // of a body: how much goes with the head; NULL: all of it      (nparts, nvert each)
     float *channels;        // scratch                                      (clip->nchan)
     FaArena *arena;
 } FaSubject;
@@ -33,7 +34,8 @@ FaCode fai_subject_new(const FaRig *rig, const FaClip *clip, bool alone, FaSubje
 // Pose everything for face positions x (nvert x 3). Companions follow the clip at this time; time NAN: they are at
 // rest, or take the face's shape weights where given (nshape of the face). subject->x is set.
 void fai_subject_pose(FaSubject *subject, float *x, double time, const float *weights);
-// The clip's head motion at this time, rows of a 3x4 matrix over the mesh's own frame. False: there is none.
+// The clip's head motion at this time, rows of a 3x4 matrix over the mesh's own frame. False: there is none. On a body
+// the head goes that way, the rest of it stands.
 bool fai_subject_motion(FaSubject *subject, double time, double motion[12]);
 // Move all parts by it.
 void fai_subject_turn(FaSubject *subject, double time);

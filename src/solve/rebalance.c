@@ -153,6 +153,18 @@ FaCode fai_rebalance_reset(FaRebalance *r, const double *X, const double *mu, co
     return FA_OK;
 }
 
+void fai_rebalance_restart(FaRebalance *r, const FaPose *pose, const double v[3], const double omega[3]) {
+    const double *X = fai_solid_rest_x(r->rest[0]);
+    for (size_t i = 0; i < 3 * r->n; i++) r->start[i] = X[i] + r->d[i];
+    fai_inertial_start_d(pose, v, omega, (int)r->n, r->start, r->w);
+    memcpy(r->d_last, r->d, 3 * r->n * sizeof(double));
+    memset(r->gain_last, 0, 3 * r->n * sizeof(double));
+    double skew[9] = {0, -omega[2], omega[1], omega[2], 0, -omega[0], -omega[1], omega[0], 0};
+    r->frame.pose = r->frame.pose_last = *pose;
+    memcpy(r->frame.rate, skew, sizeof skew);
+    r->frame.h_last = 0;
+}
+
 static FaCode make_factor(FaRebalance *r, FaRebalanceFactor which, const double *X, const double *mu,
                           const double *lambda, double h, FaError *err) {
     double eta = (r->o.scheme == FA_SCHEME_BDF2 ? 2.0 / 3 : 1) * h;

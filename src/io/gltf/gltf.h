@@ -272,6 +272,13 @@ FaCode fai_gltf_another_rig(const FaGltf *doc, const FaRigOptions *options, FaRi
 // From the bytes of a document that was made of the file at `path`. notes (nullable): added to the rig's.
 FaCode fai_gltf_made_rig(const void *glb, size_t size, const char *path, const FaGltfOrigin *origin,
                          const FaNotes *notes, const FaRigOptions *options, FaRig **rig, FaError *err);
-FaGltf *fai_gltf_of_rig(const FaRig *rig); // NULL if it came from elsewhere
+// gltf_body.c: whether the face is a body's head, in the rig (FaRig.body).
+FaCode fai_gltf_set_body(FaRig *rig, FaError *err);
+// How much of the face's vertices (nvert) goes with a joint and what hangs on it, by its skin or its node: 0..1.
+FaCode fai_gltf_joint_share(const FaGltf *doc, int joint, float *share, FaError *err);
+// What carries the face at rest, without its stretch: world from the rig's frame. Identity for other files.
+FaPose fai_gltf_rest_pose(const FaRig *rig);
+bool fai_gltf_invert(const double m[16], double out[16]); // of an affine column-major 4x4; false: it is singular
+FaGltf *fai_gltf_of_rig(const FaRig *rig);                // NULL if it came from elsewhere
 
 #endif

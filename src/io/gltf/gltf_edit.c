@@ -364,8 +364,8 @@ static FaCode pick_animation(Edit *e, FaError *err) {
     return e->played ? FA_OK : FA_FAIL_MEMORY(err);
 }
 
-// Channels that go: weights where no target is left, and the head's old motion. On a skinned mesh the carrier is a
-// joint, and what is above it is a body: that keeps its motion.
+// Channels that go: weights where no target is left, and the head's old motion. Where the carrier is a joint, what is
+// above it is a body: that keeps its motion.
 static bool goes(const Edit *e, int anim, int channel) {
     if (anim >= e->doc->nanim || channel >= e->doc->anim[anim].nchannel || (anim == e->anim && e->played[channel]))
         return false;
@@ -499,6 +499,7 @@ static FaCode look_around(Edit *e, FaError *err) {
     bool skinned = doc->face.carrier != doc->face.node;
     for (int n = e->motion->new_head && !skinned ? doc->face.carrier : -1; n >= 0; n = doc->node[n].parent)
         e->still[n] = true;
+    if (e->motion->on_neck) e->still[doc->face.carrier] = true;
     return fai_gltf_clip_anims(doc, e->taken, &e->anim, err);
 }
 
@@ -528,7 +529,10 @@ static FaCode play_head(Edit *e, FaError *err) {
     FaCode rc =
         t && r ? fai_gltf_head_keys(&e->out, e->rig, m->nframe, m->head, t, r, &possible, err) : FA_FAIL_MEMORY(err);
     if (rc >= 0 && possible) {
-        set_channel(e, carrier, "translation", FA_GLTF_TRANSLATION, fai_out_floats(&e->out, t, m->nframe, 3, false));
+        // a body's head stays on its neck, wherever that goes
+        if (!m->on_neck)
+            set_channel(e, carrier, "translation", FA_GLTF_TRANSLATION,
+                        fai_out_floats(&e->out, t, m->nframe, 3, false));
         set_channel(e, carrier, "rotation", FA_GLTF_ROTATION, fai_out_floats(&e->out, r, m->nframe, 4, false));
     }
     fa_free(t);

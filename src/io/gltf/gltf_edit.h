@@ -13,6 +13,7 @@ typedef struct FaGltfMotion {
     const float *weight;   // of the user's own targets (fai_gltf_user_targets)               (nframe x nuser)
                            // NULL, without a bake: what moves the weights stays
     bool new_head;         // the head's motion is replaced: by `head`, or by none; else it stays as it is
+    bool on_neck;          // it turns the head of a body, which stays on its neck: no translation
     const FaPose *head;    // nullable                                                        (nframe)
     const FaBake *bake;    // targets to add, in the file's coordinates; NULL: none
     double allowed_mm;     // the error asked for, recorded with the bake

@@ -10,8 +10,7 @@
 
 #include <math.h>
 
-// Inverse of an affine column-major 4x4.
-static bool invert(const double m[16], double out[16]) {
+bool fai_gltf_invert(const double m[16], double out[16]) {
     double c[9], det = 0;
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++) {
@@ -82,7 +81,7 @@ FaCode fai_gltf_head_keys(FaGltfOut *out, const FaRig *rig, int nframe, const Fa
     *possible = false;
     for (int i = 0; i < 16; i++) parent[i] = i % 5 == 0;
     if (n->parent >= 0) fai_gltf_node_world(doc, n->parent, parent);
-    if (!own_scale(n, scale) || !invert(parent, up) || !invert(doc->face.offset, offset)) {
+    if (!own_scale(n, scale) || !fai_gltf_invert(parent, up) || !fai_gltf_invert(doc->face.offset, offset)) {
         fai_log(FA_LOG_WARN, "io", -1,
                 "%s: the node that carries the face is sheared or flat; the head's motion is left out",
                 fai_json_path(n->json).text);

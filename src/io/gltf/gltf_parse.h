@@ -48,4 +48,10 @@ bool fai_gltf_has_data(const FaGltf *doc, int accessor); // false: some of its b
 void fai_gltf_multiply(const double a[16], const double b[16], double out[16]);
 void fai_gltf_compose(const double t[3], const double q[4], const double s[3], double m[16]);
 
+// gltf_body.c. The head among the joints of a skin: the lowest that, with all that hangs below it (jaw, eyes, a face's
+// own joints), carries most of what the shapes move. sum: skin weights of each joint there (njoint).
+FaCode fai_gltf_head_joint(const FaGltf *doc, const FaGltfSkin *skin, const double *sum, int *best, FaError *err);
+// The carrier of a face that no skin moves, where it hangs on a joint.
+FaCode fai_gltf_joint_above(FaGltf *doc, FaError *err);
+
 #endif

@@ -538,8 +538,7 @@ static FaCode find_joint(Build *b, const FaGltfSkin *s, FaError *err) {
     if (!sum) return FA_FAIL_MEMORY(err);
     FaCode rc = joint_weights(b, s->njoint, sum, err);
     int best = 0;
-    for (int i = 1; i < s->njoint; i++)
-        if (sum[i] > sum[best]) best = i;
+    if (rc >= 0) rc = fai_gltf_head_joint(b->doc, s, sum, &best, err);
     fa_free(sum);
     FA_TRY(rc);
     face->carrier = s->joint[best];
@@ -567,8 +566,8 @@ static FaCode find_carrier(Build *b, FaError *err) {
     face->carrier = face->node;
     if (face->node < 0) return FA_OK;
     int skin = b->doc->node[face->node].skin;
-    if (skin < 0 || !is_skinned(b->src)) return FA_OK;
-    return find_joint(b, &b->doc->skin[skin], err);
+    if (skin >= 0 && is_skinned(b->src)) return find_joint(b, &b->doc->skin[skin], err);
+    return fai_gltf_joint_above(b->doc, err);
 }
 
 // Rounding in node matrices must not make a plain mesh slightly crooked: snap to a uniform scale, and to 1.
@@ -668,6 +667,11 @@ FaCode fai_gltf_rig(FaGltf *doc, const FaRigOptions *options, FaRig **rig, FaErr
     }
     (*rig)->source = doc;
     (*rig)->source_free = free_source;
+    rc = fai_gltf_set_body(*rig, err);
+    if (rc >= 0) return rc;
+    (*rig)->source_free = NULL; // the caller keeps it
+    fa_rig_free(*rig);
+    *rig = NULL;
     return rc;
 }
 
