@@ -352,6 +352,19 @@ static void add_notes(const Import *im, FaRigDraft *draft) {
 }
 
 // All meshes of the file, in the order in which choose_node numbers them.
+// Joints of the skin, for the hinge of the jaw. Parts of a mesh share them.
+static FaCode list_joints(const Import *im, FaRigDraft *draft, FaError *err) {
+    for (unsigned i = 0; i < im->node->mNumMeshes; i++) {
+        const struct aiMesh *m = part(im, i);
+        for (unsigned k = 0; k < m->mNumBones; k++) {
+            double bind[16];
+            to_columns(&m->mBones[k]->mOffsetMatrix, bind);
+            FA_TRY(fai_draft_joint(draft, m->mBones[k]->mName.data, bind, err));
+        }
+    }
+    return FA_OK;
+}
+
 static FaCode list_meshes(const Import *im, const struct aiNode *node, int depth, FaRigDraft *draft, FaError *err) {
     int64_t size = size_of(im->scene, node);
     if (size > 0)
@@ -676,6 +689,7 @@ static FaCode build(Import *im, const char *path, const FaRigOptions *options, F
     FaCode rc = add_mesh(im, draft, rows, err);
     if (rc >= 0) rc = add_shapes(im, draft, rows, err);
     if (rc >= 0) rc = list_meshes(im, im->scene->mRootNode, 0, draft, err);
+    if (rc >= 0) rc = list_joints(im, draft, err);
     if (rc < 0) {
         fai_draft_free(draft);
         return rc;

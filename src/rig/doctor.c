@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "mesh/intersect.h"
 #include "mesh/mesh.h"
+#include "rig/jaw_opener.h"
 #include "rig/names.h"
 
 #include <float.h>
@@ -280,12 +281,11 @@ static void note_coverage(bool (*half)[2], int names, FaInfo *info) {
 }
 
 // The jaw's hinge and the lips are found from this shape; without it a face has neither.
-static void note_jaw(bool (*half)[2], int nshape, FaInfo *info) {
-    int jaw = fa_arkit_match("jawOpen", NULL);
-    if (nshape && !half[jaw][0] && !half[jaw][1])
-        fai_note(&info->notes, "no-jaw", "",
-                 "name it in the names file if it has another name: {\"theirs\": \"jawOpen\"}",
-                 "no shape is jawOpen: the jaw and the mouth are not found by it");
+static void note_jaw(const FaRig *rig, FaInfo *info) {
+    if (rig->nshape && fai_jaw_opener(rig) < 0)
+        fai_note(
+            &info->notes, "no-jaw", "", "name it in the names file if it has another name: {\"theirs\": \"jawOpen\"}",
+            "no shape opens the jaw (jawOpen, mouthOpen, AU26, AU27, aa): the jaw and the mouth are not found by it");
 }
 
 static void note_twice(const FaRig *rig, FaInfo *info) {
@@ -405,7 +405,7 @@ static FaCode examine_shapes(const FaRig *rig, FaInfo *info, FaError *err) {
     if (rc >= 0) {
         note_shapes(rig, peak, info);
         note_coverage(half, rig->nshape, info);
-        note_jaw(half, rig->nshape, info);
+        note_jaw(rig, info);
         note_twice(rig, info);
     }
     fa_binding_free(&binding);
