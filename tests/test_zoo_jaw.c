@@ -3,6 +3,7 @@
 #include "test_face_tools.h"
 
 #include "fascia/head.h"
+#include "fascia/report.h"
 
 #include "base/base.h"
 #include "face/jaw.h"
@@ -91,7 +92,30 @@ static void every_animal_has_a_jaw(void **state) {
     }
 }
 
+// A body's head is measured, not the body.
+static void a_head_on_a_body(void **state) {
+    (void)state;
+    static const char *const name[] = {"plain", "body", "crowd_avatar", "web_avatar"};
+    FaError err = {0};
+    double head[4];
+    for (int i = 0; i < 4; i++) {
+        char path[1200];
+        FaInfo info;
+        snprintf(path, sizeof path, "%s/zoo/%s.glb", test_dir(), name[i]);
+        FaRig *rig;
+        CHECK_OK(fa_rig_load(path, NULL, &rig, &err), &err);
+        CHECK_OK(fa_info_of_rig(rig, false, &info, &err), &err);
+        head[i] = info.head_m;
+        print_message("%s: %.3f m high, the head %.3f m\n", name[i], info.height_m, info.head_m);
+        assert_true(i == 0 || info.height_m > 1.2);
+        CHECK_NEAR(head[i], head[0], 0.01);
+        fa_info_free(&info);
+        fa_rig_free(rig);
+    }
+    assert_true(head[0] > 0.2 && head[0] < 0.26);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_animal_has_a_jaw)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_animal_has_a_jaw), cmocka_unit_test(a_head_on_a_body)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,7 @@ static const double MOVES = 1e-3; // m: what opens a jaw moves the chin by this 
 
 static double most_of(const FaRig *rig, int s) {
     double most = 0;
-    for (int i = rig->shape[s].first; i < rig->shape[s].first + rig->shape[s].count; i++)
-        {
+    for (int i = rig->shape[s].first; i < rig->shape[s].first + rig->shape[s].count; i++) {
         double d[3];
         fai_v3_load(rig->delta, i, d);
         most = fmax(most, fai_v3_norm(d));

@@ -23,9 +23,9 @@ static bool read_point(const char *text, double at[3]) {
 
 // "jaw", "Head_Jaw_M", "Bip01 MJaw", "mandible": the joint itself, not its tip, and not the upper jaw.
 static bool is_jaw(const char *name) {
-    static const char *const ends[] = {"jaw",    "mjaw",   "jawbone",    "jawjoint",      "jawroot",  "lowerjaw",
-                                       "jawjnt", "cjaw", "mandible", "mandibular", "jawpivot",
-                                       "jawm", "jawmid", "facialmandible"};
+    static const char *const ends[] = {"jaw",      "mjaw",   "jawbone", "jawjoint",      "jawroot",
+                                       "lowerjaw", "jawjnt", "cjaw",    "mandible",      "mandibular",
+                                       "jawpivot", "jawm",   "jawmid",  "facialmandible"};
     if (fai_name_ends(name, "upperjaw")) return false;
     for (int i = 0; i < FA_COUNT(ends); i++)
         if (fai_name_ends(name, ends[i])) return true;
