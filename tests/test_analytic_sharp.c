@@ -3,17 +3,17 @@
 #include "test_face_tools.h"
 
 #include "analytic/sharp.h"
+#include "face/jaw.h"
 #include "fascia/analytic.h"
 #include "fascia/face.h"
-#include "face/jaw.h"
 
 enum { N = 150 };
 #define FPS 30.0
 
 // Blinks of four frames, and syllables: the jaw opens and the lips close (B, P, M), in turn.
 static FaClip *talk(void) {
-    static const char *const names[] = {"eyeBlinkLeft", "eyeBlinkRight", "jawOpen", "mouthPressLeft", "mouthPressRight",
-                                        "mouthPucker",  "cheekPuff"};
+    static const char *const names[] = {"eyeBlinkLeft",    "eyeBlinkRight", "jawOpen",  "mouthPressLeft",
+                                        "mouthPressRight", "mouthPucker",   "cheekPuff"};
     FaError err = {0};
     FaClip *clip;
     CHECK_OK(fa_clip_new(N, FA_COUNT(names), names, FPS, &clip, &err), &err);

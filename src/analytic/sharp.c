@@ -1,5 +1,5 @@
-// Lids and lips that keep the clip's own timing. A lid that closes a frame late, or past its end, reads as a mistake; so
-// does a B or P whose lips do not meet. Chin, cheeks and jowls may swing.
+// Lids and lips that keep the clip's own timing. A lid that closes a frame late, or past its end, reads as a mistake;
+// so does a B or P whose lips do not meet. Chin, cheeks and jowls may swing.
 #include "analytic/sharp.h"
 
 #include "face/mean_head.h"
@@ -59,8 +59,30 @@ static void note_missing(const Find *f) {
          lips = !empty(f->region[FA_REGION_LIP_UPPER], f->skin.nskin);
     if (lids && lips) return;
     fai_note(f->notes, "soft-everywhere", "", "name eyeBlink and jawOpen in a names file, or give --maps",
-             "%s not found: %s soft as the rest is", lids ? "lips are" : lips ? "lids are" : "lids and lips are",
+             "%s not found: %s soft as the rest is",
+             lids   ? "lips are"
+             : lips ? "lids are"
+                    : "lids and lips are",
              lids || lips ? "there the motion is as" : "all of the face is as");
+}
+
+// Beside lips and cheeks two neighbours may take after skin that is far apart: no change is steeper than around lips.
+static FaCode soften(Find *f, float *sharp) {
+    const FaMesh *mesh = &f->rig->mesh;
+    const double reach = LIP_REACH * f->size;
+    double *dist = FA_PUSH(f->arena, mesh->nvert, double);
+    if (!dist) return FA_FAIL_MEMORY(f->err);
+    for (int v = 0; v < mesh->nvert; v++) dist[v] = INFINITY;
+    for (int v = 0; v < mesh->nvert; v++) {
+        int w = fai_weld(mesh, v);
+        dist[w] = fmin(dist[w], (1 - (double)sharp[v]) * reach);
+    }
+    FA_TRY(fai_spread_min(mesh->nvert, f->topo.around_start, f->topo.around, mesh->x, 1, dist, f->err));
+    for (int v = 0; v < mesh->nvert; v++) {
+        int w = fai_weld(mesh, v);
+        if (f->topo.part[w] != f->skin.part) sharp[v] = (float)fmin(1, fmax(0, 1 - dist[w] / reach));
+    }
+    return FA_OK;
 }
 
 // Other parts of the mesh take after the skin beside them: brows and beards what they sit on. A part that is by most of
@@ -92,7 +114,7 @@ static FaCode other_parts(Find *f, float *sharp) {
         int part = f->topo.part[fai_weld(mesh, v)];
         if (part >= 0 && part != f->skin.part && count[part] && sum[part] > 0.5 * count[part]) sharp[v] = 1;
     }
-    return FA_OK;
+    return soften(f, sharp);
 }
 
 static FaCode find(Find *f, float *sharp) {

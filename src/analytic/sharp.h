@@ -1,5 +1,5 @@
-// What must not lag: lids, lips, and what is no flesh (eyes, teeth, tongue). There the spring of a shape is passed by, as
-// far as a vertex belongs to it: surface = soft + sharp (linear - soft).
+// What must not lag: lids, lips, and what is no flesh (eyes, teeth, tongue). There the spring of a shape is passed by,
+// as far as a vertex belongs to it: surface = soft + sharp (linear - soft).
 #ifndef FAI_SHARP_H
 #define FAI_SHARP_H
 
