@@ -17,6 +17,7 @@ FaRigOptions load_rig_options(void) {
                           .up = (FaUp)load_options.up,
                           .mesh = load_options.mesh,
                           .map = load_options.names,
+                          .hinge = load_options.hinge,
                           .any_size = load_options.any_size};
 }
 

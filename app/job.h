@@ -13,7 +13,7 @@
 // --- options that several verbs have -------------------------------------------------------------------------------
 
 typedef struct LoadOptions {
-    const char *mesh, *names, *joint;
+    const char *mesh, *names, *joint, *hinge;
     double head_smooth; // Hz; below 0: 10 for a BVH
     int up;             // FaUp
     int head_units;     // FaHeadUnits
@@ -35,6 +35,9 @@ extern OutOptions out_options;
         LOAD_ROW("mesh", OPT_TEXT, mesh, "NAME",                                                                       \
                  "which mesh of the file is the face, by name or number (default: the one with most shapes)"),         \
         LOAD_ROW("up", OPT_CHOICE, up, "auto|y|z", "which axis of the file points up"),                                \
+        LOAD_ROW(                                                                                                      \
+            "hinge", OPT_TEXT, hinge, "x,y,z|JOINT",                                                                   \
+            "where the jaw turns: a point in the mesh's own coordinates, or a joint of its skin (default: found)"),    \
         LOAD_ROW("any-size", OPT_FLAG, any_size, NULL, "do not check that it is the size of a head"),                  \
         LOAD_ROW("head-units", OPT_CHOICE, head_units, "auto|norm180|rad|deg",                                         \
                  "unit of the head's angles in a Live Link file, if the head turns too much or too little"),           \

@@ -558,11 +558,9 @@ static const struct {
     {"lips_cross_60", "projective", FAR},  //
     {"lips_touch", "projective", CROSSED}, //
     {"lips_touch", "enrich", CROSSED},     //
-    {"no_bag", "projective", FAR},         //
     {"stylised", "projective", FAR},       //
     {"web_avatar", "projective", CROSSED}, //
     {"web_avatar", "enrich", CROSSED},     //
-    {"toon_avatar", "projective", FAR},    //
 };
 
 static int known_faults(const char *animal, const char *method) {

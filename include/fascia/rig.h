@@ -69,6 +69,8 @@ typedef struct FaRig {
     const char *joint;    //   its name, or ""
     FaClip *clip;         // animation found in the same file, channels = shapes; NULL if none
     FaNotes notes;        // what was odd in the file
+    double hinge[3];      // where the jaw turns: a point between its joints, m, if known from elsewhere than the shapes
+    const char *hinge_how; // "given", "joint MJaw"; NULL: it is not
     int nfile_mesh;
     FaFileMesh *file_mesh; // meshes of the file, by the numbers of --mesh (nfile_mesh); none: it has but one
     const void *names;     // names.json as read, for the channels of clips; NULL: none was given
@@ -78,11 +80,13 @@ typedef struct FaRig {
 } FaRig;
 
 typedef struct FaRigOptions {
-    FaUnit unit;      // AUTO: found from the head's height; an error where that is impossible
-    FaUp up;          // AUTO: by the format, then by the shapes
-    const char *mesh; // name or number of the mesh to take; NULL: the one with most blendshapes
-    const char *map;  // names.json: {"theirName": "jawOpen" | null, ...}, shapes and channels of clips; NULL: none
-    bool any_size;    // accept what is not the size of a head (metres assumed when the unit cannot be found)
+    FaUnit unit;       // AUTO: found from the head's height; an error where that is impossible
+    FaUp up;           // AUTO: by the format, then by the shapes
+    const char *mesh;  // name or number of the mesh to take; NULL: the one with most blendshapes
+    const char *map;   // names.json: {"theirName": "jawOpen" | null, ...}, shapes and channels of clips; NULL: none
+    const char *hinge; // where the jaw turns: "x,y,z" in the coordinates of the mesh in its file, or the name of a
+                       // joint of its skin; NULL: a joint called jaw or mandible if there is one, else by the shapes
+    bool any_size;     // accept what is not the size of a head (metres assumed when the unit cannot be found)
 } FaRigOptions;
 FA_API FaRigOptions fa_rig_options_default(void); // all 0
 

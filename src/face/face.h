@@ -38,16 +38,20 @@ typedef struct FaBone {
 
 // The jaw's motion as the rig's shapes have it, rigid: its pose at weight 1 of each shape; composed for a frame by
 // fai_jaw_pose.
+enum { FA_JAW_MORE = 48 };
 typedef struct FaJaw {
     bool found;
-    int shape[4];         // jawOpen, jawForward, jawLeft, jawRight in the rig; -1 = none
-    double hinge[3];      // a point on the axis, m, head frame
-    double axis[3];       // unit; opening turns by the right hand about it
-    double open_angle;    // rad at jawOpen = 1
-    double open_slide[3]; // m at jawOpen = 1, added after the turn about the hinge
-    double slide[4][3];   // m at weight 1 of shape[1..3] ([0] unused)
-    double turn[4][3];    // rotation vector about the hinge at weight 1 of shape[1..3] ([0] unused)
-    double residual;      // m, rms of the fit on the chin
+    int shape[4];              // jawOpen (or what opens it), jawForward, jawLeft, jawRight in the rig; -1 = none
+    double hinge[3];           // a point on the axis, m, head frame
+    double axis[3];            // unit; opening turns by the right hand about it
+    double open_angle;         // rad at jawOpen = 1
+    double open_slide[3];      // m at jawOpen = 1, added after the turn about the hinge
+    double slide[4][3];        // m at weight 1 of shape[1..3] ([0] unused)
+    double turn[4][3];         // rotation vector about the hinge at weight 1 of shape[1..3] ([0] unused)
+    double residual;           // m, rms of the fit on the chin
+    int nmore;                 // other shapes that open it too: visemes, mouthOpen, jawOpen under a second name
+    int more[FA_JAW_MORE];     // in the rig                                             (nmore)
+    double share[FA_JAW_MORE]; // of jawOpen at weight 1 of each, above 0                (nmore)
 } FaJaw;
 
 // What making the volumes found, for the report; version 0: not known (made by an earlier fascia).

@@ -532,6 +532,23 @@ static FaCode joint_weights(const Build *b, int njoint, double *sum, FaError *er
     return FA_OK;
 }
 
+static bool inverse_bind(const FaGltf *doc, const FaGltfSkin *s, int joint, double m[16]) {
+    const unsigned char *p = s->inverse_bind < 0 ? NULL : fai_gltf_bytes(doc, s->inverse_bind);
+    if (!p) return false; // identities, or zeros, which say nothing
+    float f[16];
+    memcpy(f, p + (size_t)joint * (size_t)doc->accessor[s->inverse_bind].stride, sizeof f);
+    for (int i = 0; i < 16; i++) m[i] = (double)f[i];
+    return true;
+}
+
+// For the hinge of the jaw.
+static FaCode list_joints(const Build *b, const FaGltfSkin *s, FaError *err) {
+    double m[16];
+    for (int i = 0; i < s->njoint; i++)
+        if (inverse_bind(b->doc, s, i, m)) FA_TRY(fai_draft_joint(b->draft, b->doc->node[s->joint[i]].name, m, err));
+    return FA_OK;
+}
+
 static FaCode find_joint(Build *b, const FaGltfSkin *s, FaError *err) {
     FaGltfFace *face = &b->doc->face;
     double *sum = FA_NEW(s->njoint, double);
@@ -542,13 +559,7 @@ static FaCode find_joint(Build *b, const FaGltfSkin *s, FaError *err) {
     fa_free(sum);
     FA_TRY(rc);
     face->carrier = s->joint[best];
-    if (s->inverse_bind < 0) return FA_OK;
-    const FaGltfAccessor *a = &b->doc->accessor[s->inverse_bind];
-    const unsigned char *p = fai_gltf_bytes(b->doc, s->inverse_bind);
-    if (!p) return FA_OK; // zeros say nothing
-    float m[16];
-    memcpy(m, p + (size_t)best * (size_t)a->stride, sizeof m);
-    for (int i = 0; i < 16; i++) face->offset[i] = (double)m[i];
+    if (!inverse_bind(b->doc, s, best, face->offset)) return FA_OK;
     face->offset[3] = face->offset[7] = face->offset[11] = 0;
     face->offset[15] = 1;
     return FA_OK;
@@ -566,8 +577,9 @@ static FaCode find_carrier(Build *b, FaError *err) {
     face->carrier = face->node;
     if (face->node < 0) return FA_OK;
     int skin = b->doc->node[face->node].skin;
-    if (skin >= 0 && is_skinned(b->src)) return find_joint(b, &b->doc->skin[skin], err);
-    return fai_gltf_joint_above(b->doc, err);
+    if (skin < 0 || !is_skinned(b->src)) return fai_gltf_joint_above(b->doc, err);
+    FA_TRY(list_joints(b, &b->doc->skin[skin], err));
+    return find_joint(b, &b->doc->skin[skin], err);
 }
 
 // Rounding in node matrices must not make a plain mesh slightly crooked: snap to a uniform scale, and to 1.
