@@ -49,17 +49,17 @@ static FaCode get_face(DriveJob *j, FaError *err) {
     Job *job = &j->job;
     const char *given = fa_params_text(cli_params, "face"), *file = given[0] ? given : NULL;
     bool forces = o->kind == FA_DRIVE_AUTO || o->kind == FA_DRIVE_BF;
-    if (!file && !forces && o->no_jaw && j->flesh == FLESH_OFF) return FA_OK;
+    if (!file && !forces && o->no_jaw && o->no_residual && j->flesh == FLESH_OFF) return FA_OK;
     const FaFaceGet how = {.file = file};
     FaCode rc = fa_face_get(job->rig, FA_NEED_FACE, &how, &job->face, err);
     if (rc >= 0 || file || rc == FA_E_MEMORY || o->kind == FA_DRIVE_BF || drive_settings.jaw == 0 ||
-        drive_settings.flesh > 0)
+        drive_settings.residual == 0 || drive_settings.flesh > 0)
         return rc;
-    cli_say("note: no flesh can be built on %s (%s): shapes alone move it, without rigid jaw and contact",
+    cli_say("note: no flesh can be built on %s (%s): shapes alone move it, without rigid jaw, contact and residual",
             job->rig->path, err->what);
     *err = (FaError){0};
     if (o->kind == FA_DRIVE_AUTO) o->kind = FA_DRIVE_SBS;
-    o->no_jaw = true;
+    o->no_jaw = o->no_residual = true;
     j->flesh = FLESH_OFF;
     return FA_OK;
 }

@@ -38,10 +38,9 @@ static FaCode check(const FaRig *rig, const FaFace *face, const FaMarkerMap *map
                                "vertex %d does not exist", map->point[i].vert[k]);
     bool forces = o->kind == FA_DRIVE_BF || o->kind == FA_DRIVE_AUTO;
     if (!face && (forces || !o->no_residual))
-        return FA_FAIL(err, FA_E_ARG, NULL,
-                       "build the face first (fa_face_build), or use shapes alone: --method sbs --residual off",
-                       "%s needs the physical face",
-                       forces ? "driving by forces" : "spreading what the shapes cannot do");
+        return FA_FAIL(
+            err, FA_E_ARG, NULL, "give the rig's face (fa_face_get), or use shapes alone: --method sbs --residual off",
+            "%s needs the physical face", forces ? "driving by forces" : "spreading what the shapes cannot do");
     return face ? fa_face_fits(face, rig, err) : FA_OK;
 }
 
