@@ -85,11 +85,16 @@ static FaCode retarget(DriveJob *j, const FaMarkerTake *take, bool head_frame, F
 static FaCode load_markers(DriveJob *j, FaError *err) {
     FaMarkerOptions mopt = load_marker_options();
     TRY(fa_markers_load(j->motion, &mopt, &j->loaded, err));
-    if (drive_settings.retarget) return retarget(j, j->loaded, false, err);
     FaMapOptions opt = fa_map_options_default();
     opt.file = drive_settings.map;
     opt.frame = drive_settings.neutral;
     opt.reach = 1e-3 * drive_settings.reach;
+    if (drive_settings.from) { // where they are on the face that they are of
+        TRY(load_rig(drive_settings.from, &j->source, err));
+        TRY(fa_marker_map_new(j->loaded, j->source, &opt, &j->source_map, err));
+        return retarget(j, j->loaded, false, err);
+    }
+    if (drive_settings.retarget) return retarget(j, j->loaded, false, err);
     j->take = j->loaded;
     return fa_marker_map_new(j->take, j->job.rig, &opt, &j->map, err);
 }
@@ -218,6 +223,7 @@ static void say_motion(DriveJob *j) {
             "retargeted %s: %d of %d markers; size %.3f, proportions %.1f mm apart; motion %.2f mm rms becomes %.2f",
             j->warp.how, j->warp.used, j->warp.markers, j->warp.scale, j->warp.shape_mm, j->warp.before_mm,
             j->warp.after_mm);
+    if (j->source_map) job_note(job, &j->source_map->notes);
     if (!common.json) say_map(j->map);
     job_note(job, &j->map->notes);
 }

@@ -452,6 +452,67 @@ static void test_names_of_another_rig(void **state) {
     fa_rig_free(rig);
 }
 
+static FaRig *shipped_head(void) {
+    FaError err = {0};
+    FaHeadParams params = fa_head_params_default();
+    params.level = 0;
+    FaHead *head;
+    FaRig *rig;
+    CHECK_OK(fa_head_new(&params, &head, &err), &err);
+    CHECK_OK(fa_head_rig(head, 0, &rig, &err), &err);
+    fa_head_free(head);
+    return rig;
+}
+
+// Nameless markers of a take that begins with an open, smiling mouth: its neutral frame is found; where there is none,
+// they are placed with the expression.
+static void test_begins_in_mid_expression(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaRig *rig = shipped_head();
+    FaMarkerMap *chosen, *map;
+    CHECK_OK(fa_markers_choose(rig, 80, &chosen, &err), &err);
+    for (int way = 0; way < 3;
+         way++) { // 0: at rest from the middle on; 1: never; 2: likewise, and frame 0 is said to be
+        FaClip *clip = talk_clip(12);
+        FaSequence *seq;
+        FaMarkerTake *t;
+        char text[80][8];
+        for (int f = 0; f < 12; f++) clip->weight[2 * f] = clip->weight[2 * f + 1] = way || f < 6 ? 0.7f : 0;
+        CHECK_OK(fa_sequence_of_clip(rig, clip, &seq, &err), &err);
+        CHECK_OK(fa_markers_sample(seq, chosen, 0, &t, &err), &err);
+        for (int m = 0; m < 80; m++) {
+            snprintf(text[m], sizeof text[m], "m%d", m);
+            t->name[m] = text[m];
+        }
+        FaMapOptions o = fa_map_options_default();
+        if (way == 2) o.frame = 0;
+        CHECK_OK(fa_marker_map_new(t, rig, &o, &map, &err), &err);
+        double sum = 0;
+        for (int m = 0; m < 80; m++) {
+            double a[3], b[3];
+            if (map->point[m].vert[0] < 0) continue;
+            fa_marker_point_at(&map->point[m], rig->mesh.x, true, a);
+            fa_marker_point_at(&chosen->point[m], rig->mesh.x, true, b);
+            fai_v3_sub(a, b, a);
+            sum += fai_v3_dot(a, a) / map->mapped;
+        }
+        print_message("way %d: frame %d, %d mapped, %.2f mm rms off\n", way, map->frame, map->mapped, 1e3 * sqrt(sum));
+        assert_int_equal(fai_note_find(&map->notes, "neutral-found") != NULL, way == 0);
+        assert_int_equal(fai_note_find(&map->notes, "neutral-expression") != NULL, way == 1);
+        if (way == 0) assert_true(map->frame >= 6 && sqrt(sum) < 0.5e-3);
+        if (way == 1) assert_true(strstr(fai_note_find(&map->notes, "neutral-expression")->text, "jawOpen"));
+        if (way == 1) assert_true(sqrt(sum) < 4e-3);
+        if (way == 2) assert_true(sqrt(sum) > 6e-3); // as it was
+        fa_marker_map_free(map);
+        fa_markers_free(t);
+        fa_sequence_close(seq);
+        fa_clip_free(clip);
+    }
+    fa_marker_map_free(chosen);
+    fa_rig_free(rig);
+}
+
 // "none of the 2 markers": of which file?
 static void test_error_names_the_take(void **state) {
     (void)state;
@@ -526,6 +587,7 @@ int main(void) {
         cmocka_unit_test(test_map_auto),
         cmocka_unit_test(test_names_of_another_rig),
         cmocka_unit_test(test_error_names_the_take),
+        cmocka_unit_test(test_begins_in_mid_expression),
         cmocka_unit_test(test_map_names),
         cmocka_unit_test(test_map_no_memory),
         cmocka_unit_test(test_procrustes),

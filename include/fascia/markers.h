@@ -98,7 +98,9 @@ typedef struct FaMarkerMap {
 
 typedef struct FaMapOptions {
     const char *file; // JSON {"name": 123 | {"tri": t, "bary": [a, b, c], "offset": [..]} | null}; NULL: none
-    int frame;        // the take's neutral frame; -1: the first one that shows (nearly) all markers
+    int frame;        // the take's neutral frame; -1: found: the first one that shows (nearly) all markers, or a later
+                      // one with clearly less expression ("neutral-found"); where none is neutral the markers are
+                      // placed with the expression ("neutral-expression")
     double reach;     // m: markers further than this from the aligned surface are not mapped; 0: 10 mm
     bool aligned;     // the take is in the rig's own frame already: no alignment
     bool no_offset;   // put the markers on the surface: leave out how far off they were

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+static const double WEIGHT_MOST = 3; // no sculptor means more: markers that hardly see a shape must not drive it far
+
 static const double NOISE = 0.1;  // of a marker against what the residual pass expects to spread
 static const double RIDGE = 0.01; // of forces, against the median column (blendforces-notes)
 static const double RIDGE_SHAPES =
@@ -205,6 +207,7 @@ static FaCode set_up(FaControl *c, const FaDriveOptions *o, const FaControlTunin
     FaShapeSolveOptions so = c->kind == FA_DRIVE_RSBS ? fai_shape_options_rsbs() : fai_shape_options_sbs();
     c->l1 = so.l1;
     so.carrier = fai_jaw_carrier(c->jaw);
+    so.upper = WEIGHT_MOST;
     FA_TRY(fai_shape_solver_new(c->rig, c->npoint, c->point, &so, &c->shapes, err));
     FA_TRY(fa_blender_new(basis, &c->blender, err));
     FaSpreadOptions spread = tune->spread;

@@ -14,6 +14,7 @@
 #include "mesh/mesh.h"
 #include "rig/head_frame.h"
 #include "track/markers_face.h"
+#include "track/markers_neutral.h"
 
 #include <math.h>
 
@@ -61,17 +62,10 @@ static FaCode neutral_frame(Job *j, FaError *err) {
     if (j->frame >= t->nframe)
         return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", j->frame), "give one of its frames with --neutral",
                        "the take has %d frames", t->nframe);
-    int most = 0;
-    for (int pass = 0; pass < 2 && j->frame < 0; pass++)
-        for (int f = 0; f < t->nframe && j->frame < 0; f++) {
-            int n = 0;
-            for (int m = 0; m < t->nmarker; m++) n += seen(t, f, m);
-            if (pass == 0)
-                most = FA_MAX(most, n);
-            else if (n >= most - most / 20)
-                j->frame = f;
-        }
-    return FA_OK;
+    if (j->frame >= 0) return FA_OK;
+    j->frame = fai_first_frame(t);
+    if (j->o.source) return FA_OK;
+    return fai_neutral_frame(t, j->target, false, &j->frame, err);
 }
 
 // Where each marker is at rest: on the source rig, or at the take's neutral frame. Those without are not used.
@@ -315,6 +309,9 @@ static FaCode make_take(Job *j, FaMarkerTake **take, FaMarkerMap **map, FaError 
     (*map)->rms = sqrt(off / n);
     (*map)->mapped = n;
     (*map)->frame = j->o.source ? -1 : j->frame;
+    if (!j->o.source && j->o.frame < 0 && j->frame != fai_first_frame(t))
+        fai_note(&(*map)->notes, "neutral-found", FA_PLACE("frame %d", j->frame), "name another with --neutral",
+                 "the take does not begin with a neutral face: frame %d is the nearest to one", j->frame);
     (*map)->mesh = fai_mesh_print(&j->target->mesh);
     (*map)->rig_from_take = fai_pose_identity();
     j->rep.before_mm = sum[2] > 0 ? 1e3 * sqrt(sum[0] / sum[2]) : 0;

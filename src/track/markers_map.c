@@ -8,6 +8,7 @@
 #include "math/procrustes.h"
 #include "mesh/mesh.h"
 #include "track/markers_align.h"
+#include "track/markers_neutral.h"
 
 #include <math.h>
 
@@ -17,6 +18,8 @@ static const double SHEET_APART = 0.008; // m: ... and moves this far from the f
 static const double RIVAL_RATIO = 1.3;   // an alignment this much worse than the best is a rival
 static const double NAMES_FIT = 0.012;   // m rms: vertices named v123 that lie further off are another mesh's ...
 static const double NAMES_SIZE = 0.6;    // ... and so if they need to be scaled by more than this
+static const double EXPRESSION = 0.001;  // m rms that the shapes move the markers by: less is a neutral face
+static const double HALVED = 0.5;        // of the distance to the neutral: what an expression must leave of it
 static const double POOR = 0.006;        // m rms: an alignment that should be looked at
 
 FaMapOptions fa_map_options_default(void) { return (FaMapOptions){.frame = -1, .reach = REACH}; }
@@ -212,6 +215,7 @@ typedef struct Work {
     double *at;           // positions at the neutral frame, take's frame               (nmarker x 3)
     unsigned char *known; // at is known                                                (nmarker)
     double *pair;         // scratch                                                    (nmarker x 6)
+    const float *x;       // the face at the neutral frame: the rig's neutral, unless that frame shows an expression
     int frame;
 } Work;
 
@@ -303,16 +307,14 @@ static FaCode find_neutral(Work *w, FaError *err) {
         return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", w->options.frame), "give one of its frames with --neutral",
                        "the take has %d frames", t->nframe);
     w->frame = w->options.frame;
-    int most = 0;
-    for (int pass = 0; pass < 2 && w->frame < 0; pass++)
-        for (int f = 0; f < t->nframe && w->frame < 0; f++) {
-            int n = 0;
-            for (int m = 0; m < t->nmarker; m++) n += seen(t, f, m);
-            if (pass == 0)
-                most = FA_MAX(most, n);
-            else if (n >= most - most / 20)
-                w->frame = f;
-        }
+    if (w->frame >= 0) return FA_OK;
+    int first = w->frame = fai_first_frame(t), named = 0;
+    for (int m = 0; m < t->nmarker; m++) named += w->state[m] == NAMED;
+    if (named >= 4) return FA_OK; // they tell the pose, and the expression does not matter
+    FA_TRY(fai_neutral_frame(t, w->rig, w->options.aligned, &w->frame, err));
+    if (w->frame != first)
+        fai_note(&w->map->notes, "neutral-found", FA_PLACE("frame %d", w->frame), "name another with --neutral",
+                 "the take does not begin with a neutral face: frame %d is the nearest to one", w->frame);
     return FA_OK;
 }
 
@@ -379,6 +381,48 @@ static void find_positions(Work *w) {
     note_list(w, &never, "marker-unplaced", "leave them out", "never seen together with enough others, not mapped");
 }
 
+// "jawOpen 0.62, mouthSmileLeft 0.40": the strongest shapes.
+static void strongest(const FaRig *rig, const double *weight, char *text, size_t size) {
+    enum { NAMED_SHAPES = 3 };
+    int used[NAMED_SHAPES], n = 0;
+    for (size_t at = 0; n < NAMED_SHAPES && at < size; n++) {
+        int best = -1;
+        for (int s = 0; s < rig->nshape; s++) {
+            bool old = false;
+            for (int k = 0; k < n; k++) old |= used[k] == s;
+            if (!old && weight[s] > 0.05 && (best < 0 || weight[s] > weight[best])) best = s;
+        }
+        if (best < 0) return;
+        used[n] = best;
+        at +=
+            (size_t)snprintf(text + at, size - at, "%s%.30s %.2f", n ? ", " : "", rig->shape[best].name, weight[best]);
+    }
+}
+
+// A take without any neutral face: where the markers lie on this rig's own face in some expression, and clearly not on
+// its neutral, they are placed with that expression. A face of other proportions fits neither, and stays as it is.
+static FaCode with_expression(Work *w, int n, const double *p, double *rms, FaError *err) {
+    FaExpression fit = {.pose = w->map->rig_from_take};
+    if (w->rig->nshape < 1 || n < 8) return FA_OK;
+    FA_TRY(fai_expression_fit(w->rig, &w->face, n, p, w->arena, &fit, err));
+    if (fit.moved < EXPRESSION || !(fit.rms < HALVED * fit.before)) return FA_OK;
+    FaMesh now = w->rig->mesh;
+    char shapes[160] = "";
+    now.x = fit.x;
+    fai_closest_free(w->outside);
+    w->outside = NULL;
+    FA_TRY(fai_closest_of(&now, w->face.tri, w->face.ntri, &w->outside, err));
+    w->map->rig_from_take = fit.pose;
+    w->x = fit.x;
+    *rms = fit.rms;
+    strongest(w->rig, fit.weight, shapes, sizeof shapes);
+    fai_note(&w->map->notes, "neutral-expression", FA_PLACE("frame %d", w->frame),
+             "if a frame of the take is neutral, name it with --neutral",
+             "no frame shows a neutral face: the markers were placed with the expression of frame %d (%s)", w->frame,
+             shapes);
+    return FA_OK;
+}
+
 static FaCode align(Work *w, FaError *err) {
     const FaMarkerTake *t = w->take;
     double *p = w->pair, *q = p + 3 * (size_t)t->nmarker;
@@ -397,6 +441,7 @@ static FaCode align(Work *w, FaError *err) {
     FaAlignment a;
     FA_TRY(fai_markers_align(w->rig, &w->face, w->outside, n, p, &a, err));
     w->map->rig_from_take = a.pose;
+    if (w->options.frame < 0) FA_TRY(with_expression(w, n, p, &a.rms, err));
     if (a.rival_rms < RIVAL_RATIO * a.rms + 2e-4)
         fai_note(&w->map->notes, "alignment-ambiguous", FA_PLACE("frame %d", w->frame),
                  "give a map of a few markers with --map",
@@ -420,7 +465,7 @@ static bool ambiguous(const Work *w, const double x[3], const FaHit *hit, int tr
     for (int v = 0; v < mesh->nvert; v++) {
         if (!w->face.open[v]) continue;
         double d[3];
-        fai_v3_load(mesh->x, v, d);
+        fai_v3_load(w->x, v, d);
         fai_v3_sub(d, x, d);
         if (fai_v3_dot(d, d) > reach * reach) continue;
         if (fai_marker_apart2(w->rig, &w->face, own, v) > SHEET_APART * SHEET_APART) return true;
@@ -429,15 +474,15 @@ static bool ambiguous(const Work *w, const double x[3], const FaHit *hit, int tr
 }
 
 // How far off the surface it was, in the triangle's own frame: its axes are what unit offsets add.
-static void set_offset(const FaMesh *mesh, FaMarkerPoint *p, const double x[3]) {
+static void set_offset(const float *skin, FaMarkerPoint *p, const double x[3]) {
     double surface[3], d[3], along[3];
-    fa_marker_point_at(p, mesh->x, false, surface);
+    fa_marker_point_at(p, skin, false, surface);
     fai_v3_sub(x, surface, d);
     for (int k = 0; k < 3; k++) {
         FaMarkerPoint unit = *p;
         double e[3];
         for (int j = 0; j < 3; j++) unit.offset[j] = j == k;
-        fa_marker_point_at(&unit, mesh->x, true, e);
+        fa_marker_point_at(&unit, skin, true, e);
         fai_v3_sub(e, surface, e);
         along[k] = fai_v3_dot(d, e);
     }
@@ -465,7 +510,7 @@ static void map_by_nearness(Work *w) {
         *p = (FaMarkerPoint){.tri = tri};
         memcpy(p->vert, mesh->tri + 3 * (size_t)tri, sizeof p->vert);
         memcpy(p->bary, hit.bary, sizeof p->bary);
-        if (!w->options.no_offset) set_offset(mesh, p, x);
+        if (!w->options.no_offset) set_offset(w->x, p, x);
         if (ambiguous(w, x, &hit, tri)) list_add(&two, w->take->name[m]);
         sum += (double)hit.distance * (double)hit.distance;
         n++;
@@ -510,6 +555,7 @@ static FaCode make(Work *w, FaError *err) {
     FA_TRY(fai_marker_map_new(n, t->name, &w->map, err));
     w->map->mesh = fai_mesh_print(&w->rig->mesh);
     w->map->named = t->mesh;
+    w->x = w->rig->mesh.x;
     FA_TRY(map_by_file(w, err));
     FA_TRY(map_by_name(w, err));
     int open = 0;
