@@ -1,5 +1,5 @@
-// Based on: [CM92] Chen and Medioni 1992 (point to plane). With y_i the placed marker, q_i its point on the neutral, n_i
-// the normal, d_is what shape s does to the point, h how far markers stand off,
+// Based on: [CM92] Chen and Medioni 1992 (point to plane). With y_i the placed marker, q_i its point on the neutral,
+// n_i the normal, d_is what shape s does to the point, h how far markers stand off,
 //
 //     min over turn r, shift t, 0 <= w <= 1 of
 //     sum_i (n_i . (y_i + r x y_i + t - q_i - sum_s w_s d_is) - h)^2 + SLIDE^2 |...|^2 + l1 sum w
@@ -16,11 +16,11 @@
 #include <math.h>
 
 enum { ROUNDS = 12, CANDIDATES = 12, POSE = 6 };
-static const double SLIDE = 0.1;      // how much less a marker beside its point counts than one above it
-static const double SPARSE = 4e-4;    // m rms that a shape at 1 must explain
+static const double SLIDE = 0.1;       // how much less a marker beside its point counts than one above it
+static const double SPARSE = 4e-4;     // m rms that a shape at 1 must explain
 static const double LIFT_MOST = 0.008; // m: no marker is thicker
-static const double CLEARLY = 0.6;    // of the first frame's expression ...
-static const double SLIGHT = 1e-3;    // m: ... unless that is less than this
+static const double CLEARLY = 0.6;     // of the first frame's expression ...
+static const double SLIGHT = 1e-3;     // m: ... unless that is less than this
 
 typedef struct Fit {
     const FaRig *rig;
@@ -206,7 +206,7 @@ typedef struct Search {
     FaMarkerFace face;
     FaClosest *outside;
     FaArena *arena;
-    FaPose pose; // of the frame before
+    FaPose pose;   // of the frame before
     double *p, *q; // its markers, this frame's                                               (nmarker x 3)
 } Search;
 
