@@ -69,6 +69,10 @@ typedef struct FaContact FaContact;
 FaCode fai_contact_new(const FaContactSurface *surface, int ncollider, const FaContactBody *collider,
                        const FaContactOptions *options, FaContact **c, FaError *err);
 void fai_contact_free(FaContact *c);
+// Where contact has the surface at rest: x (nnode x 3) is changed where lips lie on each other at a distance of exactly
+// nothing, and is theirs parted by 1e-5 m each. A simulation whose rest positions are these ends no frame crossed.
+// How many points.
+int fai_contact_part(const FaContact *c, float *x);
 void fai_contact_reset(FaContact *c, const float *x); // no bonds, no rows
 
 // h: s, of this step. pose: of each collider at the end of the step (head frame); vertices move linearly in between.

@@ -239,6 +239,7 @@ static FaCode enrich_open(FaMethod *m, const FaMethodSetup *setup, FaError *err)
                             .soft = SOFT,
                             .max_rows = MAX_ROWS};
     FA_TRY(fai_touching_new(e->face, &touch, &e->touching, &m->notes, err));
+    for (int i = 0; e->touching.rest && i < 3 * e->face->nskin; i++) e->x0[i] = (double)e->touching.rest[i];
     FA_TRY(fai_colliders_new(e->face, setup, fai_params_at(params, P_collider_stiffness),
                              fai_params_at(params, P_collider_friction), &e->colliders, &m->inputs, &m->notes, err));
     FA_TRY(fa_blender_new(m->rig, &e->blender, err));
@@ -405,7 +406,8 @@ static void output(Enrich *e, float *surface) {
     double begin = fai_seconds();
     const double *d = fai_rebalance_d(e->body);
     fa_blender_eval(e->blender, e->stepper.weights, surface);
-    for (int i = 0; i < 3 * e->face->nskin; i++) e->shown[i] = e->strength[i / 3] * (float)d[i];
+    for (int i = 0; i < 3 * e->face->nskin; i++)
+        e->shown[i] = e->strength[i / 3] * (float)d[i] + (float)(e->x0[i] - (double)e->face->x0[i]);
     if (e->colliders)
         e->totals.collider_depth = fmax(e->totals.collider_depth, fai_colliders_measure(e->colliders, e->X, d).depth);
     fai_restore_add(e->restore, e->shown, surface);
