@@ -12,6 +12,7 @@
 
 #define SHALLOW 12e-3 // m: of lips pressed together, as the artist's pose has them
 #define GRAZED 2e-3   // m: of teeth and bones in the skin
+#define SLACK 3e-3    // m: that contact may hold anything from its pose, for a frame or two
 #define AROUND 4e-3   // m: what is closer to a crossing at rest is tangled
 
 void fai_contact_find_tangled(FaContact *c) {
@@ -80,7 +81,7 @@ void fai_contact_depths(const FaContact *c, float *depth) {
     const FaPairs *p = &c->pairs;
     for (int r = c->npull; r < c->nrow && c->has_own; r++) {
         const FaPairHit *h = &c->push[r];
-        float deep = fai_contact_tangled(c, h) ? 0 : (float)fmin(-own_gap(c, h), shallow(c, h));
+        float deep = fai_contact_tangled(c, h) ? 0 : (float)fmax(fmin(-own_gap(c, h), shallow(c, h)), SLACK);
         for (int i = 0; i < 4 && deep > 0; i++) {
             int point = h->point[i];
             if (point >= p->nsurface) continue;

@@ -81,6 +81,7 @@ typedef struct Enrich {
     float *skin_to;      // (nskin x 3)
     float *shown;        // displacement of the skin as shown            (nskin x 3)
     float *strength;     // (nskin)
+    float *keep;         // of the nodes, where a frame was limited      (nnode)
     FaRow *row;
     FaEnrichTotals totals;
 
@@ -141,9 +142,10 @@ static FaCode open_arrays(Enrich *e, FaError *err) {
     if (!e->arena) return FA_FAIL_MEMORY(err);
     double **wide[] = {&e->X, &e->x0, &e->mu, &e->mu0, &e->lambda, &e->lambda0};
     size_t wide_size[] = {3 * n, 3 * n, tets, tets, tets, tets};
-    float **narrow[] = {&e->step_weights, &e->factor_weights[0], &e->factor_weights[1], &e->skin_to, &e->skin,
-                        &e->shown,        &e->strength};
-    size_t narrow_size[] = {shapes, shapes, shapes, skin, skin, skin, skin / 3};
+    float **narrow[] = {
+        &e->step_weights, &e->factor_weights[0], &e->factor_weights[1], &e->skin_to, &e->skin, &e->shown, &e->strength,
+        &e->keep};
+    size_t narrow_size[] = {shapes, shapes, shapes, skin, skin, skin, skin / 3, n};
     bool ok = true;
     for (int i = 0; i < FA_COUNT(wide); i++) ok &= (*wide[i] = FA_PUSH(e->arena, wide_size[i] + 1, double)) != NULL;
     for (int i = 0; i < FA_COUNT(narrow); i++)
@@ -479,6 +481,16 @@ static FaCode enrich_step(FaMethod *m, const FaInput *in, float *surface, FaStat
     return FA_OK;
 }
 
+// e->X is still that of the frame.
+static void enrich_limited(FaMethod *m, const float *keep) {
+    Enrich *e = (Enrich *)m;
+    const FaFace *f = e->face;
+    for (int i = 0; i < f->nnode; i++) e->keep[i] = keep[f->skin_vertex[i % f->nskin]];
+    fai_rebalance_calm(e->body, e->keep);
+    const double *d = fai_rebalance_d(e->body);
+    for (int i = 0; i < 3 * f->nskin; i++) e->skin[i] = (float)(e->X[i] + d[i]);
+}
+
 // The state is between two inputs, so the body's rest shape is that of the last input's weights.
 static FaCode resume(Enrich *e) {
     FaError none = {0};
@@ -541,5 +553,6 @@ const FaMethodOps fai_method_enrich = {
     .step = enrich_step,
     .state = enrich_state,
     .distance = enrich_distance,
+    .limited = enrich_limited,
     .close = enrich_close,
 };
