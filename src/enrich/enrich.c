@@ -82,6 +82,7 @@ typedef struct Enrich {
     float *shown;        // displacement of the skin as shown            (nskin x 3)
     float *strength;     // (nskin)
     float *keep;         // of the nodes, where a frame was limited      (nnode)
+    float *own;          // strict: the artist's pose, as displacements  (nnode x 4)
     FaRow *row;
     FaEnrichTotals totals;
 
@@ -145,7 +146,7 @@ static FaCode open_arrays(Enrich *e, FaError *err) {
     float **narrow[] = {
         &e->step_weights, &e->factor_weights[0], &e->factor_weights[1], &e->skin_to, &e->skin, &e->shown, &e->strength,
         &e->keep};
-    size_t narrow_size[] = {shapes, shapes, shapes, skin, skin, skin, skin / 3, n};
+    size_t narrow_size[] = {shapes, shapes, shapes, skin, skin, skin, skin / 3, n, 4 * n};
     bool ok = true;
     for (int i = 0; i < FA_COUNT(wide); i++) ok &= (*wide[i] = FA_PUSH(e->arena, wide_size[i] + 1, double)) != NULL;
     for (int i = 0; i < FA_COUNT(narrow); i++)
@@ -350,6 +351,15 @@ static void stop_short(Enrich *e) {
         if (e->skin_to[i] != (float)(e->X[i] + d[i])) d[i] = (double)e->skin_to[i] - e->X[i];
 }
 
+// What is far through itself in the artist's pose is not torn apart even by strict contact (contact/own_pose.c).
+static void own_pose(Enrich *e) {
+    for (int i = 0; i < e->face->nnode; i++)
+        for (int k = 0; k < 3; k++)
+            e->own[4 * (size_t)i + (size_t)k] =
+                (float)(e->X[3 * (size_t)i + (size_t)k] - e->x0[3 * (size_t)i + (size_t)k]);
+    fai_contact_own_pose(e->touching.contact, e->own);
+}
+
 static FaCode advance(Enrich *e, const FaStep *step, FaStats *stats, FaError *err) {
     const double h = step->h;
     const FaPose *to = &step->head;
@@ -367,6 +377,7 @@ static FaCode advance(Enrich *e, const FaStep *step, FaStats *stats, FaError *er
         FaPose pose[FA_TOUCH_COLLIDERS];
         fai_touching_poses(&e->touching, e->face, e->stepper.weights, pose);
         fai_contact_begin(contact, h, e->skin, pose);
+        if (e->strict) own_pose(e);
     }
     if (e->colliders) fai_colliders_begin(e->colliders, step->time, fai_head_still(step->motion, step->in) ? NULL : to);
     in.collect = contact || e->colliders ? collect : NULL;
