@@ -434,6 +434,22 @@ static FaCode analytic_step(FaMethod *m, const FaInput *in, float *surface, FaSt
     return FA_OK;
 }
 
+// Shapes and the head's pull move all of a face: they keep what the vertex does that keeps least.
+static void analytic_limited(FaMethod *m, const float *keep) {
+    Analytic *a = (Analytic *)m;
+    double least = 1;
+    for (int v = 0; v < m->rig->mesh.nvert; v++) least = fmin(least, (double)keep[v]);
+    for (int s = 0; s < m->rig->nshape; s++) {
+        a->y[s] = a->w[s] + least * (a->y[s] - a->w[s]);
+        a->v[s] *= least;
+    }
+    for (int i = 0; i < FA_COUNT(a->u); i++) {
+        a->u[i] *= least;
+        a->du[i] *= least;
+    }
+    if (a->vertex) fai_vertex_follow_calm(a->vertex, keep);
+}
+
 static void analytic_state(FaMethod *m, FaStream *s) {
     Analytic *a = (Analytic *)m;
     fai_stream(s, &a->h, sizeof a->h);
@@ -459,5 +475,6 @@ const FaMethodOps fai_method_analytic = {
     .reset = analytic_reset,
     .step = analytic_step,
     .state = analytic_state,
+    .limited = analytic_limited,
     .close = analytic_close,
 };

@@ -12,6 +12,7 @@
 #include "method/method.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static const size_t STORE_ROOM = (size_t)64 << 20;
 
@@ -71,13 +72,16 @@ void fai_run_count_limited(FaRunStats *run, int frame, const FaStats *stats) {
 
 void fai_run_note_limited(FaNotes *notes, const FaRunStats *run) {
     if (!run->limited) return;
-    fai_note_count(notes, run->limited, "limited-frames", FA_PLACE("frame %d", run->first_limited),
-                   "look at these frames; lips that cross at rest and weights far over 1 do this, and --contact off "
-                   "shows whether contact does",
-                   "%d frame%s would have torn the face (up to %.1f mm from linear blending) and %s blended back "
-                   "towards it",
-                   run->limited, run->limited == 1 ? "" : "s", 1e3 * run->worst_limited,
-                   run->limited == 1 ? "was" : "were");
+    char how[64] = "by weights over 10000";
+    if (run->worst_limited > 0)
+        snprintf(how, sizeof how, run->worst_limited < 10 ? "up to %.1f mm from linear blending" : "by metres",
+                 1e3 * run->worst_limited);
+    fai_note_count(
+        notes, run->limited, "limited-frames", FA_PLACE("frame %d", run->first_limited),
+        "look at these frames; lips that cross at rest, weights far over 1 and jumps of the head do this, and "
+        "--contact off shows whether contact does",
+        "%d frame%s would have torn the face (%s) and %s blended back towards linear blending", run->limited,
+        run->limited == 1 ? "" : "s", how, run->limited == 1 ? "was" : "were");
 }
 
 static FaCode advance(FaRun *r, int frame, float *x, FaError *err) {

@@ -440,6 +440,23 @@ FaCode fai_rebalance_settle(FaRebalance *r, const FaRebalanceInput *in, FaRebala
 
 double *fai_rebalance_d(FaRebalance *r) { return r->d; }
 
+void fai_rebalance_calm(FaRebalance *r, const float *keep) {
+    double mean[3] = {0};
+    int whole = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        if (keep[i] < 1) continue;
+        for (size_t k = 0; k < 3; k++) mean[k] += r->w[3 * i + k];
+        whole++;
+    }
+    double *shrink[] = {r->d, r->d_last, r->gain_last, r->shift}, *calm[] = {r->w, r->w_last};
+    for (size_t i = 0; i < 3 * r->n; i++) {
+        double g = (double)keep[i / 3];
+        if (g >= 1) continue;
+        for (int a = 0; a < FA_COUNT(shrink); a++) shrink[a][i] *= g;
+        for (int a = 0; a < FA_COUNT(calm); a++) calm[a][i] = g * calm[a][i] + (1 - g) * mean[i % 3] / FA_MAX(whole, 1);
+    }
+}
+
 void fai_rebalance_energy(FaRebalance *r, double *kinetic, double *elastic) {
     const double *X = fai_solid_rest_x(r->rest[0]);
     double sum = 0, h = r->frame.h_last;

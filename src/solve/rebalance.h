@@ -78,6 +78,9 @@ FaCode fai_rebalance_settle(FaRebalance *r, const FaRebalanceInput *in, FaRebala
 
 double *fai_rebalance_d(
     FaRebalance *r); // displacements from X, m; may be changed between steps (stopped contacts)   (nnode x 3)
+// Between steps: each node keeps a share of its displacement, 0..1, and where that is less than 1 it moves on as the
+// whole ones do on the mean (n).
+void fai_rebalance_calm(FaRebalance *r, const float *keep);
 // Energy of motion against the head, J; elastic energy, J.
 void fai_rebalance_energy(FaRebalance *r, double *kinetic, double *elastic);
 
