@@ -344,8 +344,7 @@ static FaCode load(Job *job, FaError *err) {
     j->clip = job->clip;
     if (!(out_fps > 0)) out_fps = j->clip->fps;
     if (head_path) TRY(add_head(j, &copt, err));
-    int count = 1 + (int)(j->clip->time[j->clip->nframe - 1] * out_fps + 1e-6);
-    TRY(cli_frames(count, &job->first, &job->last, err));
+    TRY(cli_frames(fa_clip_frames(j->clip, out_fps), &job->first, &job->last, err));
     TRY(load_colliders(j, &copt, err));
     TRY(look_at_seam(j, err));
     TRY(extend(j, err));

@@ -237,29 +237,31 @@ FaCode job_play(Job *j, FaError *err) {
 
 const FaClip *job_clip(const Job *j) { return j->cut_clip ? j->cut_clip : j->played; }
 
-// World positions. A cache knows no times: its frames are the clip's, one by one.
-static FaCode move(Job *j, FaError *err) {
-    const FaClip *clip = j->played;
-    int n = fa_sequence_nframe(j->frames);
-    if (!(fa_sequence_fps(j->frames) > 0) && n <= clip->nframe) {
-        TRY(fa_clip_slice(clip, 0, n - 1, &j->moved_clip, err));
-        for (int f = 0; f < n; f++) j->moved_clip->time[f] = fa_sequence_time(j->frames, f);
-        clip = j->moved_clip;
+// --world: in files of points alone. Others have the head's motion beside the points, and would apply it twice.
+static bool wants_world(const Job *j) {
+    static const char *const beside[] = {"glb", "gltf", "vrm", "usda", "html", "png", "mp4", "gif", "csv", "json"};
+    if (!out_options.world || !j->output || !j->played || !j->played->head) return false;
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        if (!path_has_ext(j->output, beside[i])) continue;
+        cli_say("note: --world is for .pc2, .mdd and .obj: .%s has the head's motion beside the points", beside[i]);
+        return false;
     }
-    return fa_sequence_world(j->frames, j->rig, clip, &j->moved, err);
+    return true;
 }
 
 static FaCode cut(Job *j, FaError *err) {
     const FaClip *clip = j->played;
     int n = fa_sequence_nframe(j->frames);
     bool all = j->first == 0 && j->last == (j->simulated ? clip->nframe : n) - 1;
-    bool fits = clip && (j->simulated || clip->nframe == n); // one of another length goes along as it is
+    // frames that know no times are the clip's, one by one; else one of another length goes along as it is
+    bool in_step = clip && (clip->nframe == n || (!(fa_sequence_fps(j->frames) > 0) && n < clip->nframe));
+    bool fits = clip && (j->simulated || in_step);
     // a simulation of all of the file's own animation leaves that as it stands; a names file may silence shapes of it
     bool stands = all && j->simulated && !(common.fps > 0) && !load_options.names;
     if (fits && !stands) TRY(fa_clip_slice(clip, j->first, j->last, &j->cut_clip, err));
     if (j->simulated && !j->linear) TRY(fa_sequence_of_clip(j->rig, clip, &j->linear, err));
     if (j->linear) TRY(fa_sequence_slice(j->linear, j->first, j->last, &j->before, err));
-    if (out_options.world && clip && clip->head) TRY(move(j, err));
+    if (wants_world(j)) TRY(fa_sequence_world(j->frames, j->rig, clip, &j->moved, err));
     return fa_sequence_slice(j->moved ? j->moved : j->frames, j->first, j->last, &j->cut, err);
 }
 
@@ -299,6 +301,7 @@ static FaCode save_picture(const Job *j, FaError *err) {
     FaRenderJob job = fa_render_job();
     job.rig = j->rig;
     job.clip = job_clip(j);
+    job.world = true;
     job.generator = j->generator;
     job.progress = cli_progress;
     if (path_has_ext(j->output, "png") && !j->one_picture) {
@@ -438,7 +441,6 @@ static void job_free(Job *j) {
     fa_method_close(j->method);
     fa_free(j->params);
     fa_clip_free(j->cut_clip);
-    fa_clip_free(j->moved_clip);
     fa_clip_free(j->loaded);
     fa_binding_free(&j->binding);
     fa_info_free(&j->info);

@@ -74,7 +74,7 @@ static FaCode read_world(void *user, int frame, float *x, FaError *err) {
     const Derived *d = user;
     FA_TRY(fa_sequence_read(d->inner, frame, x, err));
     FaPose head, pose;
-    fa_clip_sample(d->clip, fa_sequence_time(d->inner, frame), NULL, &head);
+    fa_clip_sample(d->clip, fai_sequence_clip_time(d->inner, d->clip, frame), NULL, &head);
     pose = fa_rig_pose(d->rig, &head);
     Rigid t = {.p = {pose.p[0], pose.p[1], pose.p[2]}, .x = x};
     rotation(pose.q, t.r);

@@ -2,8 +2,8 @@
 
 #include "io/gltf/gltf.h"
 #include "math/mat3.h"
+#include "render/portrait.h"
 #include "rig/bind.h"
-#include "rig/head_frame.h"
 
 #include <math.h>
 
@@ -186,6 +186,7 @@ FaCode fai_subject_new(const FaRig *rig, const FaClip *clip, bool alone, FaSubje
     FaCode rc = FA_OK;
     s->rig = rig;
     s->clip = clip;
+    fai_portrait_turn(clip, s->turn);
     s->arena = fai_arena_new(0);
     if (!s->arena) FA_TRY_GOTO(fail, rc, FA_FAIL_MEMORY(err));
     const int room = 1 + MAX_COMPANIONS;
@@ -238,12 +239,18 @@ void fai_subject_pose(FaSubject *s, float *x, double time, const float *weights)
 
 bool fai_subject_motion(FaSubject *s, double time, double all[12]) {
     if (!s->clip || !s->clip->head || !isfinite(time)) return false;
-    // the picture's world is canonical = axes * mesh frame, as the head is: axes^-1 (head axes)
-    FaPose head, axes = fai_head_axes(s->rig), back = fai_pose_inverse(&axes);
+    // the picture's world is canonical = axes * mesh frame, as the head is: axes^-1 turn (head axes)
+    FaPose head;
+    double m[12];
     fa_clip_sample(s->clip, time, s->channels, &head);
     head = fa_rig_pose(s->rig, &head);
-    head = fai_pose_mul(&back, &head);
-    pose_matrix(&head, all);
+    pose_matrix(&head, m);
+    for (int j = 0; j < 4; j++) {
+        double column[3] = {m[j], m[4 + j], m[8 + j]}, turned[3], back[3];
+        fai_m3_mulv(s->turn, column, turned);
+        fai_m3_tmulv(s->rig->axes, turned, back);
+        for (int k = 0; k < 3; k++) all[4 * k + j] = back[k];
+    }
     return true;
 }
 

@@ -25,6 +25,7 @@ typedef struct FaSubject {
     FaMesh *mesh;           // companions' meshes, placed in the face's frame at rest (nparts)
     float **x;              // positions; x[0] is the caller's              (nparts)
     float *channels;        // scratch                                      (clip->nchan)
+    double turn[9];         // of the clip's world, so that the face looks at the camera (portrait.h)
     FaArena *arena;
 } FaSubject;
 
