@@ -5,8 +5,8 @@
 #include "base/base.h"
 #include "fascia/rig.h"
 
-// The box of the vertices that the shapes move distinctly, canonical axes, m. Shapes with ARKit names decide where there
-// are some: others may shape the body. False: nothing moves.
+// The box of the vertices that the shapes move distinctly, canonical axes, m. Shapes with ARKit names decide where
+// there are some: others may shape the body. False: nothing moves.
 bool fai_face_box(const FaRig *rig, double lo[3], double hi[3]);
 
 #endif
