@@ -239,18 +239,6 @@ FaCode job_play(Job *j, FaError *err) {
 
 const FaClip *job_clip(const Job *j) { return j->cut_clip ? j->cut_clip : j->played; }
 
-// --world: in files of points alone. Others have the head's motion beside the points, and would apply it twice.
-static bool wants_world(const Job *j) {
-    static const char *const beside[] = {"glb", "gltf", "vrm", "usda", "html", "png", "mp4", "gif", "csv", "json"};
-    if (!out_options.world || !j->output || !j->played || !j->played->head) return false;
-    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
-        if (!path_has_ext(j->output, beside[i])) continue;
-        cli_say("note: --world is for .pc2, .mdd and .obj: .%s has the head's motion beside the points", beside[i]);
-        return false;
-    }
-    return true;
-}
-
 static FaCode cut(Job *j, FaError *err) {
     const FaClip *clip = j->played;
     int n = fa_sequence_nframe(j->frames);
@@ -263,7 +251,7 @@ static FaCode cut(Job *j, FaError *err) {
     if (fits && !stands) TRY(fa_clip_slice(clip, j->first, j->last, &j->cut_clip, err));
     if (j->simulated && !j->linear) TRY(fa_sequence_of_clip(j->rig, clip, &j->linear, err));
     if (j->linear) TRY(fa_sequence_slice(j->linear, j->first, j->last, &j->before, err));
-    if (wants_world(j)) TRY(fa_sequence_world(j->frames, j->rig, clip, &j->moved, err));
+    if (out_options.world && clip && clip->head) TRY(fa_sequence_world(j->frames, j->rig, clip, &j->moved, err));
     return fa_sequence_slice(j->moved ? j->moved : j->frames, j->first, j->last, &j->cut, err);
 }
 
@@ -451,7 +439,18 @@ static void job_free(Job *j) {
     fa_rig_free(j->rig);
 }
 
+// --world is for files of points alone. Others have the head's motion beside the points, and would apply it twice.
+static FaCode check_world(const Job *j, FaError *err) {
+    static const char *const beside[] = {"glb", "gltf", "vrm", "usda", "html", "png", "mp4", "gif", "csv", "json"};
+    for (size_t i = 0; out_options.world && j->output && i < sizeof beside / sizeof *beside; i++)
+        if (path_has_ext(j->output, beside[i]))
+            return cli_wrong(err, "--world is for .pc2, .mdd and .obj: .%s has the head's motion beside the points",
+                             beside[i]);
+    return FA_OK;
+}
+
 static FaCode walk(Job *j, FaError *err) {
+    TRY(check_world(j, err));
     TRY(load(j, err));
     cli_progress_end();
     if (j->make) TRY(j->make(j, err));
