@@ -324,8 +324,9 @@ FaCode job_save(Job *j, FaError *err) {
     j->stalled = rc == FA_STALLED;
     bool cache = path_has_ext(path, "pc2") || path_has_ext(path, "mdd");
     if (rc >= 0 && cache && j->rig && j->rig->unit != 1 && !common.json)
-        cli_say("note: %s is in metres, the rig's file in units of %g m: scale the points by %g to lay them on its mesh",
-                path, j->rig->unit, 1 / j->rig->unit);
+        cli_say(
+            "note: %s is in metres, the rig's file in units of %g m: scale the points by %g to lay them on its mesh",
+            path, j->rig->unit, 1 / j->rig->unit);
     return rc;
 }
 
