@@ -129,7 +129,7 @@ struct Job {
     bool one_picture;     // a picture shows one frame, not a sheet of them
 
     FaSequence *moved, *cut, *before; // those frames: in the world; as written; of linear blending
-    FaClip *cut_clip, *moved_clip;    // of them; NULL: played
+    FaClip *cut_clip;                 // of them; NULL: played
     FaCompare compare;
     FaBakeReport bake;
     bool stalled; // the bake missed its goal

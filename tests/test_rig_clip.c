@@ -80,6 +80,37 @@ static void sampling_is_linear_and_held_outside(void **state) {
     fa_clip_free(c);
 }
 
+// Recorded times jitter: a take of n frames has n frames at its own rate, and keeps the last one at others.
+static void jittered_takes_keep_their_last_frame(void **state) {
+    (void)state;
+    static const double rates[] = {24, 30, 60};
+    const char *names[] = {"a"};
+    for (int r = 0; r < FA_COUNT(rates); r++)
+        for (int k = -4; k <= 4; k++) {
+            FaError err = {0};
+            FaClip *c = make(37, 1, names, rates[r]), *even, *moved, *still = make(37, 1, names, rates[r]);
+            for (int f = 1; f < 37; f++) c->time[f] += (f == 36 ? 0.1 * k : 0.3 * sin(7.0 * f)) / rates[r];
+            c->weight[36] = 1;
+            CHECK_OK(fa_clip_check(c, &err), &err);
+            assert_int_equal(fa_clip_frames(c, rates[r]), 37);
+            CHECK_OK(fa_clip_resample(c, rates[r], &even, &err), &err);
+            assert_int_equal(even->nframe, 37);
+            assert_true(even->weight[36] > 0.55); // nearest to the last, if not the last itself
+            still->head = calloc(37, sizeof *still->head);
+            for (int f = 0; f < 37; f++) still->head[f].q[3] = 1;
+            CHECK_OK(fa_clip_with_head(c, still, &moved, &err), &err);
+            assert_int_equal(moved->nframe, 37);
+            // another rate meets the end to within half a step of the take
+            int n = fa_clip_frames(c, 24);
+            assert_true((n - 1) / 24.0 <= c->time[36] + 0.5 / rates[r] + 1e-9);
+            assert_true(n / 24.0 > c->time[36]);
+            fa_clip_free(c);
+            fa_clip_free(even);
+            fa_clip_free(moved);
+            fa_clip_free(still);
+        }
+}
+
 static void heads_turn_along_the_shorter_arc(void **state) {
     (void)state;
     FaClip *c = make(2, 0, NULL, 1);
@@ -396,6 +427,7 @@ int main(void) {
         cmocka_unit_test(check_finds_what_is_broken),
         cmocka_unit_test(sampling_is_linear_and_held_outside),
         cmocka_unit_test(heads_turn_along_the_shorter_arc),
+        cmocka_unit_test(jittered_takes_keep_their_last_frame),
         cmocka_unit_test(exact_names_come_first),
         cmocka_unit_test(halves_take_the_whole_and_wholes_the_mean),
         cmocka_unit_test(one_shape_for_both_sides),

@@ -4,8 +4,10 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "fascia/render.h"
+#include "io/sequence.h"
 #include "mesh/intersect.h"
 #include "render/page_template.h"
+#include "render/portrait.h"
 #include "render/renderer.h"
 #include "render/subject.h"
 
@@ -175,6 +177,32 @@ static FaCode put_companions(Page *p, const FaRig *rig, FaError *err) {
 
 FaPageOptions fa_page_options_default(void) { return (FaPageOptions){.bake_error_mm = 0.02}; }
 
+static void put_point(Page *p, const char *key, const double x[3]) {
+    fai_jw_open(&p->w, key, '[');
+    for (int k = 0; k < 3; k++) fai_jw_num(&p->w, NULL, x[k]);
+    fai_jw_close(&p->w);
+}
+
+// The box of a body's head: what the camera holds.
+static FaCode put_head(Page *p, const FaRig *rig, FaError *err) {
+    unsigned char *keep = FA_NEW(rig->mesh.nvert, unsigned char);
+    double lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
+    if (!keep) return FA_FAIL_MEMORY(err);
+    bool body = fai_portrait(rig, keep);
+    for (int v = 0; v < rig->mesh.nvert && body; v++)
+        for (int k = 0; k < 3 && keep[v]; k++) {
+            double x = (double)rig->mesh.x[3 * (size_t)v + (size_t)k];
+            lo[k] = fmin(lo[k], x), hi[k] = fmax(hi[k], x);
+        }
+    fa_free(keep);
+    if (!body) return FA_OK;
+    fai_jw_open(&p->w, "headBox", '{');
+    put_point(p, "lo", lo);
+    put_point(p, "hi", hi);
+    fai_jw_close(&p->w);
+    return FA_OK;
+}
+
 // One face with what comes along; main: the page's own.
 static FaCode put_rig(Page *p, const FaRig *rig, bool main, const FaPageOptions *o, FaError *err) {
     // rows 1 and 2 of axes are the up and front directions in the mesh's frame
@@ -184,11 +212,8 @@ static FaCode put_rig(Page *p, const FaRig *rig, bool main, const FaPageOptions 
         fai_jw_close(&p->w);
     }
     double mouth[3];
-    if (fa_render_focus(rig, "mouth", mouth)) {
-        fai_jw_open(&p->w, "mouth", '[');
-        for (int k = 0; k < 3; k++) fai_jw_num(&p->w, NULL, mouth[k]);
-        fai_jw_close(&p->w);
-    }
+    if (fa_render_focus(rig, "mouth", mouth)) put_point(p, "mouth", mouth);
+    FA_TRY(put_head(p, rig, err));
     FA_TRY(put_solid(p, &(Solid){.rig = rig, .material = "skin", .color = o->color}, err));
     fai_jw_open(&p->w, "parts", '[');
     FaCode rc = main && o->parts ? FA_OK : put_companions(p, rig, err);
@@ -256,12 +281,8 @@ static FaCode track_weights(const FaPageTrack *track, Residual *s, FaError *err)
     float *channels = FA_NEW(track->clip->nchan, float);
     int n = fa_sequence_nframe(track->seq);
     for (int f = 0; channels && f < n; f++) {
-        const float *from = track->clip->weight + (size_t)f * (size_t)track->clip->nchan;
-        if (track->clip->nframe != n) {
-            fa_clip_sample(track->clip, fa_sequence_time(track->seq, f), channels, NULL);
-            from = channels;
-        }
-        fa_binding_weights(&binding, from, s->weights + (size_t)f * (size_t)s->rig->nshape);
+        fa_clip_sample(track->clip, fai_sequence_clip_time(track->seq, track->clip, f), channels, NULL);
+        fa_binding_weights(&binding, channels, s->weights + (size_t)f * (size_t)s->rig->nshape);
     }
     fa_binding_free(&binding);
     if (!channels) return FA_FAIL_MEMORY(err);
@@ -278,9 +299,8 @@ static FaCode put_motion(Page *p, const FaRig *rig, const FaPageTrack *track, Fa
         fa_free(head);
         return FA_FAIL_MEMORY(err);
     }
-    bool same = track->clip && track->clip->nframe == n; // a cache may not know its rate: its clip does
     for (int f = 0; f < n; f++) {
-        time[f] = same ? track->clip->time[f] : fa_sequence_time(track->seq, f);
+        time[f] = fai_sequence_clip_time(track->seq, track->clip, f);
         if (!track->clip || !track->clip->head) continue;
         FaPose at, pose;
         fa_clip_sample(track->clip, time[f], NULL, &at);
@@ -359,9 +379,8 @@ static FaCode put_markers(Page *p, const FaPageTrack *track, FaError *err) {
     Packed d = {.move = FA_NEW(3 * count, uint16_t), .seen = FA_NEW(count, unsigned char)};
     FaCode rc = frame && d.move && d.seen ? FA_OK : FA_FAIL_MEMORY(err);
     if (rc >= 0) {
-        bool same = track->clip && track->clip->nframe == n;
         for (int f = 0; f < n; f++)
-            frame[f] = fai_markers_frame(take, f, n, same ? track->clip->time[f] : fa_sequence_time(track->seq, f));
+            frame[f] = fai_markers_frame(take, f, n, fai_sequence_clip_time(track->seq, track->clip, f));
         pack_markers(take, frame, n, &d);
         fai_jw_open(&p->w, "markers", '{');
         fai_jw_open(&p->w, "names", '[');

@@ -2,6 +2,7 @@
 
 #include "io/gltf/gltf.h"
 #include "math/mat3.h"
+#include "render/portrait.h"
 #include "rig/bind.h"
 #include "rig/head_frame.h"
 
@@ -191,6 +192,7 @@ FaCode fai_subject_new(const FaRig *rig, const FaClip *clip, bool alone, FaSubje
     FaCode rc = FA_OK;
     s->rig = rig;
     s->clip = clip;
+    fai_portrait_turn(clip, s->turn);
     s->arena = fai_arena_new(0);
     if (!s->arena) FA_TRY_GOTO(fail, rc, FA_FAIL_MEMORY(err));
     const int room = 1 + MAX_COMPANIONS;
@@ -244,22 +246,24 @@ void fai_subject_pose(FaSubject *s, float *x, double time, const float *weights)
     }
 }
 
-// The picture's world is canonical = axes * mesh frame, as the head is: axes^-1 (head axes).
+// The picture's world is canonical = axes * mesh frame, as the head is: axes^-1 turn (head axes).
+static void turn_world(const FaSubject *s, double m[12]) {
+    for (int j = 0; j < 4; j++) {
+        double column[3] = {m[j], m[4 + j], m[8 + j]}, turned[3], back[3];
+        fai_m3_mulv(s->turn, column, turned);
+        fai_m3_tmulv(s->rig->axes, turned, back);
+        for (int k = 0; k < 3; k++) m[4 * k + j] = back[k];
+    }
+}
+
 static bool carry_at(FaSubject *s, double time, FaCarry *carry) {
     if (!s->clip || !s->clip->head || !isfinite(time)) return false;
-    FaPose head, axes = fai_head_axes(s->rig), back = fai_pose_inverse(&axes);
-    double turn[12];
+    FaPose head;
     fa_clip_sample(s->clip, time, s->channels, &head);
     head = fa_rig_pose(s->rig, &head);
     *carry = fai_carry(s->rig, &head);
-    pose_matrix(&back, turn);
-    for (int w = 0; w < 2; w++) {
-        double *m = w ? carry->body : carry->head, out[12];
-        for (int i = 0; i < 12; i++)
-            out[i] =
-                turn[i / 4 * 4] * m[i % 4] + turn[i / 4 * 4 + 1] * m[4 + i % 4] + turn[i / 4 * 4 + 2] * m[8 + i % 4];
-        memcpy(m, out, sizeof out);
-    }
+    turn_world(s, carry->head);
+    turn_world(s, carry->body);
     return true;
 }
 

@@ -26,6 +26,7 @@ typedef struct FaSubject {
     float **x;              // positions; x[0] is the caller's              (nparts)
     float **share;          // of a body: how much goes with the head; NULL: all of it      (nparts, nvert each)
     float *channels;        // scratch                                      (clip->nchan)
+    double turn[9];         // of the clip's world, so that the face looks at the camera (portrait.h)
     FaArena *arena;
 } FaSubject;
 
