@@ -3,7 +3,22 @@
 #ifndef FAI_JAW_H
 #define FAI_JAW_H
 
-#include "face/face.h"
+#include "base/base.h"
+#include "fascia/rig.h"
+
+// The jaw's motion as the rig's shapes have it, rigid: its pose at weight 1 of each shape; composed for a frame by
+// fai_jaw_pose.
+typedef struct FaJaw {
+    bool found;
+    int shape[4];         // jawOpen, jawForward, jawLeft, jawRight in the rig; -1 = none
+    double hinge[3];      // a point on the axis, m, head frame
+    double axis[3];       // unit; opening turns by the right hand about it
+    double open_angle;    // rad at jawOpen = 1
+    double open_slide[3]; // m at jawOpen = 1, added after the turn about the hinge
+    double slide[4][3];   // m at weight 1 of shape[1..3] ([0] unused)
+    double turn[4][3];    // rotation vector about the hinge at weight 1 of shape[1..3] ([0] unused)
+    double residual;      // m, rms of the fit on the chin
+} FaJaw;
 
 // Fit the jaw to jawOpen, jawForward, jawLeft and jawRight: each shape's end pose (neutral plus delta) against the
 // neutral. A rig without jawOpen, or whose jawOpen is no rigid motion of anything, gives found = false and a note; that
@@ -17,5 +32,9 @@ FaCode fai_fit_jaw(const FaRig *rig, FaJaw *jaw, float *with_jaw, FaNotes *notes
 bool fai_arkit_motion(const FaRig *rig, const char *arkit_name, float *d);
 // The same added to d, `scale` times.
 bool fai_arkit_motion_add(const FaRig *rig, const char *arkit_name, float scale, float *d);
+
+// Rigid motion of the jaw against the skull for these weights: turn about the hinge, then slide; identity if no jaw was
+// found.
+FaPose fai_jaw_pose(const FaJaw *jaw, const float *weights);
 
 #endif

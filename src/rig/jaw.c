@@ -1,7 +1,7 @@
 // Where the jaw turns. A sculpted jawOpen is a rotation's end pose: bone, chin and lower teeth follow it rigidly, lips
 // and cheeks partly, the rest not at all. So: the rigid motion that most of the surface agrees on, by a fit whose
 // weights favour what agrees (annealed, so that it neither starts at a wrong answer nor ends at a blurred one).
-#include "face/jaw.h"
+#include "rig/jaw.h"
 
 #include "math/mat3.h"
 #include "mesh/mesh.h"
