@@ -20,7 +20,7 @@ export function makeView(data, track, index) {
   const rim = new DirectionalLight(0xcfe0ff, 0.5);
   rim.position.set(-0.9, 0.5, -0.8);
   scene.add(key, rim);
-  const solids = [rig, ...rig.parts].map((part) => makeSolid(scene, part));
+  const solids = [rig, ...rig.parts].map((part, i) => ({ ...makeSolid(scene, part), motion: i ? track.parts?.[i - 1] : null }));
   const radius = extent(rig).radius;
   const markers = track.markers && makeMarkers(scene, track.markers);
   // exact: the positions as stored; those of solids[0] may be exaggerated
@@ -79,7 +79,8 @@ export function pose(view, moving) {
     q.copy(q0).multiply(new Quaternion(h[o], h[o + 1], h[o + 2], h[o + 3]));
     p.set(h[o + 4] - h[4], h[o + 5] - h[5], h[o + 6] - h[6]).applyQuaternion(q0);
   }
-  for (const m of [...view.solids.flatMap((s) => [s.mesh, s.wire]), ...(view.markers ? [view.markers.balls, view.markers.lines] : [])]) {
+  // what is left alone stays where it is
+  for (const m of [...view.solids.filter((s) => !s.motion?.alone).flatMap((s) => [s.mesh, s.wire]), ...(view.markers ? [view.markers.balls, view.markers.lines] : [])]) {
     m.quaternion.copy(q);
     m.position.copy(p);
   }
@@ -97,7 +98,7 @@ export function shape(view, partner, times, override) {
   x.set(view.exact);
   if (partner && times !== 1) for (let i = 0; i < x.length; i++) x[i] = partner.exact[i] + times * (x[i] - partner.exact[i]);
   for (const s of view.solids) {
-    if (s.part !== view.rig) evaluatePart(view.rig, s.part, view.track, view.frame, s.x, own);
+    if (s.part !== view.rig) evaluatePart(view.rig, s.part, s.motion, view.track, view.frame, s.x, own);
     normals(s.part.tri, s.part.weld, s.x, s.normal);
     s.position.needsUpdate = s.normalAttr.needsUpdate = true;
   }

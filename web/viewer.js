@@ -394,6 +394,7 @@ async function main() {
     pair: () => data.pairs.indexOf(pair),
     exact: (i) => (evaluateAll([views[i]]), Array.from(views[i].exact)), // vertices of a track as stored
     drawn: (i) => Array.from(views[i].solids[0].x), // as shown
+    parts: (i) => (shape(views[i], null, 1, null), views[i].solids.slice(1).map((s) => ({ name: s.part.name, x: Array.from(s.x) }))), // meshes that come along
     markers: (i) => (views[i].markers?.balls.visible ? { names: views[i].markers.names, x: Array.from(views[i].markers.now) } : null),
   };
   requestAnimationFrame(tick);
