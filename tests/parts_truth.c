@@ -1,7 +1,7 @@
 // Where all meshes of a head are when a clip plays on it: our own evaluation, for checks of other programs.
 // usage: parts_truth RIG.glb CLIP FRAME OUT.json
-// {"unit": m, "parts": [{"name", "follows", "world": [...], "face": [...]}]}: vertices in the document's world and unit, and in
-// the face's frame, m. The face itself is the first.
+// {"unit": m, "parts": [{"name", "follows", "world": [...], "face": [...]}]}: vertices in the document's world and
+// unit, and in the face's frame, m. The face itself is the first.
 #include "base/base.h"
 #include "render/subject.h"
 

@@ -1,6 +1,5 @@
-// The other meshes of a head follow in what is written: teeth and tongue the jaw, eyes the skull, shapes the weights; a second
-// head and what is elsewhere stay.
-// labels: unit
+// The other meshes of a head follow in what is written: teeth and tongue the jaw, eyes the skull, shapes the weights; a
+// second head and what is elsewhere stay. labels: unit
 #include "test.h"
 
 #include "fascia/head.h"

@@ -204,7 +204,10 @@ static FaCode put_rig(Page *p, const FaRig *rig, bool main, const FaPageOptions 
     FaCode rc = main && o->parts ? FA_OK : put_companions(p, rig, err);
     for (int i = 0; main && i < o->nparts && rc >= 0; i++) {
         fai_jw_open(&p->w, NULL, '{');
-        rc = put_solid(p, &(Solid){.rig = o->parts[i].rig, .main = rig, .material = o->parts[i].material, .color = o->parts[i].color}, err);
+        rc = put_solid(
+            p,
+            &(Solid){.rig = o->parts[i].rig, .main = rig, .material = o->parts[i].material, .color = o->parts[i].color},
+            err);
         fai_jw_close(&p->w);
     }
     fai_jw_close(&p->w);
@@ -305,8 +308,8 @@ static FaCode put_motion(Page *p, const FaRig *rig, const FaPageTrack *track, Fa
     return FA_OK;
 }
 
-// What a companion does in a track: weights of its shapes (nframe x nshape), and where it is in the face's frame, rows of
-// 3x4 matrices (nframe x 12), or left out where it never moves there.
+// What a companion does in a track: weights of its shapes (nframe x nshape), and where it is in the face's frame, rows
+// of 3x4 matrices (nframe x 12), or left out where it never moves there.
 static FaCode put_companion_motion(Page *p, FaSubject *subject, int i, const double *time, int n, FaError *err) {
     FaCompanion *c = &subject->companion[i];
     size_t nshape = (size_t)c->rig->nshape;
@@ -343,8 +346,7 @@ static FaCode put_companion_motions(Page *p, const FaRig *rig, const FaPageTrack
     if (rc >= 0) {
         fai_jw_open(&p->w, "parts", '[');
         for (int i = 1; i < subject->nparts && rc >= 0; i++)
-            if (material_name[main_material(&subject->part[i])])
-                rc = put_companion_motion(p, subject, i, time, n, err);
+            if (material_name[main_material(&subject->part[i])]) rc = put_companion_motion(p, subject, i, time, n, err);
         fai_jw_close(&p->w);
         fai_subject_free(subject);
     }

@@ -14,7 +14,8 @@ static int list_followers(const FaRig *rig, char *text, size_t size) {
         for (int i = 0; i < rig->npart; i++)
             if ((int)rig->part[i].how == how) fai_some_add(&some, i, rig->part[i].name);
         if (some.count && used < size)
-            used += (size_t)snprintf(text + used, size - used, "%s%s (%s)", count ? "; " : "", some.list, how_name[how]);
+            used +=
+                (size_t)snprintf(text + used, size - used, "%s%s (%s)", count ? "; " : "", some.list, how_name[how]);
         count += some.count;
     }
     return count;

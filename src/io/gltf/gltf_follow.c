@@ -29,8 +29,9 @@ FaCode fai_gltf_node_keys(FaGltfOut *out, int node, int nframe, const double *mo
             translation[3 * (size_t)f + (size_t)i] = (float)m[12 + i];
             for (int j = 0; j < 3; j++) m[4 * j + i] /= scale[j];
         }
-        if (!fai_gltf_split(m, r, stretch)) return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("frame %d", f), NULL,
-                                                           "the head's pose cannot be put on node %d", node);
+        if (!fai_gltf_split(m, r, stretch))
+            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("frame %d", f), NULL, "the head's pose cannot be put on node %d",
+                           node);
         // parents of unequal scale would shear it: that is no node's motion
         for (int i = 0; i < 9; i++) size = fmax(size, fabs(stretch[i] - (i % 4 == 0)));
         if (size > 1e-2) return FA_OK;

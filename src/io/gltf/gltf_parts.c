@@ -1,8 +1,8 @@
 // Which other meshes of a document belong to the face's head, and what each of them follows.
 //
 // A mesh belongs to the head if it lies in the head's box, which follows from what the face's shapes move; a mesh that
-// shares shapes belongs to it if what they move lies there (a body's collar). So a second head a step aside, clothes and
-// props stay what they are. Of those that belong:
+// shares shapes belongs to it if what they move lies there (a body's collar). So a second head a step aside, clothes
+// and props stay what they are. Of those that belong:
 //   shapes  it has some of the face's, by the rule of rig/bind.h with the face's shapes as channels: the same weights
 //   jaw     lower teeth, tongue, by name; else where the skin next to it goes with the jaw; and no shape does that
 //   skull   the others
@@ -44,7 +44,8 @@ bool fai_gltf_below(const FaGltf *doc, int node, int above) {
 
 static void apply(const double m[16], const float *p, float *out) {
     double q[3];
-    for (int k = 0; k < 3; k++) q[k] = m[k] * (double)p[0] + m[4 + k] * (double)p[1] + m[8 + k] * (double)p[2] + m[12 + k];
+    for (int k = 0; k < 3; k++)
+        q[k] = m[k] * (double)p[0] + m[4 + k] * (double)p[1] + m[8 + k] * (double)p[2] + m[12 + k];
     for (int k = 0; k < 3; k++) out[k] = (float)q[k];
 }
 
@@ -268,7 +269,8 @@ static FaCode find_shared(const Finder *f, const FaGltfPart *part, Shared *share
 
 // --- names --------------------------------------------------------------------------------------------------------
 
-// Names of the mesh and of what it hangs on below the face's own ancestors, in small letters, nothing between the words.
+// Names of the mesh and of what it hangs on below the face's own ancestors, in small letters, nothing between the
+// words.
 static void words_of(const FaGltf *doc, int node, char text[256]) {
     size_t n = 0;
     const char *name = doc->mesh[doc->node[node].mesh].name;
@@ -330,8 +332,7 @@ static float nearest_share(const Finder *f, const float *canonical) {
 // How much of the mesh lies next to skin that goes with the jaw, 0..1.
 static double jaw_share(const Finder *f, const Seen *s) {
     int n = FA_MIN(s->n, SAMPLES), with = 0;
-    for (int i = 0; i < n; i++)
-        with += nearest_share(f, s->x + 3 * (size_t)((int64_t)i * s->n / n)) > 0.5f;
+    for (int i = 0; i < n; i++) with += nearest_share(f, s->x + 3 * (size_t)((int64_t)i * s->n / n)) > 0.5f;
     return n ? (double)with / n : 0;
 }
 
