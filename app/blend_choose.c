@@ -32,7 +32,7 @@ static FaCode parse_numbers(const char *option, const char *text, double *to, in
 static FaCode load(Job *job, FaError *err) {
     Choice *c = (Choice *)job;
     double pick[MOST] = {0};
-    TRY(blend_oscillator(&c->o, err));
+    blend_oscillator(&c->o);
     for (const char *at = blend.targets; *at; c->ntarget++) {
         size_t n = strcspn(at, ",");
         if (c->ntarget == MOST) return cli_wrong(err, "--targets takes at most %d shapes", MOST);

@@ -19,7 +19,7 @@ int blend_estimate(const char *rig_path, const char *clip_path);
 // A shape by its own or its ARKit name; a number; the oscillator of a still, in its time of 0 to 1.
 FaCode blend_shape(const FaRig *rig, const char *name, size_t n, int *shape, FaError *err);
 bool blend_number(const char *text, size_t n, double *v);
-FaCode blend_oscillator(FaOscillator *o, FaError *err);
+void blend_oscillator(FaOscillator *o);
 // One frame per set of weights (frame x shape, to be filled), of the rig's shapes.
 FaCode blend_clip_new(const FaRig *rig, int nframe, FaClip **clip, FaError *err);
 

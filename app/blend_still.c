@@ -36,17 +36,11 @@ bool blend_number(const char *text, size_t n, double *v) {
     return !*end && *v - *v == 0;
 }
 
-FaCode blend_oscillator(FaOscillator *o, FaError *err) {
-    static const char *const presets[] = {"soft", "heavy", "snappy", "firm", "jelly"};
+void blend_oscillator(FaOscillator *o) {
     *o = (FaOscillator){1.5, 8, 10}; // the paper's first example: close to linear interpolation
-    if (cli_given("frequency") || cli_given("ratio"))
-        return cli_wrong(err, "a still's time is not seconds: give --mass, --damping and --stiffness, not --frequency "
-                              "or --ratio");
-    if (cli_given("preset")) fa_oscillator_preset(presets[(int)fa_params_get(cli_params, "preset")], o);
     if (cli_given("mass")) o->mass = fa_params_get(cli_params, "mass");
     if (cli_given("damping")) o->damping = fa_params_get(cli_params, "damping");
     if (cli_given("stiffness")) o->stiffness = fa_params_get(cli_params, "stiffness");
-    return FA_OK;
 }
 
 FaCode blend_clip_new(const FaRig *rig, int nframe, FaClip **clip, FaError *err) {
@@ -81,7 +75,8 @@ static FaCode load(Job *job, FaError *err) {
         TRY(blend_shape(job->rig, at, name, &s->target[s->n], err));
         at += n + (at[n] == ',');
     }
-    return blend_oscillator(&s->o, err);
+    blend_oscillator(&s->o);
+    return FA_OK;
 }
 
 // One frame, or --slider frames from the source to the moment, as a clip of the rig's shapes.

@@ -1,5 +1,8 @@
 #include "cli.h"
 
+#include "fascia/output.h"
+#include "outputs.h"
+
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -21,6 +24,7 @@ static const Option common_options[] = {
     {"seed", 0, OPT_INT, &common.seed, "N", 0, 2147483647,
      "decides everything random; the same number gives the same result"},
     {"dry-run", 0, OPT_FLAG, &common.dry_run, NULL, 0, 0, "read and check everything, write nothing"},
+    {"force", 0, OPT_FLAG, &common.force, NULL, 0, 0, "replace a file of another kind that has the output's name"},
     {"quiet", 'q', OPT_FLAG, &common.quiet, NULL, 0, 0, "print errors only"},
     {"verbose", 'v', OPT_FLAG, &common.verbose, NULL, 0, 0, "print more"},
     {"progress", 0, OPT_CHOICE, &common.progress, "auto|always|never", 0, 0, "progress bar (auto: on a terminal)"},
@@ -200,7 +204,8 @@ static int set_unit(const Option *o, const char *value) {
 static int set_option(const Option *o, const char *value) {
     switch (o->kind) {
     case OPT_FLAG: *(bool *)o->to = true; return EXIT_OK;
-    case OPT_TEXT: *(const char **)o->to = value; return EXIT_OK;
+    case OPT_TEXT:
+    case OPT_OUT: *(const char **)o->to = value; return EXIT_OK;
     case OPT_CHOICE: return set_choice(o, value);
     case OPT_UNIT: return set_unit(o, value);
     default: return set_number(o, value);
@@ -218,6 +223,27 @@ bool cli_given(const char *param) {
     for (int i = 0; i < ngiven; i++)
         if (!strcmp(given[i]->name, param)) return true;
     return false;
+}
+
+// Every option on the command line, by its name in the help.
+static const char *named[MOST_GIVEN];
+static char param_names[MOST_GIVEN][64];
+static int nnamed;
+
+static bool is_listed(const char *name, const char *list) {
+    size_t n = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)); at += n)
+        if ((at == list || at[-1] == ' ') && (!at[n] || at[n] == ' ')) return true;
+    return false;
+}
+
+int cli_only(const char *mode, const char *acts) {
+    static const char always[] =
+        "output json unit threads quiet verbose progress dry-run force map names mesh up any-size";
+    for (int i = 0; i < nnamed; i++)
+        if (!is_listed(named[i], always) && !is_listed(named[i], acts))
+            return cli_usage("--%s does nothing %s: leave it out", named[i], mode);
+    return EXIT_OK;
 }
 
 static const Command *running;
@@ -336,6 +362,7 @@ static int set_param(const FaParamInfo *p, const char *value, const char *next, 
     else if (!value && !(value = take_value(name, param_arg(p), next, used)))
         return EXIT_USAGE;
     if (ngiven < MOST_GIVEN) given[ngiven++] = p;
+    if (nnamed < MOST_GIVEN) named[nnamed] = strcpy(param_names[nnamed], name), nnamed++;
     return fa_params_set(cli_params, p->name, value, &err) < 0 ? cli_fail(&err) : EXIT_OK;
 }
 
@@ -357,6 +384,7 @@ static int parse_option(const Command *cmd, const char *arg, const char *next, i
             if (t->letter == arg[1]) o = t;
     }
     if (!o) return unknown_option(cmd, arg);
+    if (nnamed < MOST_GIVEN) named[nnamed++] = o->name;
     if (o->kind == OPT_FLAG) return value ? cli_usage("--%s takes no value", o->name) : set_option(o, NULL);
     if (!value && !(value = take_value(o->name, o->arg, next, used))) return EXIT_USAGE;
     return set_option(o, value);
@@ -481,7 +509,7 @@ static int run_command(const Command *cmd, int argc, char **argv) {
     const char **args = calloc((size_t)argc + 1, sizeof *args);
     FaError err = {0};
     int n = 0, rc = args ? EXIT_OK : EXIT_FAILED;
-    ngiven = 0;
+    ngiven = nnamed = 0;
     running = cmd;
     if (rc == EXIT_OK && cmd->method && fa_params_new(cmd->method, &cli_params, &err) < 0) rc = cli_fail(&err);
     if (rc == EXIT_OK) rc = parse(cmd, argc, argv, args, &n);
@@ -490,7 +518,11 @@ static int run_command(const Command *cmd, int argc, char **argv) {
     if (rc == EXIT_OK) {
         fa_log_set(log_line, NULL);
         fa_threads_set(common.threads);
+        rc = outputs_claim(cmd, verb_path, n, args);
+    }
+    if (rc == EXIT_OK) {
         rc = cmd->run(n, args);
+        outputs_release();
         cli_progress_end();
         if (fflush(stdout) != 0 || ferror(stdout)) rc = rc == EXIT_OK ? EXIT_FILE : rc;
     }
@@ -541,6 +573,8 @@ static int help(const Command *const *commands, int argc, char **argv) {
 int cli_main(const Command *const *commands, int argc, char **argv) {
     if (argc < 2) return print_verbs(commands, stderr), EXIT_USAGE;
     const char *verb = argv[1];
+    fa_inputs_protect(true);
+    outputs_on_signals();
     if (!strcmp(verb, "--version") || !strcmp(verb, "version")) return printf("fascia %s\n", fa_version()), EXIT_OK;
     if (is_help(verb) || !strcmp(verb, "help")) return help(commands, argc - 2, argv + 2);
     return dispatch(commands, "", argc - 1, argv + 1);

@@ -7,7 +7,8 @@
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INPUT, EXIT_CONVERGE, EXIT_FILE };
 
-typedef enum OptionKind { OPT_FLAG, OPT_INT, OPT_NUM, OPT_TEXT, OPT_CHOICE, OPT_UNIT, OPT_GROUP } OptionKind;
+// OPT_OUT: a file that is written (app/outputs.h)
+typedef enum OptionKind { OPT_FLAG, OPT_INT, OPT_NUM, OPT_TEXT, OPT_OUT, OPT_CHOICE, OPT_UNIT, OPT_GROUP } OptionKind;
 
 typedef struct Option {
     const char *name; // without dashes
@@ -29,7 +30,7 @@ typedef struct Common {
     double fps;
     const char *frames; // "A-B"
     FaUnit unit;
-    bool quiet, verbose, dry_run, json;
+    bool quiet, verbose, dry_run, json, force;
     int progress; // 0 auto, 1 always, 2 never
     const char *output;
 } Common;
@@ -45,6 +46,8 @@ typedef struct Command {
     const Option *options;              // ends with a NULL name
     const char *method;                 // nullable: its parameters are options too, gathered in cli_params
     int min_args, max_args;
+    const char *writes; // extensions of the output, "glb pc2"; NULL: not checked before the verb runs
+    int out_arg;        // which argument is the output where -o is not given; 0: none
     int (*run)(int argc, const char **argv);
 } Command;
 
@@ -55,6 +58,10 @@ extern const Command *const verbs[]; // all of them, ended by NULL
 extern FaParams *cli_params;       // of the verb's method, as given; owned by the framework
 bool cli_has(const char *param);   // whether the verb's method has it
 bool cli_given(const char *param); // whether the user set it
+// A verb that works in several ways: whatever the user gave must act in this one. acts: names of options and parameters
+// ("time slider mass"); those of every verb and of reading a rig need not be listed, but seed, fps and frames do. Says
+// what does not act; the exit code.
+int cli_only(const char *mode, const char *acts);
 
 int cli_main(const Command *const *commands, int argc, char **argv);
 // Names that mean two things: an option of a verb that is also a parameter of its method or an option of every verb.

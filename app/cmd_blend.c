@@ -40,6 +40,19 @@ static int blend_clip(const char *rig_path, const char *clip_path) {
                            .simulated = true});
 }
 
+// What acts in each way to work; the rest is refused by name.
+#define STILL "mass damping stiffness fps bake-error max-targets"
+static int check_options(bool clip) {
+    if (blend.weights) return cli_only("with --weights", STILL " weights time slider");
+    if (blend.explore) return cli_only("with --explore", STILL " explore targets time raw limit pick");
+    if (blend.random) return cli_only("with --random", STILL " random targets time limit pick seed");
+    if (blend.estimate) return cli_only("with --estimate", "estimate per-vertex mass fps head-units joint");
+    return cli_only(
+        clip ? "for a clip" : "for an animation",
+        "preset frequency ratio mass damping stiffness head head-motion gravity rate maps sculpt regions world "
+        "bake-error max-targets check fps frames loop-motion head-units joint");
+}
+
 static int run(int argc, const char **argv) {
     FaError err = {0};
     const char *clip = argc > 1 ? argv[1] : NULL;
@@ -53,6 +66,10 @@ static int run(int argc, const char **argv) {
     if (blend.time && modes == 0) return cli_usage("--time goes with --weights, --explore or --random");
     if (!common.output && !blend.estimate && !blend.explore && !blend.random && !common.dry_run)
         return output_missing("out.glb");
+    int rc = check_options(clip != NULL);
+    if (rc != EXIT_OK) return rc;
+    if (blend.pick && !common.output) return cli_usage("--pick writes a rig: add -o more.glb");
+    if (blend.head && cli_given("head")) return cli_usage("--head and --head-motion are the same: give one of them");
     if (blend.head && fa_params_set(cli_params, "head", blend.head, &err) < 0) return cli_fail(&err);
     if (blend.estimate) return blend_estimate(argv[0], clip);
     if (clip && modes) return cli_usage("--weights, --explore and --random make stills: leave out %s", clip);
@@ -77,6 +94,7 @@ const Command cmd_blend = {
         ".csv .json. Without CLIP the rig's own animation is played. Stills start from mass 1.5, damping 8 and\n"
         "stiffness 10. Guide: docs/guide/blend.md\n",
     .options = options,
+    .writes = "glb gltf vrm pc2 mdd usda obj html png mp4 m4v mov gif csv json",
     .method = "analytic",
     .min_args = 1,
     .max_args = 2,

@@ -35,12 +35,12 @@ static const Option options[] = {
     {"materials", 0, OPT_TEXT, &materials, "FILE|auto", 0, 0,
      "stiffness by place and shape, for enrich: auto, or a file: JSON, vertex colours in .glb, .obj or a folder "
      "(with --volumes auto)"},
-    {"materials-preview", 0, OPT_TEXT, &materials_preview, "OUT.png", 0, 0, "a picture of the stiffness"},
+    {"materials-preview", 0, OPT_OUT, &materials_preview, "OUT.png", 0, 0, "a picture of the stiffness"},
     {"volumes", 0, OPT_FLAG, &volumes, NULL, 0, 0,
      "also the flesh of every shape, for enrich (a minute or more; a stopped run continues)"},
     {"pictures", 0, OPT_TEXT, &pictures, "DIR", 0, 0,
      "a folder for pictures: cut.png, thickness.png, regions.png, attachment.png"},
-    {"picture", 0, OPT_TEXT, &picture, "OUT.png", 0, 0, "only the picture of the head cut open"},
+    {"picture", 0, OPT_OUT, &picture, "OUT.png", 0, 0, "only the picture of the head cut open"},
     {"equilibrium", 0, OPT_FLAG, &equilibrium, NULL, 0, 0,
      "for drive --literal and --model surface: tune the skin so that full shapes hold by themselves (minutes)"},
     {"floor", 0, OPT_NUM, &least_stiffness, "F", 0.01, 1,
@@ -217,6 +217,7 @@ const Command cmd_build = {
              "bones.\n"
              "docs/guide/face.md says what the report means.\n",
     .options = options,
+    .writes = "face",
     .min_args = 1,
     .max_args = 1,
     .run = run,

@@ -105,6 +105,8 @@ const Command cmd_convert = {
         "In: .glb .gltf .vrm .fbx .obj, folders of .obj, .pc2 .mdd, .csv .json .bvh. Out: .glb .gltf .usda .pc2 .mdd\n"
         ".csv .json, a folder/ of OBJ files, name_####.obj for numbered frames. Coordinates are metres.\n",
     .options = options,
+    .writes = "glb gltf vrm usda pc2 mdd obj csv json html png mp4 m4v mov gif",
+    .out_arg = 1,
     .min_args = 1,
     .max_args = 2,
     .run = run,

@@ -1,9 +1,11 @@
 // fascia enrich: secondary motion of flesh on an artist's animation, by simulation of the volume below the skin.
 #include "job.h"
+#include "outputs.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *head_path, *keep_path;
 static const char *colliders, *collider_motions, *collider_frames;
@@ -23,7 +25,7 @@ static const Option options[] = {
     {"preroll", 0, OPT_NUM, &preroll, "S", 0, 60, "seconds to hold the first frame before the clip begins (0)"},
     {"loop", 0, OPT_FLAG, &loop, NULL, 0, 0,
      "the clip is a cycle: it is simulated twice and the second pass is written, so that the end flows into the start"},
-    {"keep", 0, OPT_TEXT, &keep_path, "FILE", 0, 0,
+    {"keep", 0, OPT_OUT, &keep_path, "FILE.run", 0, 0,
      "keep the run file: after an edit only changed frames are simulated again"},
     OPTION_GROUP("Colliders"),
     {"collider", 0, OPT_TEXT, &colliders, "FILE[,FILE...]", 0, 0,
@@ -365,14 +367,24 @@ static void say_made(const Enrich *j) {
         cli_say("%d of %d frames were simulated, %d kept", m->made, m->frames, m->kept);
 }
 
+// The run's file: the one to keep, or one beside the output that goes when that is written. Without either it has a
+// name that no other run has.
+static void run_path(Enrich *j) {
+    const char *tmp = getenv("TMPDIR");
+    if (keep_path)
+        snprintf(j->path, sizeof j->path, "%s", keep_path);
+    else if (common.output)
+        snprintf(j->path, sizeof j->path, "%s.run", common.output);
+    else
+        snprintf(j->path, sizeof j->path, "%s/fascia-%ld.run", tmp && *tmp ? tmp : "/tmp", (long)getpid());
+}
+
 static FaCode make(Job *job, FaError *err) {
     Enrich *j = (Enrich *)job;
     TRY(job_method(job, "enrich", (FaMethodSetup){.collider = j->collider, .ncollider = j->ncollider}, err));
-    snprintf(j->path, sizeof j->path, "%s%s",
-             keep_path       ? keep_path
-             : common.output ? common.output
-                             : "fascia",
-             keep_path ? "" : ".run");
+    run_path(j);
+    if (keep_path || common.output)
+        outputs_resume = "the frames made so far are kept, and the same command goes on from there";
     FaRunFileOptions o = {
         .params = cli_params, .fps = out_fps, .count = j->skip + job->last + 1, .progress = cli_progress};
     TRY(fa_run_file_open(job->method, j->clip, j->path, &o, &j->file, &j->made, err));
@@ -411,7 +423,8 @@ static void json(Job *job, FaJsonWriter *w) {
 static void enrich_free(Job *job) {
     Enrich *j = (Enrich *)job;
     fa_sequence_close(j->frames);
-    if (j->file && !keep_path) remove(j->path);
+    // after a failure the frames stay, so that the same command need not make them again
+    if (j->file && !keep_path && (job->written || !common.output)) remove(j->path);
     fa_run_file_close(j->file);
     fa_clip_free(j->out_clip);
     fa_clip_free(j->extended);
@@ -455,6 +468,7 @@ const Command cmd_enrich = {
              "more)\n"
              "and kept beside the output as RIG.enrich.face. Guide: docs/guide/enrich.md\n",
     .options = options,
+    .writes = "glb gltf vrm pc2 mdd usda obj html png mp4 m4v mov gif csv json",
     .method = "enrich",
     .min_args = 1,
     .max_args = 2,

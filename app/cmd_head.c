@@ -14,7 +14,7 @@ static const Option options[] = {
      "who it is: 0 is average, 1 or -1 is clear, 3 is extreme (--list shows the names)"},
     {"clip", 0, OPT_TEXT, &clip_name, "NAME", 0, 0,
      "talk, rom, run, shake, nod, press, plosive, smile or laugh: the animation"},
-    {"truth", 0, OPT_TEXT, &truth_path, "PC2", 0, 0, "with --clip: also what real skin would do, as exact frames"},
+    {"truth", 0, OPT_OUT, &truth_path, "PC2", 0, 0, "with --clip: also what real skin would do, as exact frames"},
     {"bones", 0, OPT_FLAG, &bones, NULL, 0, 0, "also the skull and the jaw bone"},
     {"list", 0, OPT_FLAG, &list, NULL, 0, 0, "list the names that --identity takes"},
     {"zoo", 0, OPT_TEXT, &zoo_dir, "DIR", 0, 0, "the head as rigs with traits of other people's files, one file each"},

@@ -193,6 +193,7 @@ const Command cmd_render = {
                 "  fascia render head.glb --weights jawOpen=1 --focus mouth -o mouth.png\n"
                 "  fascia render head.glb -o head.html                         a page to turn, play and pose it\n",
     .options = options,
+    .writes = "png mp4 m4v mov gif html",
     .min_args = 1,
     .max_args = 1,
     .run = run,

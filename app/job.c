@@ -198,18 +198,20 @@ FaCode record_new(FaSequence *frames, int last, const FaRig *rig, const FaClip *
     else
         snprintf(dir, sizeof dir, "%s/", tmp && *tmp ? tmp : "/tmp");
     TRY(fa_sequence_slice(frames, 0, last, &wanted, err));
-    snprintf(rec->path, sizeof rec->path, "%s.fascia-%ld-%d.pc2", dir, (long)getpid(), made++);
+    char path[4096];
+    snprintf(path, sizeof path, "%s.fascia-%ld-%d.pc2", dir, (long)getpid(), made++);
     double fps = fa_sequence_fps(frames);
     FaSinkOptions opt = {.rig = rig, .clip = clip, .fps = fps > 0 ? fps : 30, .progress = cli_progress};
-    FaCode rc = fa_sequence_save(wanted, rec->path, &opt, NULL, err);
+    FaCode rc = fa_sequence_save(wanted, path, &opt, NULL, err);
     fa_sequence_close(wanted);
     cli_progress_end();
-    return rc >= 0 ? fa_sequence_open(rec->path, NULL, &rec->seq, err) : rc;
+    if (rc >= 0) rc = fa_sequence_open(path, NULL, &rec->seq, err);
+    remove(path);
+    return rc;
 }
 
 void record_free(Record *rec) {
     fa_sequence_close(rec->seq);
-    if (rec->path[0]) remove(rec->path);
     *rec = (Record){0};
 }
 
@@ -483,6 +485,7 @@ static FaCode walk(Job *j, FaError *err) {
     else if (!common.dry_run && j->output && j->cut)
         TRY(job_save(j, err));
     cli_progress_end();
+    j->written = true;
     j->seconds = cli_seconds() - j->begin;
     if (common.json) return print_report(j, err);
     say_report(j);

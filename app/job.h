@@ -68,9 +68,8 @@ char **split_list(const char *text, int *count);       // "a,b,,d": free with fr
 
 // --- the walk ------------------------------------------------------------------------------------------------------
 
-// Frames that cost time, made once: in a file beside the output that record_free removes.
+// Frames that cost time, made once: in a file beside the output that has lost its name, and so goes with the process.
 typedef struct Record {
-    char path[4096]; // "" if none
     FaSequence *seq; // reads it
 } Record;
 FaCode record_new(FaSequence *frames, int last, const FaRig *rig, const FaClip *clip, Record *rec, FaError *err);
@@ -126,6 +125,7 @@ struct Job {
     FaCompare compare;
     FaBakeReport bake;
     bool stalled; // the bake missed its goal
+    bool written; // all of the output
     const FaNotes *notes[JOB_NOTES];
     int nnotes;
     double begin, seconds;

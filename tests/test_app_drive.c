@@ -203,7 +203,7 @@ static void bad_markers(void **state) {
     snprintf(bad, sizeof bad, "%s", test_path("worse.csv"));
     snprintf(out, sizeof out, "%s", test_path("kept_as_is.pc2"));
     snprintf(trust, sizeof trust, "%s", test_path("trust.txt"));
-    write_text(out, "as it was");
+    write_text(out, "POINTCACHE2 as it was");
     write_text(bad, "time,v1.x,v1.y,v1.z\n0,,,\n0.1,,,\n");
     assert_int_equal(RUN("drive", rig, bad, "-o", out), 3);
     write_text(bad, "time,v1.x,v1.y,v1.z\n0,0,0,zero\n");
@@ -233,9 +233,9 @@ static void bad_markers(void **state) {
     FILE *file = fopen(out, "rb");
     char text[32] = "";
     assert_non_null(file);
-    assert_true(fread(text, 1, 31, file) == 9);
+    assert_true(fread(text, 1, 31, file) == 21);
     fclose(file);
-    assert_string_equal(text, "as it was");
+    assert_string_equal(text, "POINTCACHE2 as it was");
     assert_int_equal(RUN("drive", rig, take, "--method", "sbs", "-o", out, "--dry-run", "--json"), 0);
     SAID("\"output\":null");
 }

@@ -242,6 +242,19 @@ void fa_candidates_label(const FaCandidates *c, uint64_t i, char *text, size_t s
     }
 }
 
+static bool has_shape(const FaRig *rig, const char *name) {
+    for (int s = 0; s < rig->nshape; s++)
+        if (!strcmp(rig->shape[s].name, name)) return true;
+    return false;
+}
+
+// "blend_17"; "blend_17_2" where the rig has one from an earlier pick.
+static void name_candidate(const FaRig *rig, uint64_t i, char name[32]) {
+    snprintf(name, 32, "blend_%llu", (unsigned long long)i);
+    for (int k = 2; has_shape(rig, name) && k < 1000; k++)
+        snprintf(name, 32, "blend_%llu_%d", (unsigned long long)i % 10000000000000000ULL, k);
+}
+
 FaCode fa_candidates_save(const FaCandidates *c, const uint64_t *pick, int npick, const char *path, FaError *err) {
     float *weights = FA_NEW((size_t)FA_MAX(npick, 1) * (size_t)c->rig->nshape, float);
     char(*name)[32] = fai_alloc_array((size_t)FA_MAX(npick, 1), sizeof *name);
@@ -252,7 +265,11 @@ FaCode fa_candidates_save(const FaCandidates *c, const uint64_t *pick, int npick
                          "there is no candidate %llu", (unsigned long long)pick[i]);
         else
             fa_candidates_weights(c, pick[i], weights + (size_t)i * (size_t)c->rig->nshape);
-        snprintf(name[i], sizeof *name, "blend_%llu", (unsigned long long)pick[i]);
+        for (int k = 0; rc >= 0 && k < i; k++)
+            if (pick[k] == pick[i])
+                rc = FA_FAIL(err, FA_E_ARG, NULL, "name each once", "candidate %llu is picked twice",
+                             (unsigned long long)pick[i]);
+        name_candidate(c->rig, pick[i], name[i]);
     }
     if (rc >= 0 && npick < 1) rc = FA_FAIL(err, FA_E_ARG, NULL, "name some, e.g. 3,17,40", "nothing is picked");
     if (rc >= 0) rc = fai_save_with_shapes(c->rig, npick, (const char(*)[32])name, weights, path, err);

@@ -1,5 +1,7 @@
 #include "base/file.h"
 
+#include "base/scratch.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -7,29 +9,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static FaCode fail_errno(FaError *err, const char *path, const char *verb) {
-    int e = errno;
-    const char *remedy = e == ENOENT   ? "check the name and the folder"
-                         : e == EACCES ? "check the permissions"
-                         : e == ENOSPC ? "free some disk space; the old file is untouched"
-                         : e == EISDIR ? "name a file, not a folder"
-                                       : NULL;
-    return fai_fail_in(err, FA_FAIL(err, FA_E_FILE, NULL, remedy, "cannot %s: %s", verb, strerror(e)), path);
-}
-
 FaCode fai_file_read(const char *path, size_t max, FaBytes *bytes, FaError *err) {
     *bytes = (FaBytes){0};
     FaCode rc = FA_OK;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return fail_errno(err, path, "open");
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe that nobody writes to must not stop us
+    if (fd < 0) return fai_fail_errno(err, path, "open");
     struct stat st;
     if (fstat(fd, &st) < 0) {
-        rc = fail_errno(err, path, "read");
+        rc = fai_fail_errno(err, path, "read");
+        goto done;
+    }
+    fai_input_read(fd);
+    if (S_ISDIR(st.st_mode)) {
+        errno = EISDIR;
+        rc = fai_fail_errno(err, path, "read");
         goto done;
     }
     if (!S_ISREG(st.st_mode)) {
-        errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
-        rc = fail_errno(err, path, "read");
+        rc = fai_fail_in(err,
+                         FA_FAIL(err, FA_E_FILE, NULL, "save what it gives to a file, and name that",
+                                 "cannot read: a pipe or a device, not a file"),
+                         path);
         goto done;
     }
     size_t size = (size_t)st.st_size;
@@ -48,7 +48,7 @@ FaCode fai_file_read(const char *path, size_t max, FaBytes *bytes, FaError *err)
         ssize_t n = read(fd, data + got, size - got);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) {
-            rc = fail_errno(err, path, "read");
+            rc = fai_fail_errno(err, path, "read");
             fa_free(data);
             goto done;
         }
@@ -60,6 +60,17 @@ FaCode fai_file_read(const char *path, size_t max, FaBytes *bytes, FaError *err)
 done:
     close(fd);
     return rc;
+}
+
+size_t fai_file_start(const char *path, void *start, size_t room) {
+    size_t got = 0;
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return 0;
+    for (ssize_t n = 1; n > 0 && got < room && fstat(fd, &st) == 0 && S_ISREG(st.st_mode); got += n > 0 ? (size_t)n : 0)
+        n = read(fd, (char *)start + got, room - got);
+    close(fd);
+    return got;
 }
 
 void fai_bytes_free(FaBytes *bytes) {
@@ -82,9 +93,7 @@ bool fai_dir_exists(const char *path) {
 enum { BUFFER = 256 * 1024 };
 
 struct FaOutput {
-    int fd;
-    char *path;  // final name
-    char *temp;  // name until finished
+    FaScratch file;
     size_t used; // bytes waiting in the buffer
     unsigned char buffer[BUFFER];
 };
@@ -93,37 +102,19 @@ FaCode fai_output_open(const char *path, FaOutput **out, FaError *err) {
     *out = NULL;
     FaOutput *o = FA_NEW(1, FaOutput);
     if (!o) return FA_FAIL_MEMORY(err);
-    o->fd = -1;
-    o->path = fai_strdup(path);
-    size_t n = strlen(path);
-    o->temp = FA_NEW(n + 16, char);
-    if (!o->path || !o->temp) {
-        fai_output_abandon(o);
-        return FA_FAIL_MEMORY(err);
-    }
-    // the random suffix keeps two writers of one name apart; the last to finish wins, whole
-    snprintf(o->temp, n + 16, "%s.part-XXXXXX", path);
-    o->fd = mkstemp(o->temp);
-    if (o->fd < 0) {
-        o->temp[0] = 0;
-        FaCode rc = fail_errno(err, path, "write");
-        fai_output_abandon(o);
-        return rc;
-    }
-    // mkstemp gives 0600: use what an ordinary new file, or the old one, would have
-    struct stat st;
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(o->fd, stat(path, &st) == 0 ? st.st_mode & 0777 : 0666 & ~mask);
-    *out = o;
-    return FA_OK;
+    FaCode rc = fai_scratch_open(path, &o->file, err);
+    if (rc < 0)
+        fa_free(o);
+    else
+        *out = o;
+    return rc;
 }
 
 static FaCode write_all(FaOutput *o, const unsigned char *p, size_t size, FaError *err) {
     while (size) {
-        ssize_t n = write(o->fd, p, size);
+        ssize_t n = write(o->file.fd, p, size);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return fail_errno(err, o->path, "write");
+        if (n < 0) return fai_fail_errno(err, o->file.path, "write");
         p += n;
         size -= (size_t)n;
     }
@@ -146,42 +137,23 @@ FaCode fai_output_write(FaOutput *o, const void *data, size_t size, FaError *err
 
 FaCode fai_output_seek(FaOutput *o, uint64_t offset, FaError *err) {
     FA_TRY(flush(o, err));
-    if (lseek(o->fd, (off_t)offset, SEEK_SET) < 0) return fail_errno(err, o->path, "write");
+    if (lseek(o->file.fd, (off_t)offset, SEEK_SET) < 0) return fai_fail_errno(err, o->file.path, "write");
     return FA_OK;
-}
-
-// The rename itself must reach the disk too.
-static void sync_folder(const char *path) {
-    char *dir = fai_path_dir(path);
-    int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (fd >= 0) {
-        fsync(fd);
-        close(fd);
-    }
-    fa_free(dir);
 }
 
 FaCode fai_output_finish(FaOutput *o, FaError *err) {
     FaCode rc = flush(o, err);
-    if (rc >= 0 && fsync(o->fd) < 0 && errno != EINVAL) rc = fail_errno(err, o->path, "write");
-    int closed = close(o->fd);
-    o->fd = -1;
-    if (rc >= 0 && closed < 0) rc = fail_errno(err, o->path, "write");
-    if (rc >= 0 && rename(o->temp, o->path) < 0) rc = fail_errno(err, o->path, "write");
-    if (rc >= 0) {
-        o->temp[0] = 0;
-        sync_folder(o->path);
-    }
-    fai_output_abandon(o);
+    if (rc >= 0)
+        rc = fai_scratch_finish(&o->file, err);
+    else
+        fai_scratch_drop(&o->file);
+    fa_free(o);
     return rc;
 }
 
 void fai_output_abandon(FaOutput *o) {
     if (!o) return;
-    if (o->fd >= 0) close(o->fd);
-    if (o->temp && o->temp[0]) unlink(o->temp);
-    fa_free(o->temp);
-    fa_free(o->path);
+    fai_scratch_drop(&o->file);
     fa_free(o);
 }
 

@@ -12,11 +12,13 @@ typedef struct FaBytes {
 // Read all of a regular file. max 0: no limit but memory. Free with fai_bytes_free.
 FaCode fai_file_read(const char *path, size_t max, FaBytes *bytes, FaError *err);
 void fai_bytes_free(FaBytes *bytes);
+size_t fai_file_start(const char *path, void *start, size_t room); // its first bytes; how many. 0: none, or no file
 bool fai_file_exists(const char *path);
 bool fai_dir_exists(const char *path);
 
-// Output: bytes go to a temporary file beside `path`; finish syncs and renames it, so that a kill or a full disk
-// leaves the old file or the new one, never half. abandon (also after a failure) removes the temporary file.
+// Output: bytes go to a temporary file beside `path` (base/scratch.h); finish syncs and renames it, so that a kill or a
+// full disk leaves the old file or the new one, never half. abandon (also after a failure) removes the temporary file.
+// A link stays a link, a device or a pipe is written through (seek fails there).
 typedef struct FaOutput FaOutput;
 FaCode fai_output_open(const char *path, FaOutput **out, FaError *err);
 FaCode fai_output_write(FaOutput *out, const void *data, size_t size, FaError *err);

@@ -124,8 +124,9 @@ void fai_bonds_make(FaContact *c, int n, const int *touching) {
             const FaPairHit *h = &c->push[touching[t]];
             int holders = kind == FA_PAIR_VERTEX_TRIANGLE ? 1 : 4;
             bool held = (int)h->kind != kind;
+            if (held || !may_bond(c, h)) continue; // after this all its points are the surface's
             for (int k = 0; k < holders && !held; k++) held = c->mark[h->point[k]] & 4;
-            if (held || !may_bond(c, h)) continue;
+            if (held) continue;
             FaBond *b = &c->bond[c->state.nbond++];
             *b = (FaBond){.id = c->state.next_id++, .kind = kind, .a = h->a, .b = h->b};
             for (int i = 0; i < 4; i++) {

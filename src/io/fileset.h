@@ -1,4 +1,5 @@
-// Several files that appear together: written into a hidden folder beside their place, then renamed.
+// Several files that appear together: written into a hidden folder beside their place, then renamed. A kill leaves the
+// old set, or one that the next to write or read there completes.
 #ifndef FAI_FILESET_H
 #define FAI_FILESET_H
 
@@ -14,5 +15,6 @@ int fai_fileset_count(const FaFileSet *set);
 const char *fai_fileset_dir(const FaFileSet *set);       // the final folder, without slashes at its end
 FaCode fai_fileset_finish(FaFileSet *set, FaError *err); // frees the set, also on failure
 void fai_fileset_abandon(FaFileSet *set);                // NULL is fine
+void fai_fileset_recover(const char *dir);               // complete what a killed run had begun to put in place
 
 #endif

@@ -619,9 +619,7 @@ FaMotionKind fa_motion_kind(const char *path) {
     enum { START = 1 << 18 };
     if (fai_path_has_ext(path, "trc") || fai_path_has_ext(path, "c3d")) return FA_MOTION_MARKERS;
     char *text = fai_dir_exists(path) ? NULL : FA_NEW(START + 1, char);
-    FILE *f = text ? fopen(path, "rb") : NULL;
-    size_t n = f ? fread(text, 1, START, f) : 0;
-    if (f) fclose(f);
+    size_t n = text ? fai_file_start(path, text, START) : 0;
     FaMotionKind kind = FA_MOTION_OTHER;
     const char *s = n >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3) ? text + 3 : text;
     while (n && (*s == ' ' || *s == '\t' || *s == '\r' || *s == '\n')) s++;

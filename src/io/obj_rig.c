@@ -1,5 +1,6 @@
 // Rigs from OBJ files: one file, or a folder with a neutral and one file per shape.
 #include "base/task.h"
+#include "io/fileset.h"
 #include "io/obj.h"
 #include "rig/rig_build.h"
 
@@ -35,6 +36,7 @@ static int by_bytes(const void *a, const void *b) { return strcmp(*(char *const 
 
 FaCode fai_obj_list(const char *dir, FaNames *names, FaError *err) {
     *names = (FaNames){0};
+    fai_fileset_recover(dir);
     DIR *d = opendir(dir);
     if (!d)
         return fai_fail_in(err,

@@ -1,6 +1,7 @@
 #include "io/pointcache.h"
 
 #include "base/file.h"
+#include "base/scratch.h"
 #include "io/clip_tools.h"
 
 #include <errno.h>
@@ -162,12 +163,13 @@ static FaCode open_mdd(FaPointCache *c, const unsigned char h[MDD_HEADER], uint6
 }
 
 static FaCode open_file(FaPointCache *c, FaError *err) {
-    c->fd = open(c->path, O_RDONLY | O_CLOEXEC);
+    c->fd = open(c->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not stop us
     struct stat st;
     if (c->fd < 0 || fstat(c->fd, &st) < 0)
         return FA_FAIL(err, FA_E_FILE, NULL, "check the name, the folder and the permissions", "cannot open: %s",
                        strerror(errno));
     if (!S_ISREG(st.st_mode)) return FA_FAIL(err, FA_E_FILE, NULL, "name a file", "not a regular file");
+    fai_input_read(c->fd);
     uint64_t size = (uint64_t)st.st_size;
     unsigned char h[PC2_HEADER] = {0};
     FA_TRY(read_at(c, 0, h, (size_t)FA_MIN(size, sizeof h), err));

@@ -9,7 +9,6 @@
 #include "io/pointcache.h"
 #include "io/usda.h"
 
-#include <errno.h>
 #include <strings.h>
 
 typedef enum RigFormat { RIG_UNKNOWN, RIG_GLTF, RIG_OBJ, RIG_ASSIMP } RigFormat;
@@ -70,15 +69,10 @@ static RigFormat judge(const char *path, const unsigned char *head, size_t n) {
 }
 
 static FaCode read_start(const char *path, unsigned char *head, size_t room, size_t *n, FaError *err) {
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return FA_FAIL(err, FA_E_FILE, NULL,
-                       errno == ENOENT ? "check the name and the folder" : "check the permissions", "cannot open: %s",
-                       strerror(errno));
-    *n = fread(head, 1, room, f);
-    bool bad = ferror(f);
-    fclose(f);
-    return bad ? FA_FAIL(err, FA_E_FILE, NULL, "check the disk", "cannot read the file") : FA_OK;
+    FaBytes none;
+    *n = fai_file_start(path, head, room);
+    if (*n || fai_file_exists(path)) return FA_OK;
+    return fai_file_read(path, 1, &none, err); // says why
 }
 
 FaRigOptions fa_rig_options_default(void) { return (FaRigOptions){0}; }

@@ -295,9 +295,7 @@ static FaCode open_frames(const char *path, const FaRigOptions *options, FaSeque
 
 static bool is_cache(const char *path) {
     char head[16];
-    FILE *f = fopen(path, "rb");
-    size_t n = f ? fread(head, 1, sizeof head, f) : 0;
-    if (f) fclose(f);
+    size_t n = fai_file_start(path, head, sizeof head);
     return fai_path_has_ext(path, "mdd") || fai_path_has_ext(path, "pc2") || fai_cache_sniff(head, n);
 }
 

@@ -2,6 +2,7 @@
 // last run as long as the input is the same, and the method. After a changed frame the method runs until its state is
 // that of the finished file again and all later input is the same; what follows is copied.
 #include "fascia/run_file.h"
+#include "fascia/output.h"
 
 #include "base/file.h"
 #include "base/text.h"
@@ -230,6 +231,7 @@ static FaCode prepare(FaRunFile *t, const FaClip *clip, const char *path, const 
 }
 
 static FaCode open_files(FaRunFile *t, int *first_changed, FaError *err) {
+    FA_TRY(fa_output_fits(t->path, "run", err));
     const char *why = "", *none = "";
     int n = t->nframe, first = 0, last;
     *first_changed = 0;

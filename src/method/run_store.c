@@ -1,7 +1,9 @@
 #include "method/run_store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 static const char MAGIC[8] = "FATAKE01";
@@ -86,19 +88,43 @@ static void header_of(const FaRunStoreShape *s, unsigned char header[HEADER]) {
     memcpy(header + HEADER - 8, &sum, 8);
 }
 
-FaCode fai_run_store_create(const char *path, const FaRunStoreShape *shape, FaRunStore **file, FaError *err) {
-    *file = NULL;
-    FILE *f = fopen(path, "w+b");
-    if (!f)
+// The file, for this run alone: a second one that appends would mix both. Nothing of it is lost before that is sure.
+static FaCode lock(const char *path, int flags, FILE **f, FaError *err) {
+    int fd = open(path, O_RDWR | O_CLOEXEC | flags, 0666);
+    *f = NULL;
+    if (fd < 0 && errno == ENOENT && !(flags & O_CREAT)) return FA_OK;
+    if (fd < 0)
         return FA_FAIL(err, FA_E_FILE, NULL, "choose a folder that can be written to", "cannot write %s: %s", path,
                        strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && (*f = fdopen(fd, "r+b"))) return FA_OK;
+    bool taken = errno == EWOULDBLOCK;
+    close(fd);
+    return FA_FAIL(err, FA_E_FILE, NULL, "wait until that has ended, or name another file",
+                   taken ? "another run is writing %s" : "cannot lock %s", path);
+}
+
+FaCode fai_run_store_create(const char *path, const FaRunStoreShape *shape, FaRunStore **file, FaError *err) {
+    *file = NULL;
+    FILE *f;
+    FA_TRY(lock(path, O_CREAT, &f, err));
     FA_TRY(make(shape, f, file, err));
+    if (ftruncate(fileno(f), 0) != 0) {
+        fai_run_store_close(*file);
+        *file = NULL;
+        return broken(err, "write");
+    }
     unsigned char header[HEADER];
     header_of(shape, header);
     if (fwrite(header, 1, HEADER, f) == HEADER && fflush(f) == 0) return FA_OK;
     fai_run_store_close(*file);
     *file = NULL;
     return broken(err, "write");
+}
+
+static bool is_whole(const FaRunStore *t, size_t size) {
+    uint64_t sum;
+    memcpy(&sum, t->record + size - 8, 8);
+    return sum == fai_hash64(t->record, size - 8, t->shape.key);
 }
 
 // Read the record at the end of what is known. False: there is none, or it is damaged.
@@ -110,9 +136,7 @@ static bool next_record(FaRunStore *t) {
     size_t size = record_size(&t->shape, head[2] != 0);
     memcpy(t->record, head, HEAD);
     if (fread(t->record + HEAD, 1, size - HEAD, t->f) != size - HEAD) return false;
-    uint64_t sum;
-    memcpy(&sum, t->record + size - 8, 8);
-    if (sum != fai_hash64(t->record, size - 8, t->shape.key)) return false;
+    if (!is_whole(t, size)) return false;
     t->has_state[t->count] = head[2] != 0;
     t->at[t->count + 1] = t->at[t->count] + size;
     t->count++;
@@ -129,7 +153,11 @@ FaCode fai_run_store_open(const char *path, const FaRunStoreShape *shape, bool a
                           const char **why, FaError *err) {
     *file = NULL;
     *why = "";
-    FILE *f = fopen(path, append ? "r+b" : "rb");
+    FILE *f = NULL;
+    if (append)
+        FA_TRY(lock(path, 0, &f, err));
+    else
+        f = fopen(path, "rb");
     if (!f) return FA_OK;
     unsigned char header[HEADER], want[HEADER];
     header_of(shape, want);
@@ -194,6 +222,9 @@ FaCode fai_run_store_read(FaRunStore *t, int frame, FaRunStoreInput *in, float *
     if (!surface && !state) size = HEAD + input_size(&t->shape);
     if (fseeko(t->f, (off_t)t->at[frame], SEEK_SET) != 0 || fread(t->record, 1, size, t->f) != size)
         return broken(err, "read");
+    if ((surface || state) && !is_whole(t, size))
+        return FA_FAIL(err, FA_E_FILE, FA_PLACE("frame %d", frame), "run the same command again",
+                       "the run file was changed while it was read");
     if (in) {
         memcpy(&in->time, t->record + from, sizeof in->time);
         memcpy(&in->motion, t->record + from + sizeof in->time, sizeof in->motion);

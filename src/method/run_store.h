@@ -26,6 +26,7 @@ typedef struct FaRunStore FaRunStore;
 
 // Open for reading, or for reading and appending. *why: "" or why what is there cannot be used (then *file is NULL and
 // the code FA_OK). Records from the first damaged one on are left out, and cut off where the file is to be appended to.
+// A file that is appended to is locked: FA_E_FILE where another run has it.
 FaCode fai_run_store_open(const char *path, const FaRunStoreShape *shape, bool append, FaRunStore **file,
                           const char **why, FaError *err);
 FaCode fai_run_store_create(const char *path, const FaRunStoreShape *shape, FaRunStore **file, FaError *err);

@@ -1,6 +1,7 @@
 #include "render/movie.h"
 
 #include "base/file.h"
+#include "base/scratch.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -18,10 +19,10 @@ extern char **environ;
 
 struct FaMovie {
     char *path; // final name
-    char *temp; // name until finished; empty: nothing to remove
-    int pipe;   // frames go in here: a socket, so that a dead reader is an error and not a signal
-    FILE *log;  // what ffmpeg says
-    pid_t pid;  // 0: not running
+    FaScratch file;
+    int pipe;  // frames go in here: a socket, so that a dead reader is an error and not a signal
+    FILE *log; // what ffmpeg says
+    pid_t pid; // 0: not running
     int width, height;
     int frames;
 };
@@ -45,22 +46,12 @@ static FaCode fail_io(FaError *err, const char *path, const char *doing) {
 
 // --- starting -----------------------------------------------------------------------------------------------------
 
+// ffmpeg opens its file by name.
 static FaCode reserve_name(FaMovie *m, FaError *err) {
-    size_t n = strlen(m->path);
-    m->temp = FA_NEW(n + 16, char);
-    if (!m->temp) return FA_FAIL_MEMORY(err);
-    snprintf(m->temp, n + 16, "%s.part-XXXXXX", m->path);
-    int fd = mkstemp(m->temp);
-    if (fd < 0) {
-        m->temp[0] = 0;
-        return fail_io(err, m->path, "write");
-    }
-    struct stat st;
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(fd, stat(m->path, &st) == 0 ? st.st_mode & 0777 : 0666 & ~mask);
-    close(fd);
-    return FA_OK;
+    FA_TRY(fai_scratch_open(m->path, &m->file, err));
+    if (m->file.name) return FA_OK;
+    return fai_fail_in(err, FA_FAIL(err, FA_E_FILE, NULL, "name a file", "a film cannot be written to a device"),
+                       m->path);
 }
 
 static FaCode spawn(FaMovie *m, const char *const *argv, FaError *err) {
@@ -138,7 +129,7 @@ FaCode fai_movie_open(const char *path, int width, int height, double fps, const
              "-color_trc", "bt709", "-movflags", "+faststart", "-fflags", "+bitexact", "-flags:v", "+bitexact",
              "-metadata", note.data, "-f", "mp4");
     }
-    argv[n++] = m->temp;
+    argv[n++] = m->file.name;
     argv[n] = NULL;
 #undef ARGS
     rc = spawn(m, argv, err);
@@ -191,17 +182,6 @@ FaCode fai_movie_frame(FaMovie *m, const FaImage *image, FaError *err) {
     return FA_OK;
 }
 
-static FaCode close_file(FaMovie *m, FaError *err) {
-    int fd = open(m->temp, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return fail_io(err, m->path, "write");
-    int synced = fsync(fd);
-    close(fd);
-    if (synced < 0 && errno != EINVAL) return fail_io(err, m->path, "write");
-    if (rename(m->temp, m->path) < 0) return fail_io(err, m->path, "write");
-    m->temp[0] = 0;
-    return FA_OK;
-}
-
 FaCode fai_movie_finish(FaMovie *m, FaError *err) {
     close(m->pipe);
     m->pipe = -1;
@@ -214,7 +194,7 @@ FaCode fai_movie_finish(FaMovie *m, FaError *err) {
     else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         rc = fail_ffmpeg(m, err);
     m->pid = 0;
-    if (rc >= 0) rc = close_file(m, err);
+    if (rc >= 0) rc = fai_scratch_finish(&m->file, err);
     fai_movie_abandon(m);
     return rc;
 }
@@ -227,8 +207,7 @@ void fai_movie_abandon(FaMovie *m) {
         while (waitpid(m->pid, NULL, 0) < 0 && errno == EINTR) {}
     }
     if (m->log) fclose(m->log);
-    if (m->temp && m->temp[0]) unlink(m->temp);
-    fa_free(m->temp);
+    fai_scratch_drop(&m->file);
     fa_free(m->path);
     fa_free(m);
 }

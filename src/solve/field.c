@@ -130,7 +130,7 @@ FAI_BODY void sum_body(const Sum *s, int begin, int end, int chunk) {
         do {
             int left = s->count - k;
             const float *c = s->coef + k;
-            const float *const *v = s->v + k;
+            const float *const *v = k ? s->v + k : s->v; // NULL + 0 is undefined
             if (left == 0)
                 sum_group(scale, base, 0, c, v, s->out, b, e);
             else if (left == 1)

@@ -229,7 +229,17 @@ static bool uri_in_use(const FaGltfOut *out, const char *name) {
     return false;
 }
 
-// NAME.bin, NAME_fascia.bin, ... that no buffer of the document refers to.
+// What is called so already belongs to the .gltf that is still there: it must not change before that one is replaced.
+static bool is_taken(const char *path, const char *name) {
+    struct stat st;
+    char *dir = fai_path_dir(path), *full = dir ? fai_path_join(dir, name) : NULL;
+    bool taken = full && lstat(full, &st) == 0;
+    fa_free(dir);
+    fa_free(full);
+    return taken;
+}
+
+// NAME.bin, NAME_fascia.bin, ... that no buffer of the document refers to and no file has.
 static char *free_name(const FaGltfOut *out, const char *path, const char *ending) {
     char *stem = fai_path_stem(path);
     FaText t = {0};
@@ -239,7 +249,7 @@ static char *free_name(const FaGltfOut *out, const char *path, const char *endin
         fai_text_str(&t, ending);
         if (i) fai_text_printf(&t, "%d", i + 1);
         fai_text_str(&t, ".bin");
-        if (t.failed || !uri_in_use(out, t.data)) break;
+        if (t.failed || (!uri_in_use(out, t.data) && !is_taken(path, t.data))) break;
     }
     fa_free(stem);
     if (!t.failed) return t.data;
@@ -280,6 +290,15 @@ static FaCode write_beside(const FaGltfOut *out, const char *name, bool packed, 
         fai_output_abandon(o);
     fa_free(full);
     return rc;
+}
+
+static void remove_beside(const FaGltfOut *out, char *const own[2]) {
+    char *full;
+    for (int i = 0; i < 2; i++)
+        if (own[i] && beside(out->path, own[i], &full, NULL) >= 0) {
+            remove(full);
+            fa_free(full);
+        }
 }
 
 // --- files that go along ------------------------------------------------------------------------------------------
@@ -452,16 +471,58 @@ static FaCode settle_buffers(FaGltfOut *out, char *own[2], FaError *err) {
     return name_buffer(out, b, "_fascia", &own[1], err);
 }
 
+// --- what the replaced document had --------------------------------------------------------------------------------
+
+// Is it a name that free_name gives? Others are the user's.
+static bool is_own_name(const char *name, const char *stem) {
+    size_t n = strlen(stem), end = strlen(name);
+    if (strncmp(name, stem, n) != 0 || end < n + 4 || strcmp(name + end - 4, ".bin") != 0) return false;
+    const char *rest = name + n;
+    if (!strncmp(rest, "_fascia", 7)) rest += 7;
+    rest += strspn(rest, "0123456789");
+    return rest == name + end - 4;
+}
+
+// Files of the .gltf that was at `path`, by name; of the text that it had. The new one does not refer to them.
+static void remove_old(const FaGltfOut *out, const FaBytes *old) {
+    FaJsonDoc *json = NULL;
+    char *stem = fai_path_stem(out->path), *dir = fai_path_dir(out->path);
+    bool ok = stem && dir && fai_json_parse((const char *)old->data, old->size, &json, NULL, NULL) >= 0;
+    const FaJson *buffers = ok ? fai_json_get(json->root, "buffers") : NULL;
+    for (const FaJson *c = buffers ? buffers->first : NULL; c; c = c->next) {
+        char *file = file_of(c), *full = file ? fai_path_join(dir, file) : NULL;
+        if (full && is_own_name(file, stem) && !uri_in_use(out, file)) remove(full);
+        fa_free(file);
+        fa_free(full);
+    }
+    fai_json_free(json);
+    fa_free(stem);
+    fa_free(dir);
+}
+
+// The one rename that switches from the old set of files to the new one.
+static FaCode write_gltf(const FaGltfOut *out, const FaText *text, FaError *err) {
+    struct stat st;
+    FaBytes old = {0};
+    if (stat(out->path, &st) == 0 && S_ISREG(st.st_mode) && (old.data = FA_NEW((size_t)st.st_size + 1, unsigned char)))
+        old.size = fai_file_start(out->path, old.data, (size_t)st.st_size);
+    FaCode rc = fai_file_write(out->path, text->data, text->size, err);
+    if (rc >= 0 && old.size) remove_old(out, &old);
+    fai_bytes_free(&old);
+    return rc;
+}
+
 static FaCode write_document(FaGltfOut *out, char *const own[2], FaError *err) {
     const FaGltf *src = out->src;
     FaText text = {0};
     if (out->bin.failed || out->failed) return FA_FAIL_MEMORY(err);
-    FA_TRY(copy_files(src, out->root, out->path, own, err));
-    for (int i = 0; i < 2; i++)
-        if (own[i]) FA_TRY(write_beside(out, own[i], i == 0, err));
+    FaCode rc = copy_files(src, out->root, out->path, own, err);
+    for (int i = 0; i < 2 && rc >= 0; i++)
+        if (own[i]) rc = write_beside(out, own[i], i == 0, err);
     write_text(out, &text);
-    FaCode rc = text.failed ? FA_FAIL_MEMORY(err) : FA_OK;
-    if (rc >= 0) rc = out->glb ? write_glb(out, &text, err) : fai_file_write(out->path, text.data, text.size, err);
+    if (rc >= 0 && text.failed) rc = FA_FAIL_MEMORY(err);
+    if (rc >= 0) rc = out->glb ? write_glb(out, &text, err) : write_gltf(out, &text, err);
+    if (rc < 0) remove_beside(out, own);
     size_t now = text.size + packed_size(out) + out->bin.size, before = src->text_size + out->had;
     out->added = now > before ? now - before : 0;
     fai_text_free(&text);

@@ -1,0 +1,334 @@
+// labels: heavy
+// Nothing of the user's is lost: outputs never replace inputs or files of another kind, two runs never share one file,
+// a kill before any call that changes files leaves the old set of files or the new one, a full disk loses no frames.
+#include "test_app_tools.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FAULTS FASCIA_BINARY_DIR "/libfault_calls.so"
+
+static char rig[4200], other[4200], smile[4200];
+
+static int make_files(void **state) {
+    (void)state;
+    snprintf(rig, sizeof rig, "%s", test_path("rig.glb"));
+    snprintf(other, sizeof other, "%s", test_path("other.glb"));
+    snprintf(smile, sizeof smile, "%s", test_path("smile.csv"));
+    assert_int_equal(RUN("head", "--level", "0", "--clip", "talk", "-o", rig), 0);
+    assert_int_equal(RUN("head", "--level", "0", "--seed", "3", "-o", other), 0);
+    FILE *f = fopen(smile, "wb");
+    fputs("time,jawOpen,head.qx,head.qy,head.qz,head.qw,head.px,head.py,head.pz\n", f);
+    for (int i = 0; i < 12; i++) fprintf(f, "%g,%g,0,0,0,1,0,%g,0\n", i / 30.0, 0.04 * i, 0.01 * (i % 3));
+    fclose(f);
+    return 0;
+}
+
+static char *read_all(const char *path, size_t *size) {
+    FILE *f = fopen(path, "rb");
+    char *data = NULL;
+    *size = 0;
+    if (!f) return NULL;
+    for (size_t n = 1; n;) {
+        data = realloc(data, *size + 65536);
+        n = fread(data + *size, 1, 65536, f);
+        *size += n;
+    }
+    fclose(f);
+    return data;
+}
+
+static bool same_bytes(const char *a, const char *b) {
+    size_t na, nb;
+    char *x = read_all(a, &na), *y = read_all(b, &nb);
+    bool same = x && y && na == nb && !memcmp(x, y, na);
+    free(x);
+    free(y);
+    return same;
+}
+
+static void copy(const char *from, const char *to) {
+    size_t n;
+    char *data = read_all(from, &n);
+    FILE *f = fopen(to, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, n, f), n);
+    fclose(f);
+    free(data);
+}
+
+// Names in the scratch folder that hold `part`.
+static int count_named(const char *part) {
+    DIR *d = opendir(test_dir());
+    int n = 0;
+    for (struct dirent *e; (e = readdir(d));) n += strstr(e->d_name, part) != NULL;
+    closedir(d);
+    return n;
+}
+
+// --- inputs and files of another kind ------------------------------------------------------------------------------
+
+static void inputs_stay(void **state) {
+    (void)state;
+    char keep[4200], mine[4200];
+    snprintf(keep, sizeof keep, "%s", test_path("keep.glb"));
+    snprintf(mine, sizeof mine, "%s", test_path("mine.glb"));
+    copy(rig, keep);
+    copy(rig, mine);
+    char out[4200], csv[4200], png[4200]; // test_path's own are few
+    snprintf(out, sizeof out, "%s", test_path("o.glb"));
+    snprintf(csv, sizeof csv, "%s", test_path("m.csv"));
+    snprintf(png, sizeof png, "%s", test_path("p.png"));
+    const char *const runs[][12] = {
+        {"enrich", mine, smile, "--keep", mine, "-o", out},
+        {"enrich", mine, smile, "--keep", other, "-o", out},
+        {"build", mine, "-o", mine},
+        {"build", mine, "-o", other},
+        {"markers", mine, "-o", csv, "--save-map", mine},
+        {"markers", mine, "-o", csv, "--save-map", other},
+        {"convert", mine, mine},
+        {"blend", mine, "-o", mine},
+        {"drive", mine, smile, "-o", mine},
+        {"drive", mine, smile, "-o", smile},
+        {"render", mine, "-o", mine},
+    };
+    copy(other, test_path("other_before.glb"));
+    copy(smile, test_path("smile_before.csv"));
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        assert_int_equal(run(runs[i]), 2);
+        assert_true(same_bytes(mine, keep));
+    }
+    assert_true(same_bytes(other, test_path("other_before.glb")));
+    assert_true(same_bytes(smile, test_path("smile_before.csv")));
+    // a file of another kind under the output's name: only when asked
+    copy(rig, png);
+    assert_int_equal(RUN("render", rig, "--size", "32x32", "-o", png), 2);
+    SAID("--force");
+    assert_true(same_bytes(png, rig));
+    assert_int_equal(RUN("render", rig, "--size", "32x32", "-o", png, "--force"), 0);
+    assert_false(same_bytes(png, rig));
+}
+
+static void formats_are_refused_before_the_work(void **state) {
+    (void)state;
+    assert_int_equal(RUN("enrich", rig, smile, "-o", test_path("x.xyz")), 2);
+    SAID("does not write .xyz");
+    assert_int_equal(RUN("drive", rig, smile, "-o", "no/such/folder/x.glb"), 5);
+}
+
+static void links_and_pipes(void **state) {
+    (void)state;
+    struct stat st;
+    char link[4200], target[4200], pipe[4200];
+    snprintf(link, sizeof link, "%s", test_path("link.pc2"));
+    snprintf(target, sizeof target, "%s", test_path("target.pc2"));
+    snprintf(pipe, sizeof pipe, "%s", test_path("pipe.csv"));
+    assert_int_equal(symlink("target.pc2", link), 0); // points to nothing yet
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(RUN("convert", rig, link), 0);
+        assert_true(lstat(link, &st) == 0 && S_ISLNK(st.st_mode));
+        assert_true(lstat(target, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 1000);
+    }
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(RUN("info", pipe), 5);
+    SAID("pipe");
+    assert_int_equal(RUN("drive", rig, pipe, "-o", test_path("o.glb")), 5);
+    assert_true(lstat(pipe, &st) == 0 && S_ISFIFO(st.st_mode));
+    unlink(pipe);
+    assert_int_equal(RUN("blend", rig, "-o", "/dev/null"), 5);
+    assert_true(stat("/dev/null", &st) == 0 && S_ISCHR(st.st_mode));
+}
+
+// --- two at once, signals, left-overs ------------------------------------------------------------------------------
+
+static pid_t start(const char *const *args) {
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid) return pid;
+    const char *argv[16] = {PROGRAM};
+    int n = 1, fd = open("/dev/null", O_WRONLY);
+    while (args[n - 1]) argv[n] = args[n - 1], n++;
+    dup2(fd, 1);
+    dup2(fd, 2);
+    execv(PROGRAM, (char *const *)argv);
+    _exit(127);
+}
+
+static int end_of(pid_t pid) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void wait_for(const char *path) {
+    struct stat st;
+    for (int i = 0; i < 3000 && stat(path, &st) != 0; i++) usleep(10000);
+    assert_int_equal(stat(path, &st), 0);
+}
+
+static void two_runs_one_output(void **state) {
+    (void)state;
+    char out[4200], alone[4200], lock[4200];
+    snprintf(out, sizeof out, "%s", test_path("both.pc2"));
+    snprintf(alone, sizeof alone, "%s", test_path("alone.pc2"));
+    snprintf(lock, sizeof lock, "%s", test_path(".both.pc2.lock"));
+    assert_int_equal(RUN("enrich", rig, smile, "-o", alone), 0); // makes the rig's flesh, too
+    pid_t first = start((const char *const[]){"enrich", rig, smile, "-o", out, NULL});
+    wait_for(lock);
+    assert_int_equal(RUN("enrich", rig, smile, "--alpha", "0.5", "-o", out), 5);
+    SAID("another run is writing it: process");
+    SAID("fascia enrich");
+    assert_int_equal(end_of(first), 0);
+    assert_true(same_bytes(out, alone));
+    assert_int_equal(access(lock, F_OK), -1);
+    assert_int_equal(count_named(".run"), 0);
+}
+
+static void a_signal_leaves_nothing_half(void **state) {
+    (void)state;
+    char out[4200], part[4200], whole[4200];
+    snprintf(out, sizeof out, "%s", test_path("stopped.pc2"));
+    snprintf(part, sizeof part, "%s", test_path("stopped.pc2.run.part"));
+    snprintf(whole, sizeof whole, "%s", test_path("whole.pc2"));
+    assert_int_equal(RUN("enrich", rig, "-o", whole, "--frames", "0-40"), 0);
+    static const int sigs[] = {SIGINT, SIGTERM};
+    for (int i = 0; i < 2; i++) {
+        pid_t pid = start((const char *const[]){"enrich", rig, "-o", out, "--frames", "0-40", NULL});
+        wait_for(part);
+        kill(pid, sigs[i]);
+        assert_int_equal(end_of(pid), 128 + sigs[i]);
+        assert_int_equal(access(part, F_OK), 0); // what resumes
+    }
+    assert_int_equal(access(out, F_OK), -1);
+    assert_int_equal(count_named(".part-"), 0);
+    assert_int_equal(count_named(".lock"), 0);
+    // left by a run that was killed: the next one to write there removes it
+    char dead[4200];
+    snprintf(dead, sizeof dead, "%s", test_path("stopped.pc2.part-aB3xYz"));
+    copy(rig, dead);
+    assert_int_equal(RUN("enrich", rig, "-o", out, "--frames", "0-40"), 0);
+    assert_int_equal(access(dead, F_OK), -1);
+    assert_int_equal(count_named("stopped.pc2."), 0);
+    assert_true(same_bytes(out, whole));
+}
+
+// --- kills and full disks -----------------------------------------------------------------------------------------
+
+static int faulty(const char *kind, long n, const char *const *args) {
+    char value[32];
+    snprintf(value, sizeof value, "%ld", n);
+    setenv("LD_PRELOAD", FAULTS, 1);
+    setenv(kind, value, 1);
+    int code = run(args);
+    unsetenv("LD_PRELOAD");
+    unsetenv(kind);
+    return code;
+}
+
+typedef struct Faults {
+    const char *const *old, *const *new; // what wrote the set that is there, and what replaces it
+    const char *check;                   // the file that names the set: it must be readable, and equal one of the two
+    const char *shown;                   // its frames or rig as a .pc2, written by each check
+} Faults;
+
+// What a user finds: 0 the old, 1 the new; fails on all else.
+static int found(const Faults *f, const char *const made[2]) {
+    assert_int_equal(RUN("convert", f->check, f->shown, "--any-size"), 0);
+    for (int i = 0; i < 2; i++)
+        if (same_bytes(f->shown, made[i])) return i;
+    fail_msg("%s: neither the old set nor the new one", f->check);
+    return -1;
+}
+
+static void kill_everywhere(const Faults *f) {
+    char made[2][4200];
+    const char *const names[2] = {made[0], made[1]};
+    for (int i = 0; i < 2; i++) {
+        snprintf(made[i], sizeof made[i], "%s", test_path(i ? "made_new.pc2" : "made_old.pc2"));
+        assert_int_equal(run(i ? f->new : f->old), 0);
+        assert_int_equal(RUN("convert", f->check, made[i], "--any-size"), 0);
+    }
+    assert_false(same_bytes(made[0], made[1]));
+    long kills = 0, news = 0;
+    for (long n = 1;; n++) {
+        assert_int_equal(run(f->old), 0);
+        assert_int_equal(found(f, names), 0);
+        int code = faulty("FASCIA_KILL_AT", n, f->new);
+        if (code == 0) break;
+        assert_int_equal(code, 128 + SIGKILL);
+        kills++;
+        news += found(f, names);
+        assert_true(n < 400);
+    }
+    assert_int_equal(found(f, names), 1);
+    assert_int_equal(run(f->new), 0); // cleans up after the last kill
+    assert_int_equal(count_named(".part-"), 0);
+    print_message("%s: killed before each of %ld calls, %ld times the new set was there already\n", f->new[0], kills,
+                  news);
+    assert_true(kills > 5);
+}
+
+static void sets_survive_a_kill(void **state) {
+    (void)state;
+    if (access(FAULTS, R_OK) != 0) skip();
+    char gltf[4200], frames[4200], first[4200], shown[4200];
+    snprintf(gltf, sizeof gltf, "%s", test_path("set.gltf"));
+    snprintf(frames, sizeof frames, "%s", test_path("frames/f_####.obj"));
+    snprintf(first, sizeof first, "%s", test_path("frames"));
+    snprintf(shown, sizeof shown, "%s", test_path("shown.pc2"));
+    kill_everywhere(&(Faults){(const char *const[]){"convert", rig, gltf, NULL},
+                              (const char *const[]){"convert", other, gltf, NULL}, gltf, shown});
+    mkdir(first, 0755);
+    kill_everywhere(&(Faults){(const char *const[]){"convert", rig, frames, "--frames", "0-3", NULL},
+                              (const char *const[]){"convert", rig, frames, "--frames", "20-23", NULL}, first, shown});
+}
+
+// A .bin of the user's own beside the output is nobody else's.
+static void others_files_stay(void **state) {
+    (void)state;
+    char bin[4200];
+    snprintf(bin, sizeof bin, "%s", test_path("beside.bin"));
+    copy(smile, bin);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(RUN("convert", rig, test_path("beside.gltf")), 0);
+        assert_true(same_bytes(bin, smile));
+        assert_int_equal(count_named("beside"), 3); // theirs, the .gltf and one .bin of it
+    }
+}
+
+static void a_full_disk_loses_no_frames(void **state) {
+    (void)state;
+    if (access(FAULTS, R_OK) != 0) skip();
+    char out[4200], whole[4200];
+    snprintf(out, sizeof out, "%s", test_path("full.pc2"));
+    snprintf(whole, sizeof whole, "%s", test_path("whole_smile.pc2"));
+    assert_int_equal(RUN("enrich", rig, smile, "-o", whole), 0);
+    const char *const args[] = {"enrich", rig, smile, "-o", out, "--json", NULL};
+    int kept = 0;
+    for (long n = 3;; n += 9) {
+        int code = faulty("FASCIA_FAIL_AT", n, args);
+        if (code == 0) break;
+        assert_int_equal(code, 5);
+        assert_int_equal(access(out, F_OK), -1);
+        assert_int_equal(run(args), 0);
+        kept += said_number("kept") > 0;
+        assert_true(same_bytes(out, whole));
+        unlink(out);
+        assert_true(n < 400);
+    }
+    assert_true(kept > 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(inputs_stay),         cmocka_unit_test(formats_are_refused_before_the_work),
+        cmocka_unit_test(links_and_pipes),     cmocka_unit_test(two_runs_one_output),
+        cmocka_unit_test(others_files_stay),   cmocka_unit_test(a_signal_leaves_nothing_half),
+        cmocka_unit_test(sets_survive_a_kill), cmocka_unit_test(a_full_disk_loses_no_frames),
+    };
+    return cmocka_run_group_tests(tests, make_files, NULL);
+}
