@@ -30,13 +30,42 @@ typedef struct Value {
     const char *name, *value;
 } Value;
 static const Value values[] = {
-    {"weights", "jawOpen=0.5"}, {"time", "0.4"}, {"slider", "4"}, {"explore", "2"}, {"random", "3"},
-    {"targets", "jawOpen,cheekPuff"}, {"raw", NULL}, {"limit", "2"}, {"pick", "1"}, {"estimate", captured},
-    {"per-vertex", NULL}, {"head-motion", "2"}, {"world", NULL}, {"bake-error", "3"}, {"max-targets", "1"},
-    {"check", NULL}, {"map", NULL}, {"mesh", NULL}, {"up", NULL}, {"any-size", NULL}, {"head-units", "deg"},
-    {"joint", "Head"}, {"preset", "jelly"}, {"frequency", "2"}, {"ratio", "0.1"}, {"mass", "3"}, {"damping", "30"},
-    {"stiffness", "700"}, {"head", "3"}, {"gravity", "0"}, {"rate", "20"}, {"maps", maps},
-    {"sculpt", "jawOpen=constant:0.5"}, {"seed", "5"}, {"fps", "12"}, {"frames", "2-3"},
+    {"weights", "jawOpen=0.5"},
+    {"time", "0.4"},
+    {"slider", "4"},
+    {"explore", "2"},
+    {"random", "3"},
+    {"targets", "jawOpen,cheekPuff"},
+    {"raw", NULL},
+    {"limit", "2"},
+    {"pick", "1"},
+    {"estimate", captured},
+    {"per-vertex", NULL},
+    {"head-motion", "2"},
+    {"world", NULL},
+    {"bake-error", "3"},
+    {"max-targets", "1"},
+    {"check", NULL},
+    {"map", NULL},
+    {"mesh", NULL},
+    {"up", NULL},
+    {"any-size", NULL},
+    {"head-units", "deg"},
+    {"joint", "Head"},
+    {"preset", "jelly"},
+    {"frequency", "2"},
+    {"ratio", "0.1"},
+    {"mass", "3"},
+    {"damping", "30"},
+    {"stiffness", "700"},
+    {"head", "3"},
+    {"gravity", "0"},
+    {"rate", "20"},
+    {"maps", maps},
+    {"sculpt", "jawOpen=constant:0.5"},
+    {"seed", "5"},
+    {"fps", "12"},
+    {"frames", "2-3"},
 };
 
 static const Value *value_of(const char *name) {
@@ -55,10 +84,10 @@ static const Mode modes[] = {
     {(const char *const[]){"blend", rig, clip, NULL}, "glb", "head-units joint"},
     {(const char *const[]){"blend", rig, "--weights", "jawOpen=1,mouthSmileLeft=0.4", "--time", "0.5", NULL}, "pc2",
      "fps bake-error max-targets"},
-    {(const char *const[]){"blend", rig, "--explore", "3", "--targets", "jawOpen,cheekPuff", "--time", "0.5", NULL}, "pc2",
-     "fps bake-error max-targets limit pick"},
-    {(const char *const[]){"blend", rig, "--random", "4", "--targets", "jawOpen,cheekPuff", "--time", "0.5", NULL}, "pc2",
-     "fps bake-error max-targets limit pick"},
+    {(const char *const[]){"blend", rig, "--explore", "3", "--targets", "jawOpen,cheekPuff", "--time", "0.5", NULL},
+     "pc2", "fps bake-error max-targets limit pick"},
+    {(const char *const[]){"blend", rig, "--random", "4", "--targets", "jawOpen,cheekPuff", "--time", "0.5", NULL},
+     "pc2", "fps bake-error max-targets limit pick"},
     {(const char *const[]){"blend", rig, clip, "--estimate", captured, "--per-vertex", NULL}, "json",
      "head-units joint mass fps"},
 };
@@ -95,9 +124,7 @@ static int play(const Mode *m, const char *option, const char *value, const char
     return run(args);
 }
 
-static bool takes_no_value(const char *name) {
-    return is_in(name, "raw per-vertex world check any-size");
-}
+static bool takes_no_value(const char *name) { return is_in(name, "raw per-vertex world check any-size"); }
 
 static int nacts, nrefused;
 
@@ -119,7 +146,9 @@ static void try_option(const Mode *m, const char *name, const char *base, const 
     free(a);
     free(b);
     if (same && !strcmp(name, "check")) same = !strstr(output, "triangles that cross");
-    if (same) fail_msg("%s %s %s: --%s is accepted and does nothing", m->args[0], m->args[2], m->args[3] ? m->args[3] : "", name);
+    if (same)
+        fail_msg("%s %s %s: --%s is accepted and does nothing", m->args[0], m->args[2], m->args[3] ? m->args[3] : "",
+                 name);
     nacts++;
 }
 
@@ -161,9 +190,11 @@ static void what_is_named(void **state) {
     assert_int_equal(RUN("blend", rig, clip, "--estimate", captured, "--mass", "abc"), 2);
     // picked from a rig that has such shapes already: names stay apart
     const char *one = test_path("one.glb");
-    assert_int_equal(RUN("blend", rig, "--targets", "jawOpen,cheekPuff", "--explore", "3", "--pick", "3", "-o", one), 0);
+    assert_int_equal(RUN("blend", rig, "--targets", "jawOpen,cheekPuff", "--explore", "3", "--pick", "3", "-o", one),
+                     0);
     const char *two = test_path("two.glb");
-    assert_int_equal(RUN("blend", one, "--targets", "jawOpen,cheekPuff", "--explore", "3", "--pick", "3", "-o", two), 0);
+    assert_int_equal(RUN("blend", one, "--targets", "jawOpen,cheekPuff", "--explore", "3", "--pick", "3", "-o", two),
+                     0);
     assert_int_equal(RUN("info", two, "--json"), 0);
     SAID("\"blend_3_2\"");
 }

@@ -4,6 +4,8 @@
 #include "base/base.h"
 #include "base/file.h"
 #include "io/assimp_import.h"
+#include "io/gltf/gltf.h"
+#include "mesh/mesh.h"
 
 #ifndef FA_HAVE_ASSIMP
 int main(void) {
@@ -25,6 +27,31 @@ static const FaShape *shape_named(const FaRig *rig, const char *name) {
     for (int s = 0; s < rig->nshape; s++)
         if (!strcmp(rig->shape[s].name, name)) return &rig->shape[s];
     return NULL;
+}
+
+// Points of the surface: vertices that stand for themselves.
+static int points(const FaRig *rig) {
+    int n = 0;
+    for (int v = 0; v < rig->mesh.nvert; v++) n += fai_weld(&rig->mesh, v) == v;
+    return n;
+}
+
+// The rig as .glb, read again: the same vertices in the same order, the same shapes, the same clip.
+static void same_as_glb(const FaRig *rig, const char *name, const FaRigOptions *options) {
+    FaError err = {0};
+    FaRig *again;
+    CHECK_OK(fa_rig_save(rig, NULL, test_path(name), &err), &err);
+    CHECK_OK(fa_rig_load(test_path(name), options, &again, &err), &err);
+    assert_int_equal(again->mesh.nvert, rig->mesh.nvert);
+    assert_int_equal(again->mesh.nface, rig->mesh.nface);
+    assert_int_equal(again->nshape, rig->nshape);
+    assert_int_equal(again->nentry, rig->nentry);
+    assert_memory_equal(again->mesh.x, rig->mesh.x, 12 * (size_t)rig->mesh.nvert);
+    assert_memory_equal(again->delta, rig->delta, 12 * (size_t)rig->nentry);
+    assert_memory_equal(again->mesh.face_vert, rig->mesh.face_vert,
+                        sizeof(int) * (size_t)rig->mesh.face_start[rig->mesh.nface]);
+    assert_int_equal(again->clip != NULL, rig->clip != NULL);
+    fa_rig_free(again);
 }
 
 // --- the real one -------------------------------------------------------------------------------------------------
@@ -58,7 +85,8 @@ static void test_facecap(void **state) {
     FaRig *fbx, *glb;
     CHECK_OK(fa_rig_load(fbx_path, NULL, &fbx, &err), &err);
     CHECK_OK(fa_rig_load(glb_path, &(FaRigOptions){.any_size = true}, &glb, &err), &err);
-    assert_int_equal(fbx->mesh.nvert, 2659); // control points, from 10,380 corners
+    assert_int_equal(fbx->mesh.nvert, glb->mesh.nvert); // split at seams of texture and normal alike
+    assert_int_equal(points(fbx), 2659);                // control points, from 10,380 corners
     assert_int_equal(fbx->mesh.nface, 2674);
     assert_int_equal(fbx->nshape, 52);
     assert_string_equal(fbx->shape[0].name, "browInnerUp"); // without "shapes."
@@ -72,6 +100,8 @@ static void test_facecap(void **state) {
     assert_true(quads > 2000);
     CHECK_NEAR(fbx->local[0], 0.01, 1e-9); // metres declared, a parent node scaled by 0.01
     assert_non_null(fai_note_find(&fbx->notes, "vertex-order"));
+    assert_int_equal(fai_gltf_of_rig(fbx)->nmesh, 4);
+    same_as_glb(fbx, "facecap_again.glb", NULL);
 
     double lo[2][3], hi[2][3];
     box_of(fbx, lo[0], hi[0]);
@@ -174,17 +204,19 @@ static void test_mini(void **state) {
     FaError err = {0};
     FaRig *rig;
     CHECK_OK(fa_rig_load(path, &(FaRigOptions){.any_size = true}, &rig, &err), &err);
-    // the parts are joined again along their common edge
-    assert_int_equal(rig->mesh.nvert, 6);
+    // a part of each material has its own vertices; they are joined again along their common edge
+    assert_int_equal(rig->mesh.nvert, 8);
+    assert_int_equal(points(rig), 6);
     assert_int_equal(rig->mesh.nface, 2);
     assert_string_equal(rig->name, "head");
-    CHECK_NEAR(rig->unit, 0.01, 0);
-    CHECK_NEAR(rig->local[0], 0.02, 1e-9);
+    CHECK_NEAR(rig->unit, 1, 0); // the document is in metres
+    CHECK_NEAR(rig->file_unit, 0.01, 0);
+    CHECK_NEAR(rig->local[0], 2, 1e-9);
     assert_int_equal(rig->nshape, 2);
     assert_string_equal(rig->shape[0].name, "jawOpen");
     assert_string_equal(rig->shape[1].name, "browInnerUp");
     assert_int_equal(rig->shape[0].count, 1);
-    assert_int_equal(rig->shape[1].count, 2);
+    assert_int_equal(rig->shape[1].count, 3); // one of its two points is on the edge
     const float *x = rig->mesh.x + 3 * rig->row[0], *d = rig->delta;
     CHECK_NEAR(fabs(x[0]) + fabs(x[1]) + fabs(x[2]), 0, 1e-9);
     CHECK_NEAR(d[1], -0.02, 1e-8);
@@ -212,6 +244,12 @@ static void test_mini(void **state) {
         static const double expect[9] = {0, -1, 0, 0, 0, 1, -1, 0, 0};
         for (int k = 0; k < 9; k++) CHECK_NEAR(r[k], expect[k], 1e-6);
     }
+    same_as_glb(rig, "mini.glb", &(FaRigOptions){.any_size = true});
+    fa_rig_free(rig);
+    // in other units, as the user says
+    CHECK_OK(fa_rig_load(path, &(FaRigOptions){.any_size = true, .unit = FA_UNIT_MM}, &rig, &err), &err);
+    CHECK_NEAR(rig->file_unit, 0.001, 0);
+    CHECK_NEAR(rig->delta[1], -0.002, 1e-9);
     fa_rig_free(rig);
     // known by its content under any name
     path = test_path("mini.bin");
@@ -243,6 +281,90 @@ static void test_mirrored_node(void **state) {
     for (int k = 0; k < 4; k++) assert_int_equal(rig->mesh.face_vert[k], plain->mesh.face_vert[3 - k]);
     fa_rig_free(rig);
     fa_rig_free(plain);
+}
+
+// More objects for the small one: a card of hair whose front and back have points of their own at the same places, held
+// by a bone that stands 30 cm up, all but two of them; another place for the mesh at the time of binding than at rest.
+static const char card[] =
+    "Geometry: 110, \"Geometry::card\", \"Mesh\" {\nVertices: *24 {\n"
+    "a: 0,0,0,1,0,0,1,0,2,0,0,2,0,0,0,1,0,0,1,0,2,0,0,2\n}\nPolygonVertexIndex: *8 {\na: 0,1,2,-4,7,6,5,-5\n}\n"
+    "GeometryVersion: 124\nLayerElementMaterial: 0 {\nVersion: 101\nName: \"\"\nMappingInformationType: \"AllSame\"\n"
+    "ReferenceInformationType: \"IndexToDirect\"\nMaterials: *1 {\na: 0\n}\n}\nLayer: 0 {\nVersion: 100\n"
+    "LayerElement:  {\nType: \"LayerElementMaterial\"\nTypedIndex: 0\n}\n}\n}\nModel: 210, \"Model::card\", \"Mesh\" "
+    "{\nVersion: 232\nProperties70:  {\n"
+    "P: \"Lcl Translation\", \"Lcl Translation\", \"\", \"A\",0,0,50\n}\nShading: T\n}\n"
+    "Model: 220, \"Model::bone\", \"LimbNode\" {\nVersion: 232\nProperties70:  {\n"
+    "P: \"Lcl Translation\", \"Lcl Translation\", \"\", \"A\",0,0,30\n}\n}\n"
+    "Material: 310, \"Material::hair\", \"\" {\nVersion: 102\nShadingModel: \"phong\"\nProperties70:  {\n"
+    "P: \"DiffuseColor\", \"Color\", \"\", \"A\",0.25,0.5,0.75\n}\n}\n"
+    "Texture: 320, \"Texture::strands\", \"\" {\nType: \"TextureVideoClip\"\nVersion: 202\n"
+    "TextureName: \"Texture::strands\"\nFileName: \"C:\\art\\strands.png\"\nRelativeFilename: \"strands.png\"\n}\n"
+    "Deformer: 410, \"Deformer::skin\", \"Skin\" {\nVersion: 101\nLink_DeformAcuracy: 50\n}\n"
+    "Deformer: 411, \"SubDeformer::bone\", \"Cluster\" {\nVersion: 100\nIndexes: *6 {\na: 0,1,2,4,5,6\n}\n"
+    "Weights: *6 {\na: 1,1,0.5,1,1,0.5\n}\n"
+    "Transform: *16 {\na: 1,0,0,0,0,1,0,0,0,0,1,0,0,0,-30,1\n}\n"
+    "TransformLink: *16 {\na: 1,0,0,0,0,1,0,0,0,0,1,0,0,0,30,1\n}\n}\n}\nConnections:  {\n"
+    "C: \"OO\",210,0\nC: \"OO\",220,0\nC: \"OO\",110,210\nC: \"OO\",310,210\nC: \"OP\",320,310, \"DiffuseColor\"\n"
+    "C: \"OO\",410,110\nC: \"OO\",411,410\nC: \"OO\",220,411\n";
+
+static int node_named(const FaGltf *doc, const char *name) {
+    for (int i = 0; i < doc->nnode; i++)
+        if (!strcmp(doc->node[i].name, name)) return i;
+    return -1;
+}
+
+// All that a file has is in the document: nodes, other meshes, skins, materials. And what lies back to back stays two.
+static void test_keeps_all(void **state) {
+    (void)state;
+    static const char seam[] = "}\n}\nConnections:  {\n"; // the end of the last object and of the list
+    char *at = strstr(mini, seam), text[sizeof mini + sizeof card];
+    assert_non_null(at);
+    size_t head = (size_t)(at - mini) + 2, skip = strlen(seam) - 2;
+    snprintf(text, sizeof text, "%.*s%s%s", (int)head, mini, card, mini + head + skip);
+    const char *path = test_path("card.fbx");
+    write_file(path, text, strlen(text));
+    FaError err = {0};
+    FaRig *rig;
+    CHECK_OK(fa_rig_load(path, &(FaRigOptions){.any_size = true}, &rig, &err), &err);
+    const FaGltf *doc = fai_gltf_of_rig(rig);
+    assert_non_null(doc);
+    assert_int_equal(doc->nmesh, 2);
+    assert_int_equal(doc->nskin, 1);
+    assert_int_equal(doc->nmaterial, 3);
+    assert_string_equal(rig->name, "head");
+    const FaJson *hair = fai_json_at(fai_json_get(doc->json->root, "materials"), 0);
+    assert_string_equal(fai_json_get(hair, "name")->string, "hair");
+    const FaJson *color = fai_json_get(fai_json_get(hair, "pbrMetallicRoughness"), "baseColorFactor");
+    for (int k = 0; k < 3; k++) CHECK_NEAR(fai_json_at(color, k)->number, 0.25 * (k + 1), 1e-6);
+    const FaNote *missing = fai_note_find(&rig->notes, "texture-missing");
+    assert_non_null(missing);
+    assert_non_null(strstr(missing->text, "strands.png"));
+    same_as_glb(rig, "card.glb", &(FaRigOptions){.any_size = true});
+    fa_rig_free(rig);
+
+    // through the written file: the card stands where the bone and the mesh's own node put it, upright, in metres
+    CHECK_OK(fa_rig_load(test_path("card.glb"), &(FaRigOptions){.any_size = true, .mesh = "card"}, &rig, &err), &err);
+    doc = fai_gltf_of_rig(rig);
+    int node = node_named(doc, "card"), bone = node_named(doc, "bone");
+    assert_true(node >= 0 && bone >= 0 && doc->node[node].skin == 0);
+    const FaGltfSkin *skin = &doc->skin[0];
+    assert_int_equal(skin->njoint, 2); // the bone, and for what it does not hold the mesh's node
+    assert_int_equal(skin->joint[0], bone);
+    assert_int_equal(skin->joint[1], node);
+    double m[16];
+    fai_gltf_node_world(doc, bone, m);
+    CHECK_NEAR(m[13], 0.3, 1e-6);
+    float inverse[32];
+    CHECK_OK(fai_gltf_floats(doc, skin->inverse_bind, inverse, &err), &err);
+    // as the file has it: at binding the mesh was at the origin, 30 cm below the bone
+    CHECK_NEAR(inverse[14], -0.3, 1e-6);
+    CHECK_NEAR(inverse[16 + 14], 0, 0);
+    FaTopology topo;
+    CHECK_OK(fai_topology_build(&rig->mesh, &topo, &err), &err);
+    assert_int_equal(topo.nparts, 2);
+    assert_int_equal(topo.nonmanifold, 0);
+    fai_topology_free(&topo);
+    fa_rig_free(rig);
 }
 
 static void test_broken(void **state) {
@@ -345,7 +467,7 @@ static void wild_bodies(void **state) {
         FaBinding b;
         FaInfo info;
         CHECK_OK(fa_rig_load(path, NULL, &rig, &err), &err);
-        CHECK_NEAR(rig->unit, 0.01, 0);
+        CHECK_NEAR(rig->file_unit, 0.01, 0);
         assert_string_equal(rig->unit_how, "declared by the file");
         CHECK_OK(fa_info_of_rig(rig, false, &info, &err), &err);
         assert_true(info.height_m > 1.6 && info.height_m < 2);
@@ -365,9 +487,9 @@ static void wild_bodies(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_facecap),       cmocka_unit_test(test_mini),
-                                       cmocka_unit_test(test_mirrored_node), cmocka_unit_test(test_broken),
-                                       cmocka_unit_test(test_collada),       cmocka_unit_test(test_stl_corners),
-                                       cmocka_unit_test(wild_bodies)};
+                                       cmocka_unit_test(test_mirrored_node), cmocka_unit_test(test_keeps_all),
+                                       cmocka_unit_test(test_broken),        cmocka_unit_test(test_collada),
+                                       cmocka_unit_test(test_stl_corners),   cmocka_unit_test(wild_bodies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #endif

@@ -73,7 +73,8 @@ typedef struct FaRig {
     const char *path;     // the file or folder, or ""
     double local[9];      // rig = local * file coordinates (row-major): unit and node scale
     double axes[9];       // canonical (x subject's left, y up, z front) = axes * rig: a rotation (row-major)
-    double unit;          // metres per file unit (0.01 for cm), node scale not included
+    double unit;          // metres per unit of `local`'s file coordinates (0.01 for cm), node scale not included
+    double file_unit;     // metres per unit of the file; differs where it was brought to metres on the way (FBX)
     const char *unit_how; // "given", "by height 0.24 m", "declared by the file"
     const char *axes_how; // likewise
     FaClip *clip;         // animation found in the same file, channels = shapes; NULL if none

@@ -466,6 +466,10 @@ FaJson *fai_json_new_int(FaJsonDoc *doc, int64_t x) {
     return v;
 }
 
+FaJson *fai_json_new_bool(FaJsonDoc *doc, bool v) {
+    return new_scalar(doc, v ? FA_JSON_TRUE : FA_JSON_FALSE, v ? "true" : "false", v ? 4 : 5);
+}
+
 FaJson *fai_json_new_str(FaJsonDoc *doc, const char *s) {
     size_t n = strlen(s);
     FaText t = {0};

@@ -75,6 +75,7 @@ FaCode fai_json_nums(const FaJson *object, const char *key, int n, double *out, 
 FaJson *fai_json_new_int(FaJsonDoc *doc, int64_t v);
 FaJson *fai_json_new_num(FaJsonDoc *doc, double v);
 FaJson *fai_json_new_float(FaJsonDoc *doc, float v);
+FaJson *fai_json_new_bool(FaJsonDoc *doc, bool v);
 FaJson *fai_json_new_str(FaJsonDoc *doc, const char *s);
 FaJson *fai_json_new_array(FaJsonDoc *doc);
 FaJson *fai_json_new_object(FaJsonDoc *doc);

@@ -314,7 +314,7 @@ static FaCode add_body(FaColliders *c, const FaRig *rig, const FaCollider *from,
 }
 
 FaCode fa_collider_load(const char *path, const FaRig *rig, FaRig **mesh, FaError *err) {
-    FaRigOptions options = {.unit = rig->unit, .any_size = true};
+    FaRigOptions options = {.unit = rig->file_unit, .any_size = true};
     return fa_rig_load(path, &options, mesh, err);
 }
 

@@ -205,7 +205,7 @@ static FaCode add_companions(Collector *c, const FaRig *rig, FaError *err) {
 
 // A file of the user's: its meshes by their names, the first by the file's name where its own says nothing.
 static FaCode add_file(Collector *c, const char *path, FaError *err) {
-    FaRigOptions options = {.unit = c->rig->unit, .any_size = true};
+    FaRigOptions options = {.unit = c->rig->file_unit, .any_size = true};
     FaRig *rig = NULL;
     FaBoneKind kind;
     FaCode rc = fa_rig_load(path, &options, &rig, err);

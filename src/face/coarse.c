@@ -98,6 +98,7 @@ static FaCode make_rig(const FaRig *rig, FaCoarse *c, const int *coarse_of, int 
     memcpy(out->local, rig->local, sizeof out->local);
     memcpy(out->axes, rig->axes, sizeof out->axes);
     out->unit = rig->unit;
+    out->file_unit = rig->file_unit;
     out->unit_how = out->axes_how = "as in the full rig";
     out->name = out->path = "";
     return copy_shapes(rig, c, coarse_of, out, err);

@@ -1,10 +1,12 @@
-// FBX and other formats through assimp, if fascia was built with it.
+// FBX and a few other formats through assimp, if fascia was built with it.
 //
-// Assimp gives a vertex per polygon corner and splits meshes by material. Parts of one node are joined again, and
-// corners are welded by position and all deltas, which gives the control points back; their order is that of first use,
-// not the file's. What a node's transform scales is taken into account, what it turns and moves is not: positions stay
-// in the mesh's own frame. The first animation that moves the shapes or the node becomes the clip, sampled at the
-// file's rate. Skins, materials and normals are passed over.
+// The scene becomes a glTF document in memory (assimp_scene.h), and the rig comes from that as from any other: all
+// meshes, materials, skins, joints and animations are kept, and what is written later is that document. So the order of
+// vertices is the document's, in every file that is written; it is not the file's, since assimp gives a vertex per
+// polygon corner and does not say which are one.
+//
+// The document is in metres with y up. A unit or axis that the file does not say, or that its size speaks against, is
+// found as for any rig, and the document made again with it.
 //
 // Assimp is C++ made for trusted files: it catches its own exceptions, but a hostile file may still bring the process
 // down. Files over 512 MB are refused. Read files of unknown origin in a process of their own, or convert them first.

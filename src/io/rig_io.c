@@ -92,6 +92,13 @@ static FaCode load(const char *path, const FaRigOptions *options, FaRig **rig, F
     case RIG_UNKNOWN: break;
     }
     const char *ext = fai_path_ext(path);
+    // what assimp could read as well, with readers that nobody has used for a face
+    static const char *const other[] = {"lwo", "lws", "ase", "x",   "off",     "ac",  "x3d", "ms3d",
+                                        "cob", "scn", "dxf", "b3d", "md5mesh", "mdl", "iqm"};
+    for (int i = 0; i < FA_COUNT(other); i++)
+        if (!strcasecmp(ext, other[i]))
+            return FA_FAIL(err, FA_E_UNSUPPORTED, NULL, "open it in Blender and export it as .glb",
+                           ".%.20s files hold no rigged faces and are not read", ext);
     return FA_FAIL(err, FA_E_UNSUPPORTED, NULL, "rigs are read from " READABLE, "%s%.20s files are not read as rigs",
                    *ext ? "." : "such", ext);
 }

@@ -79,8 +79,8 @@ static void transform(const double m[12], const float *x, int n, float *out) {
 
 // --- materials ----------------------------------------------------------------------------------------------------
 
-// Polygons that a primitive gave to the rig; the importer adds them in the primitives' order.
-static int64_t faces_of(const FaGltf *doc, int p) {
+// Triangles that a primitive gave to the rig; the importer adds them in the primitives' order.
+static int64_t triangles_of(const FaGltf *doc, int p) {
     const FaGltfPrim *prim = &doc->mesh[doc->face.mesh].prim[p];
     if (doc->face.prim[p].first < 0) return 0;
     int n = doc->accessor[prim->indices >= 0 ? prim->indices : prim->position].count;
@@ -97,17 +97,17 @@ static bool materials_by_name(const FaRig *rig, int node, unsigned char *materia
         whole = fai_material_of_name(doc->node[n].name);
     bool said = whole > FA_RENDER_SKIN;
     memset(material, whole >= 0 ? whole : FA_RENDER_SKIN, (size_t)rig->mesh.ntri);
-    int64_t total = 0, face = 0;
-    for (int p = 0; p < doc->face.nprim; p++) total += faces_of(doc, p);
-    if (total != rig->mesh.nface) return said; // the importer dropped some: who owns which cannot be told
+    int64_t total = 0, end = 0;
+    for (int p = 0; p < doc->face.nprim; p++) total += triangles_of(doc, p);
+    if (total != rig->mesh.ntri) return said; // the importer dropped some: who owns which cannot be told
     const FaJson *list = fai_json_get(doc->json->root, "materials");
     for (int p = 0, t = 0; p < doc->face.nprim; p++) {
         const FaJson *index = fai_json_get(mesh->prim[p].json, "material");
         const FaJson *name = index ? fai_json_get(fai_json_at(list, (int)index->number), "name") : NULL;
         int m = fai_json_is(name, FA_JSON_STRING) ? fai_material_of_name(name->string) : -1;
         said |= m > FA_RENDER_SKIN;
-        face += faces_of(doc, p);
-        for (; t < rig->mesh.ntri && rig->mesh.tri_face[t] < face; t++)
+        end += triangles_of(doc, p);
+        for (; t < end; t++)
             if (m >= 0) material[t] = (unsigned char)m;
     }
     return said;
@@ -147,7 +147,7 @@ static FaCode add_companion(FaSubject *s, const FaGltf *doc, int node, FaError *
     FaRigOptions options = {.unit = s->rig->unit, .up = FA_UP_Y, .mesh = number, .one_mesh = true, .any_size = true};
     FaRig *rig = NULL;
     FaError why = {0};
-    FaCode rc = fai_gltf_load_rig(doc->path, &options, &rig, &why);
+    FaCode rc = fai_gltf_another_rig(doc, &options, &rig, &why);
     if (rc == FA_E_MEMORY) return FA_FAIL_MEMORY(err);
     if (rc < 0) {
         fai_log(FA_LOG_WARN, "render", -1, "mesh %s of %s is not drawn: %s", number, doc->path, why.what);

@@ -421,8 +421,8 @@ static FaCode examine_shapes(const FaRig *rig, FaInfo *info, FaError *err) {
 
 FaCode fa_info_of_rig(const FaRig *rig, bool deep, FaInfo *info, FaError *err) {
     *info = (FaInfo){
-        .kind = "rig", .intersections = -1, .unit = rig->unit, .nmesh = rig->nfile_mesh, .mesh = rig->file_mesh};
-    name_unit(rig->unit, info->unit_name);
+        .kind = "rig", .intersections = -1, .unit = rig->file_unit, .nmesh = rig->nfile_mesh, .mesh = rig->file_mesh};
+    name_unit(rig->file_unit, info->unit_name);
     name_axis(rig->axes + 3, info->up);
     name_axis(rig->axes + 6, info->front);
     fai_notes_copy(&info->notes, &rig->notes);

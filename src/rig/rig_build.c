@@ -2,6 +2,7 @@
 #include "rig/rig_build.h"
 
 #include "mesh/mesh.h"
+#include "mesh/weld.h"
 #include "rig/names.h"
 #include "rig/rig_frame.h"
 
@@ -271,23 +272,25 @@ static bool same_vertex(const FaRigDraft *d, const Columns *c, int a, int b) {
     return true;
 }
 
-// Join vertices that a format has split: same place, same motion in every shape.
+// Join vertices that a format has split: same place, same motion in every shape, and one surface.
 static FaCode weld(FaRigDraft *d, FaError *err) {
     int n = d->mesh.nvert, joined = 0;
     Columns c = {0};
     uint64_t mask = 15;
     while (mask < 2 * (uint64_t)n) mask = 2 * mask + 1;
-    int *slot = FA_NEW(mask + 1, int), *map = FA_PUSH(d->arena, n, int);
-    FaCode rc = slot && map ? build_columns(d, &c, err) : FA_FAIL_MEMORY(err);
+    int *slot = FA_NEW(mask + 1, int), *same = FA_NEW(n, int), *map = FA_PUSH(d->arena, n, int);
+    FaCode rc = slot && same && map ? build_columns(d, &c, err) : FA_FAIL_MEMORY(err);
     for (int v = 0; rc >= 0 && v < n; v++) {
         uint64_t h = vertex_hash(d, &c, v) & mask;
         while (slot[h] && !same_vertex(d, &c, slot[h] - 1, v)) h = (h + 1) & mask;
         if (!slot[h]) slot[h] = v + 1;
-        map[v] = slot[h] - 1;
-        joined += map[v] != v;
+        same[v] = slot[h] - 1;
+        joined += same[v] != v;
     }
-    if (joined) d->mesh.weld = map;
+    if (rc >= 0 && joined) rc = fai_weld_points(&d->mesh, same, map, err);
+    if (rc >= 0 && joined) d->mesh.weld = map;
     fa_free(slot);
+    fa_free(same);
     fa_free(c.start);
     fa_free(c.delta);
     fa_free(c.shape);
@@ -375,6 +378,7 @@ static FaCode build(FaRigDraft *d, const FaRigHints *hints, const FaRigOptions *
     FaFrame frame;
     FA_TRY(fai_frame_find(&in, &frame, err));
     rig->unit = frame.unit;
+    rig->file_unit = frame.unit * (hints->file_unit > 0 ? hints->file_unit : 1);
     rig->unit_how = frame.unit_how;
     rig->axes_how = frame.axes_how;
     memcpy(rig->axes, frame.axes, sizeof rig->axes);

@@ -11,6 +11,8 @@ typedef struct FaRigDraft FaRigDraft;
 // What the format itself says; zero means that it says nothing.
 typedef struct FaRigHints {
     double unit;         // metres per file unit if the format declares or implies one (glTF: 1, FBX: its factor)
+    double file_unit;    // metres per unit of the file, where it is not read as it stands but was brought to metres
+                         // first (FBX): names what is said of its lengths; 0: `unit` is all there is
     bool unit_is_custom; // that statement is often wrong (glTF exported in cm): check it against the head's height
     FaUp up;             // FA_UP_Y for glTF
     double linear[9]; // row-major node scale/shear S (symmetric, or identity): rig = unit * S * file; all 0 = identity

@@ -380,17 +380,19 @@ static bool plausible(const Size *s, double unit) {
     return within(s->all[1] * unit, 0.08, 3.0);
 }
 
-static const char *unit_word(FaArena *arena, double unit) {
+// Of the file, which may have been brought to metres on the way.
+static const char *unit_word(const FaFrameInput *in, double unit) {
     static const struct {
         double unit;
         const char *word;
     } known[] = {{1, "metres"},          {0.1, "decimetres"}, {0.01, "centimetres"},
                  {0.001, "millimetres"}, {0.0254, "inches"},  {0.3048, "feet"}};
+    if (in->hints->file_unit > 0) unit *= in->hints->file_unit;
     for (int i = 0; i < FA_COUNT(known); i++)
         if (fabs(unit / known[i].unit - 1) < 1e-9) return known[i].word;
     char text[FA_NUMBER_SIZE];
     fai_format_double(text, unit);
-    return fai_arena_printf(arena, "units of %s m", text);
+    return fai_arena_printf(in->arena, "units of %s m", text);
 }
 
 // "a mesh 1.75 m tall with a face 0.16 m across"
@@ -411,8 +413,8 @@ static const char *how_measured(const FaFrameInput *in, const Size *s, double un
 // The unit was taken all the same; what its size speaks for (0: nothing) is named beside it.
 static void note_suspect(const FaFrameInput *in, const Size *s, double unit, double guess, const char *said) {
     fai_note(in->notes, "unit-suspect", "", "give the unit: --unit m|cm|mm|in|ft, or metres per unit",
-             "lengths %s in %s make %s%s%s", said, unit_word(in->arena, unit), would_be(in->arena, s, unit),
-             guess > 0 ? "; by their size they are " : "", guess > 0 ? unit_word(in->arena, guess) : "");
+             "lengths %s in %s make %s%s%s", said, unit_word(in, unit), would_be(in->arena, s, unit),
+             guess > 0 ? "; by their size they are " : "", guess > 0 ? unit_word(in, guess) : "");
 }
 
 static FaCode find_unit(const FaFrameInput *in, const Size *s, FaFrame *frame, FaError *err) {
@@ -434,14 +436,14 @@ static FaCode find_unit(const FaFrameInput *in, const Size *s, FaFrame *frame, F
         frame->unit_how = how_measured(in, s, guess);
         if (declared > 0)
             fai_note(in->notes, "unit-suspect", "", "give the unit with --unit if that is wrong",
-                     "lengths declared in %s would make %s: taken as %s, %s", unit_word(in->arena, declared),
-                     would_be(in->arena, s, declared), unit_word(in->arena, guess), would_be(in->arena, s, guess));
+                     "lengths declared in %s would make %s: taken as %s, %s", unit_word(in, declared),
+                     would_be(in->arena, s, declared), unit_word(in, guess), would_be(in->arena, s, guess));
     } else if (any_size) {
         frame->unit = declared > 0 ? declared : 1;
         frame->unit_how = declared > 0 ? "declared by the file" : "assumed";
         fai_note(in->notes, "unit-unknown", "", "give the unit: --unit m|cm|mm|in|ft, or metres per unit",
                  "the mesh is %s units tall, which is no head in m, cm or mm: taken as %s",
-                 rounded(in->arena, s->all[1]), unit_word(in->arena, frame->unit));
+                 rounded(in->arena, s->all[1]), unit_word(in, frame->unit));
     } else {
         return FA_FAIL(err, FA_E_MESH, NULL, "give it: --unit m|cm|mm|in|ft, or metres per unit",
                        "cannot tell the unit: the mesh is %s units tall, which is no head in m, cm or mm",

@@ -207,7 +207,16 @@ typedef struct FaGltfParts {
     FaJaw jaw; // of the face; found only where a part goes with it
 } FaGltfParts;
 
+// A document that was made from a file of another format (FBX), and what that file said.
+typedef struct FaGltfOrigin {
+    bool made;   // else it is the file
+    double unit; // metres per unit of that file, which the document has in metres; 0: it did not say, lengths are as
+                 // they were
+    FaUp up;     // of the document's world; AUTO: it did not say
+} FaGltfOrigin;
+
 typedef struct FaGltf {
+    FaGltfOrigin origin;
     char *path; // as given, or NULL (from memory)
     bool is_glb;
     FaBytes file;     // GLB: all of its bytes, as read. glTF: empty, `text` is the file
@@ -280,6 +289,11 @@ FaCode fai_gltf_clip_anims(const FaGltf *doc, bool *taken, int *first, FaError *
 // Which of the face's first nshape shapes drive which of the part's (part->shapes is not NULL). Free the binding.
 FaCode fai_gltf_part_binding(const FaRig *face, int nshape, const FaGltfPart *part, FaBinding *binding, FaError *err);
 FaCode fai_gltf_load_rig(const char *path, const FaRigOptions *options, FaRig **rig, FaError *err); // with its clip
+// Another rig from a document that is at hand, which stays as it is: another of its meshes (options->mesh).
+FaCode fai_gltf_another_rig(const FaGltf *doc, const FaRigOptions *options, FaRig **rig, FaError *err);
+// From the bytes of a document that was made of the file at `path`. notes (nullable): added to the rig's.
+FaCode fai_gltf_made_rig(const void *glb, size_t size, const char *path, const FaGltfOrigin *origin,
+                         const FaNotes *notes, const FaRigOptions *options, FaRig **rig, FaError *err);
 FaGltf *fai_gltf_of_rig(const FaRig *rig); // NULL if it came from elsewhere
 
 #endif

@@ -41,6 +41,9 @@ void fai_out_num(FaGltfOut *out, FaJson *o, const char *key, double v) {
 void fai_out_str(FaGltfOut *out, FaJson *o, const char *key, const char *s) {
     set(out, o, key, fai_json_new_str(out->json, s));
 }
+void fai_out_bool(FaGltfOut *out, FaJson *o, const char *key, bool v) {
+    set(out, o, key, fai_json_new_bool(out->json, v));
+}
 void fai_out_push_int(FaGltfOut *out, FaJson *a, int64_t v) { push(out, a, fai_json_new_int(out->json, v)); }
 void fai_out_push_float(FaGltfOut *out, FaJson *a, float v) { push(out, a, fai_json_new_float(out->json, v)); }
 void fai_out_push_str(FaGltfOut *out, FaJson *a, const char *s) { push(out, a, fai_json_new_str(out->json, s)); }

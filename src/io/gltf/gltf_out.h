@@ -44,6 +44,8 @@ bool fai_gltf_out_shorten(FaGltfOut *out, size_t size);
 // Write. What is unchanged comes out as it was. Files that the document refers to are copied along to another folder,
 // but never replace other files.
 FaCode fai_gltf_out_write(FaGltfOut *out, FaError *err);
+// The same into memory, as a GLB; for documents whose source has no buffers. glb: fai_text_free.
+FaCode fai_gltf_out_bytes(FaGltfOut *out, FaText *glb, FaError *err);
 // The document as it is: in its own kind of container the same byte for byte, else only the container changes.
 FaCode fai_gltf_copy(const FaGltf *src, const char *path, FaError *err);
 
@@ -55,6 +57,7 @@ FaJson *fai_out_push(FaGltfOut *out, FaJson *array); // a new object at its end
 void fai_out_int(FaGltfOut *out, FaJson *object, const char *key, int64_t v);
 void fai_out_num(FaGltfOut *out, FaJson *object, const char *key, double v);
 void fai_out_str(FaGltfOut *out, FaJson *object, const char *key, const char *s);
+void fai_out_bool(FaGltfOut *out, FaJson *object, const char *key, bool v);
 void fai_out_push_int(FaGltfOut *out, FaJson *array, int64_t v);
 void fai_out_push_float(FaGltfOut *out, FaJson *array, float v);
 void fai_out_push_str(FaGltfOut *out, FaJson *array, const char *s);

@@ -409,16 +409,14 @@ static size_t other_chunks(const FaGltf *src) {
     return n;
 }
 
-static FaCode write_glb(const FaGltfOut *out, const FaText *text, FaError *err) {
-    static const char spaces[4] = "    ", zeros[4] = {0};
-    const FaGltf *src = out->src;
+// The header of a GLB with that of its JSON chunk, and that of the BIN chunk.
+static FaCode glb_heads(const FaGltfOut *out, const FaText *text, unsigned char head[20], unsigned char chunk[8],
+                        FaError *err) {
     size_t size = bin_size(out);
-    size_t json_pad = aligned(text->size) - text->size, bin_pad = aligned(size) - size;
-    size_t total = 20 + aligned(text->size) + (size ? 8 + aligned(size) : 0) + other_chunks(src);
+    size_t total = 20 + aligned(text->size) + (size ? 8 + aligned(size) : 0) + other_chunks(out->src);
     if (total > UINT32_MAX)
         return FA_FAIL(err, FA_E_LIMIT, NULL, "write .gltf instead, or allow a larger bake error",
                        "a GLB cannot be larger than 4 GiB, this one would have %zu bytes", total);
-    unsigned char head[20], chunk[8];
     put32(head, FA_GLB_MAGIC);
     put32(head + 4, 2);
     put32(head + 8, total);
@@ -426,6 +424,16 @@ static FaCode write_glb(const FaGltfOut *out, const FaText *text, FaError *err) 
     put32(head + 16, FA_GLB_JSON);
     put32(chunk, aligned(size));
     put32(chunk + 4, FA_GLB_BIN);
+    return FA_OK;
+}
+
+static FaCode write_glb(const FaGltfOut *out, const FaText *text, FaError *err) {
+    static const char spaces[4] = "    ", zeros[4] = {0};
+    const FaGltf *src = out->src;
+    size_t size = bin_size(out);
+    size_t json_pad = aligned(text->size) - text->size, bin_pad = aligned(size) - size;
+    unsigned char head[20], chunk[8];
+    FA_TRY(glb_heads(out, text, head, chunk, err));
     FaOutput *o;
     FA_TRY(fai_output_open(out->path, &o, err));
     FaCode rc = fai_output_write(o, head, sizeof head, err);
@@ -536,6 +544,29 @@ FaCode fai_gltf_out_write(FaGltfOut *out, FaError *err) {
     fa_free(own[0]);
     fa_free(own[1]);
     return rc < 0 ? fai_fail_in(err, rc, out->path) : rc;
+}
+
+FaCode fai_gltf_out_bytes(FaGltfOut *out, FaText *glb, FaError *err) {
+    static const char spaces[4] = "    ", zeros[4] = {0};
+    char *own[2] = {NULL, NULL};
+    FaText text = {0};
+    unsigned char head[20], chunk[8];
+    FA_ASSERT(out->glb && !out->nsegment);
+    FaCode rc = out->bin.failed ? FA_FAIL_MEMORY(err) : settle_buffers(out, own, err);
+    if (rc >= 0) write_text(out, &text);
+    if (rc >= 0 && (text.failed || out->failed)) rc = FA_FAIL_MEMORY(err);
+    if (rc >= 0) rc = glb_heads(out, &text, head, chunk, err);
+    if (rc >= 0) {
+        fai_text_bytes(glb, head, sizeof head);
+        fai_text_bytes(glb, text.data, text.size);
+        fai_text_bytes(glb, spaces, aligned(text.size) - text.size);
+        if (out->bin.size) fai_text_bytes(glb, chunk, sizeof chunk);
+        fai_text_bytes(glb, out->bin.data, out->bin.size);
+        fai_text_bytes(glb, zeros, aligned(out->bin.size) - out->bin.size);
+        if (glb->failed) rc = FA_FAIL_MEMORY(err);
+    }
+    fai_text_free(&text);
+    return rc;
 }
 
 FaCode fai_gltf_copy(const FaGltf *src, const char *path, FaError *err) {

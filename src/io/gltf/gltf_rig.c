@@ -23,6 +23,7 @@ typedef struct Build {
     float *delta;         // and how                                     (nvert x 3)
     int *with;            // primitives that have the target at hand     (nwith)
     int nwith;
+    bool *joins; // triangles that belong to the polygon of the one before (FB_ngon_encoding), while faces are read
     size_t left; // bytes of targets that may still be read, so that many targets of one accessor cannot stall us
 } Build;
 
@@ -276,6 +277,7 @@ static FaCode add_faces(Build *b, int prim, FaError *err) {
     const FaGltfFacePrim *at = &doc->face.prim[prim];
     int n = (int)triangles_of(doc, p), listed = p->indices >= 0 ? doc->accessor[p->indices].count : at->count;
     uint32_t *index = NULL;
+    bool ngons = p->mode == FA_GLTF_TRIANGLES && fai_gltf_extension(p->json, "FB_ngon_encoding");
     if (p->indices >= 0) {
         index = FA_NEW(listed, uint32_t);
         FaCode rc = index ? fai_gltf_uints(doc, p->indices, index, err) : FA_FAIL_MEMORY(err);
@@ -300,6 +302,7 @@ static FaCode add_faces(Build *b, int prim, FaError *err) {
             face[k] = at->first + v[k];
             if (uv) uv[k] = b->uv_first[prim] < 0 ? -1 : b->uv_first[prim] + v[k];
         }
+        b->joins[b->mesh.nface] = ngons && t > 0 && face[0] == face[-3] && face[1] == face[-1];
         b->mesh.nface++;
     }
     if (p->mode == FA_GLTF_TRIANGLES && listed % 3)
@@ -307,6 +310,21 @@ static FaCode add_faces(Build *b, int prim, FaError *err) {
                 "%d corners are left over after the last triangle", listed % 3);
     fa_free(index);
     return FA_OK;
+}
+
+// Triangles of one polygon become it again: each adds its last corner. What is written never passes what is read.
+static void join_polygons(Build *b) {
+    FaMesh *m = &b->mesh;
+    int ntri = m->nface, at = 0;
+    m->nface = 0;
+    for (int t = 0; t < ntri; t++) {
+        for (int k = b->joins[t] ? 2 : 0; k < 3; k++, at++) {
+            m->face_vert[at] = m->face_vert[3 * (size_t)t + (size_t)k];
+            if (m->face_uv) m->face_uv[at] = m->face_uv[3 * (size_t)t + (size_t)k];
+        }
+        m->nface += !b->joins[t];
+        m->face_start[m->nface] = at;
+    }
 }
 
 static FaCode read_faces(Build *b, FaError *err) {
@@ -320,24 +338,27 @@ static FaCode read_faces(Build *b, FaError *err) {
     b->mesh.face_start = FA_PUSH(b->arena, (size_t)n + 1, int);
     b->mesh.face_vert = FA_PUSH(b->arena, 3 * (size_t)n, int);
     if (b->mesh.uv) b->mesh.face_uv = FA_PUSH(b->arena, 3 * (size_t)n, int);
-    if (!b->mesh.face_start || !b->mesh.face_vert || (b->mesh.uv && !b->mesh.face_uv)) return FA_FAIL_MEMORY(err);
+    b->joins = FA_NEW(n, bool);
+    if (!b->mesh.face_start || !b->mesh.face_vert || (b->mesh.uv && !b->mesh.face_uv) || !b->joins)
+        return FA_FAIL_MEMORY(err);
     for (int i = 0; i < face->nprim; i++)
         if (face->prim[i].first >= 0) FA_TRY(add_faces(b, i, err));
-    for (int i = 0; i <= b->mesh.nface; i++) b->mesh.face_start[i] = 3 * i;
+    join_polygons(b);
     if (!b->mesh.nface)
         return FAIL_AT(err, FA_E_MESH, b->src->json, "choose another mesh", "the mesh has no triangles");
     return FA_OK;
 }
 
-// A mirroring node turns the faces inside out (specification, 3.7.4): swap two corners of each.
+// A mirroring node turns the faces inside out (specification, 3.7.4): their corners run the other way.
 static void turn_faces(FaMesh *mesh) {
     for (int f = 0; f < mesh->nface; f++)
         for (int k = 0; k < 2; k++) {
             int *list = k ? mesh->face_uv : mesh->face_vert;
-            if (!list) continue;
-            int *c = list + 3 * (size_t)f, last = c[2];
-            c[2] = c[0];
-            c[0] = last;
+            for (int i = mesh->face_start[f], j = mesh->face_start[f + 1] - 1; list && i < j; i++, j--) {
+                int last = list[j];
+                list[j] = list[i];
+                list[i] = last;
+            }
         }
 }
 
@@ -620,9 +641,11 @@ static FaCode build(Build *b, const FaRigOptions *options, FaRigHints *hints, Fa
     place(b, hints);
     if (doc->face.mirrored) turn_faces(&b->mesh); // the draft refers to the same arrays
     fai_notes_copy(b->notes, &doc->notes);
-    hints->unit = 1;
+    const FaGltfOrigin *from = &doc->origin;
+    hints->unit = from->made && !(from->unit > 0) ? 0 : 1;
+    hints->file_unit = from->made ? from->unit : 0;
     hints->unit_is_custom = true; // many exporters write centimetres
-    hints->up = FA_UP_Y;
+    hints->up = from->made ? from->up : FA_UP_Y;
     hints->splits_seams = true;
     hints->name = b->src->name[0] || !node ? b->src->name : node->name;
     hints->path = doc->path;
@@ -640,6 +663,7 @@ FaCode fai_gltf_rig(FaGltf *doc, const FaRigOptions *options, FaRig **rig, FaErr
     b.notes = fai_draft_notes(b.draft);
     FaCode rc = build(&b, options, &hints, err);
     fa_free(b.uv_first);
+    fa_free(b.joins);
     fa_free(b.moved);
     fa_free(b.row);
     fa_free(b.delta);
@@ -665,10 +689,8 @@ FaCode fai_gltf_rig(FaGltf *doc, const FaRigOptions *options, FaRig **rig, FaErr
 
 FaGltf *fai_gltf_of_rig(const FaRig *rig) { return rig && rig->source_free == free_source ? rig->source : NULL; }
 
-FaCode fai_gltf_load_rig(const char *path, const FaRigOptions *options, FaRig **rig, FaError *err) {
-    *rig = NULL;
-    FaGltf *doc;
-    FA_TRY(fai_gltf_load(path, &doc, err));
+// The document's rig with its clip; takes the document, also on failure.
+static FaCode rig_of(FaGltf *doc, const FaRigOptions *options, FaRig **rig, FaError *err) {
     FaCode rc = fai_gltf_rig(doc, options, rig, err);
     if (rc < 0) {
         fai_gltf_free(doc);
@@ -676,7 +698,35 @@ FaCode fai_gltf_load_rig(const char *path, const FaRigOptions *options, FaRig **
     }
     rc = fai_gltf_clip(doc, *rig, &(*rig)->clip, err);
     if (rc >= 0) return FA_OK;
+    rc = doc->path ? fai_fail_in(err, rc, doc->path) : rc;
     fa_rig_free(*rig);
     *rig = NULL;
-    return fai_fail_in(err, rc, path);
+    return rc;
+}
+
+FaCode fai_gltf_load_rig(const char *path, const FaRigOptions *options, FaRig **rig, FaError *err) {
+    *rig = NULL;
+    FaGltf *doc;
+    FA_TRY(fai_gltf_load(path, &doc, err));
+    return rig_of(doc, options, rig, err);
+}
+
+FaCode fai_gltf_made_rig(const void *glb, size_t size, const char *path, const FaGltfOrigin *origin,
+                         const FaNotes *notes, const FaRigOptions *options, FaRig **rig, FaError *err) {
+    *rig = NULL;
+    FaGltf *doc;
+    FA_TRY(fai_gltf_parse_memory(glb, size, NULL, &doc, err));
+    doc->origin = *origin;
+    doc->path = fai_strdup(path);
+    if (!doc->path) {
+        fai_gltf_free(doc);
+        return FA_FAIL_MEMORY(err);
+    }
+    if (notes) fai_notes_copy(&doc->notes, notes);
+    return rig_of(doc, options, rig, err);
+}
+
+FaCode fai_gltf_another_rig(const FaGltf *doc, const FaRigOptions *options, FaRig **rig, FaError *err) {
+    if (!doc->origin.made) return fai_gltf_load_rig(doc->path, options, rig, err);
+    return fai_gltf_made_rig(doc->file.data, doc->file.size, doc->path, &doc->origin, NULL, options, rig, err);
 }
