@@ -207,6 +207,13 @@ static void set_fps(FaClip *clip) {
     for (int f = 0; f < clip->nframe; f++) clip->time[f] = f / common.fps;
 }
 
+// A file that is converted as it is needs no word about its meshes, unless they are lost.
+static bool writes_motion(const Job *j) {
+    if (!j->rig || !j->output) return false;
+    bool whole = path_has_ext(j->output, "glb") || path_has_ext(j->output, "gltf") || path_has_ext(j->output, "vrm");
+    return j->doctor || (!strcmp(j->verb, "convert") && (j->clip_path || !whole));
+}
+
 static FaCode load(Job *j, FaError *err) {
     if (j->rig_path) TRY(load_subject(j, err));
     if (j->clip_path)
@@ -218,6 +225,8 @@ static FaCode load(Job *j, FaError *err) {
     if (j->no_clip && !j->clip) return cli_wrong(err, "%s has no animation: give %s", j->rig_path, j->no_clip);
     if (j->no_clip && j->clip_path) TRY(job_bind(j, j->clip, j->clip_path, j->rig, err));
     TRY(examine(j, err));
+    if (writes_motion(j)) fa_rig_part_notes(j->rig, j->output, &j->parts);
+    job_note(j, &j->parts);
     return j->load ? j->load(j, err) : FA_OK;
 }
 
@@ -435,6 +444,19 @@ static void json_channels(const FaBinding *b, FaJsonWriter *w) {
     fa_json_end(w);
 }
 
+static void json_parts(const FaRig *rig, FaJsonWriter *w) {
+    static const char *const how[] = {"alone", "skull", "jaw", "shapes"};
+    if (!rig || !rig->npart) return;
+    fa_json_begin(w, "parts", '[');
+    for (int i = 0; i < rig->npart; i++) {
+        fa_json_begin(w, NULL, '{');
+        fa_json_text(w, "name", rig->part[i].name);
+        fa_json_text(w, "follows", how[rig->part[i].how]);
+        fa_json_end(w);
+    }
+    fa_json_end(w);
+}
+
 static void json_bake(const FaBakeReport *bake, FaJsonWriter *w) {
     fa_json_begin(w, "bake", '{');
     fa_json_int(w, "targets", bake->targets);
@@ -455,6 +477,7 @@ static FaCode print_report(Job *j, FaError *err) {
         fa_json_number(w, "seconds", j->seconds);
     if (j->json) j->json(j, w);
     json_channels(&j->binding, w);
+    if (j->parts.count) json_parts(j->rig, w);
     if (!j->own_notes) json_warnings(w, j->notes, j->nnotes);
     if (j->params) fa_json_raw(w, "parameters", j->params);
     fa_json_text(w, "output", common.dry_run ? NULL : j->output);
@@ -485,6 +508,7 @@ static void job_free(Job *j) {
     fa_binding_free(&j->binding);
     fa_info_free(&j->info);
     free(j->picked.note);
+    fa_notes_free(&j->parts);
     fa_face_free(j->face);
     fa_rig_free(j->rig);
 }

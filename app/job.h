@@ -111,6 +111,7 @@ struct Job {
     const FaClip *clip; // that, or the rig's own
     FaBinding binding;  // of a clip to the rig; nchan 0: none was bound
     FaInfo info;        // of the rig, if the doctor looked at it
+    FaNotes parts;      // what its other meshes do
     FaNotes picked;     // what is important of that; the texts are the report's
 
     const char *track;    // name of the result on pages: "analytic"

@@ -260,6 +260,46 @@ static void a_channel_drives_one_shape(void **state) {
     check_driven(twice, chans, 4, "1000");
 }
 
+// Teeth and tongue joined with the skin keep shapes of their own: all of them are driven.
+static void parts_of_one_mesh_are_no_duplicates(void **state) {
+    (void)state;
+    static const char *const names[] = {"jawOpen", "teeth.jawOpen", "AK_25_JawOpen", "jawOpen"}, *chans[] = {"jawOpen"};
+    FaError err = {0};
+    FaRigDraft *d;
+    FaRig *rig;
+    FaBinding b;
+    CHECK_OK(fai_draft_new(&d, &err), &err);
+    FaArena *arena = fai_draft_arena(d);
+    FaMesh mesh = {.nvert = 9, .nface = 3};
+    mesh.x = FA_PUSH(arena, 27, float);
+    mesh.face_start = FA_PUSH(arena, 4, int);
+    mesh.face_vert = FA_PUSH(arena, 9, int);
+    for (int i = 0; i < 9; i++) { // three triangles that do not touch
+        mesh.face_vert[i] = i;
+        mesh.x[3 * i] = 0.05f * (float)(i / 3) + 0.01f * (float)(i % 3 == 1);
+        mesh.x[3 * i + 1] = 0.01f * (float)(i % 3 == 2);
+    }
+    for (int i = 0; i < 4; i++) mesh.face_start[i] = 3 * i;
+    fai_draft_mesh(d, &mesh);
+    for (int i = 0; i < 4; i++) // skin, teeth, skin once more, tongue
+        CHECK_OK(fai_draft_shape_sparse(d, names[i], 1,
+                                        (int[]){i == 1   ? 3
+                                                : i == 3 ? 6
+                                                         : i},
+                                        (float[]){0.01f, 0, 0}, 0, &err),
+                 &err);
+    CHECK_OK(fai_draft_finish(d, NULL, &(FaRigOptions){.any_size = true}, &rig, &err), &err);
+    FaClip *clip = make(1, 1, chans, 30);
+    CHECK_OK(fa_clip_bind(clip, rig, &b, &err), &err);
+    static const int want[] = {0, 0, -1, 0};
+    for (int i = 0; i < 4; i++) assert_int_equal(b.chan[i], want[i]);
+    assert_int_equal(b.matched, 3);
+    assert_int_equal(b.aside, 1);
+    fa_binding_free(&b);
+    fa_clip_free(clip);
+    fa_rig_free(rig);
+}
+
 static void both_sides_only_without_left_and_right(void **state) {
     (void)state;
     static const char *const chans[] = {"MouthSmileLeft", "MouthSmileRight", "CheekPuff"};
@@ -432,6 +472,7 @@ int main(void) {
         cmocka_unit_test(halves_take_the_whole_and_wholes_the_mean),
         cmocka_unit_test(one_shape_for_both_sides),
         cmocka_unit_test(a_channel_drives_one_shape),
+        cmocka_unit_test(parts_of_one_mesh_are_no_duplicates),
         cmocka_unit_test(both_sides_only_without_left_and_right),
         cmocka_unit_test(what_is_dropped_is_said),
         cmocka_unit_test(null_silences_a_shape_always),

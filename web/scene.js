@@ -19,7 +19,7 @@ export function makeView(data, track, index) {
   const from = (light, x, y, z) => (light.position.set(0, 0, 0).addScaledVector(left, x).addScaledVector(up, y).addScaledVector(front, z), light);
   scene.add(from(new HemisphereLight(0xffffff, 0x5a5654, 1.0), 0, 1, 0), new AmbientLight(0xffffff, 0.25));
   scene.add(from(new DirectionalLight(0xfff4ea, 2.3), 0.6, 0.9, 1.2), from(new DirectionalLight(0xcfe0ff, 0.5), -0.9, 0.5, -0.8));
-  const solids = [rig, ...rig.parts].map((part) => makeSolid(scene, part));
+  const solids = [rig, ...rig.parts].map((part, i) => ({ ...makeSolid(scene, part), motion: i ? track.parts?.[i - 1] : null }));
   const radius = extent(rig).radius;
   const markers = track.markers && makeMarkers(scene, track.markers);
   // exact: the positions as stored; those of solids[0] may be exaggerated
@@ -103,7 +103,8 @@ export function travels(view) {
 export function pose(view, moving) {
   const { q, p } = motionAt(view.track, moving ? view.frame : 0);
   if (moving && travels(view)) p.copy(view.middle).sub(view.middle.clone().applyQuaternion(q));
-  for (const m of [...view.solids.flatMap((s) => [s.mesh, s.wire]), ...(view.markers ? [view.markers.balls, view.markers.lines] : [])]) {
+  // what is left alone stays where it is
+  for (const m of [...view.solids.filter((s) => !s.motion?.alone).flatMap((s) => [s.mesh, s.wire]), ...(view.markers ? [view.markers.balls, view.markers.lines] : [])]) {
     m.quaternion.copy(q);
     m.position.copy(p);
   }
@@ -135,7 +136,7 @@ export function shape(view, partner, times, override) {
   x.set(view.exact);
   if (partner && times !== 1) for (let i = 0; i < x.length; i++) x[i] = partner.exact[i] + times * (x[i] - partner.exact[i]);
   for (const s of view.solids) {
-    if (s.part !== view.rig) evaluatePart(view.rig, s.part, view.track, view.frame, s.x, own);
+    if (s.part !== view.rig) evaluatePart(view.rig, s.part, s.motion, view.track, view.frame, s.x, own);
     normals(s.part.tri, s.part.weld, s.x, s.normal);
     s.position.needsUpdate = s.normalAttr.needsUpdate = true;
   }

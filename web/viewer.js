@@ -386,6 +386,7 @@ async function main() {
     drawn: (i) => Array.from(views[i].solids[0].x), // as shown
     // the part of a cell's height that the head fills, and how far its middle is from the cell's, in heights of the cell
     framed: (i) => framed(views[i], camera),
+    parts: (i) => (shape(views[i], null, 1, null), views[i].solids.slice(1).map((s) => ({ name: s.part.name, x: Array.from(s.x) }))), // meshes that come along
     markers: (i) => (views[i].markers?.balls.visible ? { names: views[i].markers.names, x: Array.from(views[i].markers.now) } : null),
   };
   requestAnimationFrame(tick);
