@@ -34,8 +34,7 @@ static FaMethod *open_kind(const FaRig *rig, int kind, FaError *err) {
         if (fa_params_set(p, "regions", "off", err) >= 0)
             fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .params = p}, &m, err);
         fa_params_free(p);
-    }
-    else {
+    } else {
         FaMaps maps = {.vertex = calloc((size_t)rig->mesh.nvert, sizeof(FaOscillator))};
         for (int v = 0; v < rig->mesh.nvert; v++) maps.vertex[v] = fa_oscillator_of(1, 3 + v % 4, 0.3);
         fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .maps = &maps}, &m, err);
