@@ -38,7 +38,6 @@ typedef struct MarkerJob {
 
 // The frames to sample, of the rig or of the other one.
 static FaCode load_frames(MarkerJob *m, FaError *err) {
-    FaRigOptions ropt = load_rig_options();
     const char *path = m->path;
     if (other_path) TRY(load_rig(other_path, &m->other, err));
     const FaRig *rig = m->other ? m->other : m->job.rig;
@@ -49,7 +48,7 @@ static FaCode load_frames(MarkerJob *m, FaError *err) {
         if (!path && !rig->clip) return cli_wrong(err, "%s has no animation: give a clip, a PC2 or a GLB", rig->path);
         return fa_sequence_of_clip(rig, m->clip, &m->seq, err);
     }
-    TRY(fa_sequence_open(path, &ropt, &m->seq, err));
+    TRY(open_frames(path, rig, &m->seq, err));
     int n = fa_sequence_nvert(m->seq);
     if (n == rig->mesh.nvert) return FA_OK;
     if (m->other) return cli_wrong(err, "%s has %d vertices, %s has %d", path, n, other_path, rig->mesh.nvert);

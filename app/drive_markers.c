@@ -107,7 +107,7 @@ static FaCode load_source(DriveJob *j, FaError *err) {
         TRY(load_clip(j->motion, &j->source_clip, err));
         TRY(fa_sequence_of_clip(j->source, j->source_clip, &j->source_seq, err));
     } else
-        TRY(fa_sequence_open(j->motion, &ropt, &j->source_seq, err));
+        TRY(open_frames(j->motion, j->source, &j->source_seq, err));
     if (fa_sequence_nvert(j->source_seq) != j->source->mesh.nvert)
         return fail(err, FA_E_ARG, j->motion, "name the rig it belongs to with --from",
                     "the animation has other vertices than the source rig");

@@ -42,7 +42,7 @@ static FaClip *still_talk(void) {
     FaClip *whole, *clip;
     bool full = getenv("FASCIA_FULL") != NULL;
     CHECK_OK(fa_head_clip("talk", &whole, &err), &err);
-    CHECK_OK(fa_clip_slice(whole, full ? 0 : 90, full ? whole->nframe - 1: 113, &clip, &err), &err);
+    CHECK_OK(fa_clip_slice(whole, full ? 0 : 90, full ? whole->nframe - 1 : 113, &clip, &err), &err);
     fa_clip_free(whole);
     for (int f = 0; f < clip->nframe; f++) clip->head[f] = (FaPose){.q = {0, 0, 0, 1}, .p = {0.2, 1.6, -0.1}};
     return clip;
@@ -61,8 +61,7 @@ static void check(const char *name, const char *path, FaUnit unit, int simulate)
     CHECK_OK(fa_rig_load(path, &options, &rig, &err), &err);
     CHECK_OK(fa_face_get(rig, fa_method_needs("enrich"), &(FaFaceGet){.options = &build}, &face, &err), &err);
     Found found = play(rig, face, clip);
-    print_message("%s: %d of %d frames differ, by %g mm at most\n", name, found.frames, clip->nframe,
-                  1e3 * found.most);
+    print_message("%s: %d of %d frames differ, by %g mm at most\n", name, found.frames, clip->nframe, 1e3 * found.most);
     assert_int_equal(found.frames, 0);
     fa_face_free(face);
     fa_rig_free(rig);

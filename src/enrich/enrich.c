@@ -148,9 +148,15 @@ static FaCode open_arrays(Enrich *e, FaError *err) {
     if (!e->arena) return FA_FAIL_MEMORY(err);
     double **wide[] = {&e->X, &e->x0, &e->mu, &e->mu0, &e->lambda, &e->lambda0, &e->mixed};
     size_t wide_size[] = {3 * n, 3 * n, tets, tets, tets, tets, 2 * tets};
-    float **narrow[] = {
-        &e->step_weights, &e->factor_weights[0], &e->factor_weights[1], &e->skin_to, &e->skin, &e->shown, &e->strength,
-        &e->keep};
+    float **narrow[] = {&e->step_weights,
+                        &e->factor_weights[0],
+                        &e->factor_weights[1],
+                        &e->skin_to,
+                        &e->skin,
+                        &e->shown,
+                        &e->strength,
+                        &e->keep,
+                        &e->own};
     size_t narrow_size[] = {shapes, shapes, shapes, skin, skin, skin, skin / 3, n, 4 * n};
     bool ok = true;
     for (int i = 0; i < FA_COUNT(wide); i++) ok &= (*wide[i] = FA_PUSH(e->arena, wide_size[i] + 1, double)) != NULL;
