@@ -165,6 +165,7 @@ static void marker_free(Job *j) {
     fa_rig_free(m->other);
 }
 
+#define MOTION "fps head-units joint head-smooth"
 static int run(int argc, const char **argv) {
     const char *path = argc > 1 ? argv[1] : NULL, *out = common.output;
     FaMotionKind kind = path ? fa_motion_kind(path) : FA_MOTION_OTHER;
@@ -177,6 +178,12 @@ static int run(int argc, const char **argv) {
         return cli_usage("%s: of a take, the map is written, as .json", out);
     if (!out && !save_map && !picture && !common.dry_run && !common.json)
         return output_missing(kind == FA_MOTION_MARKERS ? "map.json" : "markers.csv");
+    int code = kind == FA_MOTION_MARKERS ? cli_only("for a take of markers", "map save-map picture neutral reach fps")
+               : map_path ? cli_only("with --map", "map save-map picture other reach world frames " MOTION)
+                          : cli_only("for an animation", "count save-map picture other reach world frames " MOTION);
+    if (code != EXIT_OK) return code;
+    if (reach > 0 && kind != FA_MOTION_MARKERS && !other_path)
+        return cli_usage("--reach goes with --other RIG2, or with a take of markers");
     MarkerJob m = {.path = path,
                    .is_take = kind == FA_MOTION_MARKERS,
                    .job = {.verb = "markers",

@@ -65,9 +65,9 @@ static void test_render(void **state) {
     size_t n = 0;
     for (int i = 0; i < 4; i++) {
         const char *out = test_path("cache.png");
-        assert_int_equal(RUN("render", cache[i], "--rig", rig, "--unit", unit[i], "--frame", "2", "--size", "120x120", "-o",
-                             out),
-                         0);
+        assert_int_equal(
+            RUN("render", cache[i], "--rig", rig, "--unit", unit[i], "--frame", "2", "--size", "120x120", "-o", out),
+            0);
         if (i == 0)
             n = bytes_of(out, first, ROOM);
         else
