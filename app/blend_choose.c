@@ -133,10 +133,9 @@ typedef struct Estimate {
 
 static FaCode estimate(Job *job, FaError *err) {
     Estimate *s = (Estimate *)job;
-    FaRigOptions cache = {.unit = common.unit};
     FaEstimateOptions opt = {.per_vertex = blend.per_vertex, .progress = cli_progress};
     if (cli_given("mass")) opt.mass = fa_params_get(cli_params, "mass");
-    TRY(fa_sequence_open(blend.estimate, &cache, &s->captured, err));
+    TRY(open_frames(blend.estimate, job->rig, &s->captured, err));
     TRY(fa_analytic_estimate(job->rig, job->clip, s->captured, &opt, &s->e, err));
     return fa_estimate_json(&s->e, &s->json, err);
 }

@@ -237,20 +237,30 @@ static bool is_listed(const char *name, const char *list) {
     return false;
 }
 
-int cli_only(const char *mode, const char *acts) {
-    static const char always[] =
-        "output json unit threads quiet verbose progress dry-run force map names mesh up any-size";
-    for (int i = 0; i < nnamed; i++)
-        if (!is_listed(named[i], always) && !is_listed(named[i], acts))
-            return cli_usage("--%s does nothing %s: leave it out", named[i], mode);
-    return EXIT_OK;
-}
-
 static const Command *running;
 bool cli_has(const char *param) {
     const FaParamInfo *p = running && running->method ? fa_method_params(running->method) : NULL;
     while (p && p->name && strcmp(p->name, param)) p++;
     return p && p->name;
+}
+
+// By its name in the help.
+static bool is_param(const char *name) {
+    char param[64];
+    snprintf(param, sizeof param, "%s", name);
+    for (char *at = param; *at; at++)
+        if (*at == '-') *at = '_';
+    return cli_has(param);
+}
+
+int cli_only(const char *mode, const char *acts) {
+    static const char always[] =
+        "output json unit threads quiet verbose progress dry-run force map names mesh up any-size";
+    bool all = is_listed("@method", acts);
+    for (int i = 0; i < nnamed; i++)
+        if (!is_listed(named[i], always) && !is_listed(named[i], acts) && !(all && is_param(named[i])))
+            return cli_usage("--%s does nothing %s: leave it out", named[i], mode);
+    return EXIT_OK;
 }
 
 // The method's rows that are options of the verb: all but the seed, which --seed of every verb gives it.

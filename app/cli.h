@@ -59,8 +59,8 @@ extern FaParams *cli_params;       // of the verb's method, as given; owned by t
 bool cli_has(const char *param);   // whether the verb's method has it
 bool cli_given(const char *param); // whether the user set it
 // A verb that works in several ways: whatever the user gave must act in this one. acts: names of options and parameters
-// ("time slider mass"); those of every verb and of reading a rig need not be listed, but seed, fps and frames do. Says
-// what does not act; the exit code.
+// ("time slider mass"), @method for all parameters of the verb's method; those of every verb and of reading a rig need
+// not be listed, but seed, fps and frames do. Says what does not act; the exit code.
 int cli_only(const char *mode, const char *acts);
 
 int cli_main(const Command *const *commands, int argc, char **argv);

@@ -50,7 +50,7 @@ static int check_options(bool clip) {
     return cli_only(
         clip ? "for a clip" : "for an animation",
         "preset frequency ratio mass damping stiffness head head-motion gravity rate maps sculpt regions world "
-        "bake-error max-targets check fps frames loop-motion head-units joint");
+        "bake-error max-targets check fps frames loop-motion head-units joint head-smooth");
 }
 
 static int run(int argc, const char **argv) {

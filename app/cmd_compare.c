@@ -135,6 +135,18 @@ static FaCode write_page(const char **path, FaSequence *a, FaSequence *b, const 
     return rc;
 }
 
+// What is a rig itself says of which a cache beside it is.
+static FaCode open_both(const char **path, const FaRig *rig, FaSequence **a, FaSequence **b, FaError *err) {
+    FaSequence **seq[] = {a, b};
+    int first = !rig && fa_file_kind(path[0]) == FA_KIND_CACHE;
+    for (int i = 0; i < 2; i++) {
+        int at = i ? !first : first;
+        TRY(open_frames(path[at], rig, seq[at], err));
+        if (!rig) rig = fa_sequence_rig(*seq[at]);
+    }
+    return FA_OK;
+}
+
 static int run(int argc, const char **argv) {
     (void)argc;
     FaError err = {0};
@@ -143,8 +155,7 @@ static int run(int argc, const char **argv) {
     FaCompare result = {0};
     FaRigOptions opt = load_rig_options();
     int code = EXIT_OK;
-    if (fa_sequence_open(argv[0], &opt, &a, &err) < 0 || fa_sequence_open(argv[1], &opt, &b, &err) < 0 ||
-        (rig_path && fa_rig_load(rig_path, &opt, &rig, &err) < 0)) {
+    if ((rig_path && fa_rig_load(rig_path, &opt, &rig, &err) < 0) || open_both(argv, rig, &a, &b, &err) < 0) {
         code = cli_fail(&err);
         goto done;
     }

@@ -29,13 +29,12 @@ static FaCode make(Job *j, FaError *err) {
     Conversion *c = (Conversion *)j;
     if (j->rig) job_note(j, &j->rig->notes);
     if (j->loaded) job_note(j, &j->loaded->notes);
-    FaRigOptions cache = {.unit = common.unit};
     bool frames = is_frames_out(j->output) || (j->clip && path_has_ext(j->output, "usda"));
     if (c->kind == FA_KIND_CACHE && is_clip_out(j->output))
         return cli_wrong(err, "%s holds frames, and %s a clip's weights: write .glb, .usda, .pc2 or .mdd", c->in,
                          j->output);
     if (c->kind == FA_KIND_CACHE)
-        TRY(fa_sequence_open(c->in, &cache, &c->seq, err));
+        TRY(open_frames(c->in, j->rig, &c->seq, err));
     else if (j->rig && frames)
         TRY(fa_sequence_of_clip(j->rig, j->loaded, &c->seq, err));
     c->count = c->seq ? fa_sequence_nframe(c->seq) : j->clip ? j->clip->nframe : 1;

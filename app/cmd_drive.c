@@ -48,9 +48,31 @@ static const Option options[] = {
     {0}};
 #undef S
 
+// What acts in each way to work; the rest is refused by name.
+#define ALL "world bake-error max-targets check fps frames hinge "
+#define CONTROL "flesh method residual jaw smooth trust report truth literal map face " ALL
+#define LANDMARKS "count image focal overlay face-model face-model-unit landmarks identities "
+#define MARKERS "from retarget neutral reach "
+#define SOURCE "from count neutral reach head-units joint head-smooth "
+static int check_options(FaMotionKind kind) {
+    const DriveSettings *s = &drive_settings;
+    bool shapes = s->literal || s->method == FA_DRIVE_SBS || s->method == FA_DRIVE_RSBS,
+         flesh = s->flesh > FLESH_OFF || (s->flesh < 0 && !shapes);
+    if (kind == FA_MOTION_OTHER && !s->from)
+        return cli_only("for a clip", ALL "@method seed map head-units joint head-smooth");
+    int code = kind == FA_MOTION_LANDMARKS ? cli_only("for landmarks", CONTROL LANDMARKS "@method seed")
+               : kind == FA_MOTION_MARKERS ? cli_only("for markers", CONTROL MARKERS "@method seed")
+                                           : cli_only("with --from", CONTROL SOURCE "@method seed");
+    if (code != EXIT_OK || flesh) return code;
+    return cli_only("without flesh (--flesh contact gives some)", CONTROL LANDMARKS MARKERS SOURCE);
+}
+#undef LANDMARKS
+#undef MARKERS
+#undef SOURCE
+#undef CONTROL
+#undef ALL
+
 static int drive_clip(const char *rig, const char *clip) {
-    if (drive_settings.report || drive_settings.truth)
-        return cli_usage("--report and --truth need markers; for a clip write -o page.html");
     if (drive_settings.map) load_options.names = drive_settings.map;
     return job_walk(&(Job){.verb = "drive",
                            .doctor = true,
@@ -83,6 +105,10 @@ static int run(int argc, const char **argv) {
                          motion);
     if (s->retarget && kind != FA_MOTION_MARKERS)
         return cli_usage("--retarget takes markers; for an animation of another rig use --from RIG2");
+    if (kind == FA_MOTION_OTHER && !s->from && (s->report || s->truth))
+        return cli_usage("--report and --truth need markers; for a clip write -o page.html");
+    int code = check_options(kind);
+    if (code != EXIT_OK) return code;
     if (kind == FA_MOTION_OTHER && !s->from) return drive_clip(rig, motion);
     return drive_markers(rig, motion, kind);
 }

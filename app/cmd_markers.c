@@ -38,7 +38,6 @@ typedef struct MarkerJob {
 
 // The frames to sample, of the rig or of the other one.
 static FaCode load_frames(MarkerJob *m, FaError *err) {
-    FaRigOptions ropt = load_rig_options();
     const char *path = m->path;
     if (other_path) TRY(load_rig(other_path, &m->other, err));
     const FaRig *rig = m->other ? m->other : m->job.rig;
@@ -49,7 +48,7 @@ static FaCode load_frames(MarkerJob *m, FaError *err) {
         if (!path && !rig->clip) return cli_wrong(err, "%s has no animation: give a clip, a PC2 or a GLB", rig->path);
         return fa_sequence_of_clip(rig, m->clip, &m->seq, err);
     }
-    TRY(fa_sequence_open(path, &ropt, &m->seq, err));
+    TRY(open_frames(path, rig, &m->seq, err));
     int n = fa_sequence_nvert(m->seq);
     if (n == rig->mesh.nvert) return FA_OK;
     if (m->other) return cli_wrong(err, "%s has %d vertices, %s has %d", path, n, other_path, rig->mesh.nvert);
@@ -166,6 +165,7 @@ static void marker_free(Job *j) {
     fa_rig_free(m->other);
 }
 
+#define MOTION "fps head-units joint head-smooth"
 static int run(int argc, const char **argv) {
     const char *path = argc > 1 ? argv[1] : NULL, *out = common.output;
     FaMotionKind kind = path ? fa_motion_kind(path) : FA_MOTION_OTHER;
@@ -178,6 +178,12 @@ static int run(int argc, const char **argv) {
         return cli_usage("%s: of a take, the map is written, as .json", out);
     if (!out && !save_map && !picture && !common.dry_run && !common.json)
         return output_missing(kind == FA_MOTION_MARKERS ? "map.json" : "markers.csv");
+    int code = kind == FA_MOTION_MARKERS ? cli_only("for a take of markers", "map save-map picture neutral reach fps")
+               : map_path ? cli_only("with --map", "map save-map picture other reach world frames " MOTION)
+                          : cli_only("for an animation", "count save-map picture other reach world frames " MOTION);
+    if (code != EXIT_OK) return code;
+    if (reach > 0 && kind != FA_MOTION_MARKERS && !other_path)
+        return cli_usage("--reach goes with --other RIG2, or with a take of markers");
     MarkerJob m = {.path = path,
                    .is_take = kind == FA_MOTION_MARKERS,
                    .job = {.verb = "markers",

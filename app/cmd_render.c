@@ -114,10 +114,9 @@ static FaCode parse_weights(Picture *p, FaError *err) {
 
 static FaCode make(Job *j, FaError *err) {
     Picture *p = (Picture *)j;
-    FaRigOptions ropt = load_rig_options();
-    if (heat_path) TRY(fa_sequence_open(heat_path, &ropt, &p->against, err));
+    if (heat_path) TRY(open_frames(heat_path, j->rig, &p->against, err));
     if (fa_file_kind(p->in) == FA_KIND_CACHE)
-        TRY(fa_sequence_open(p->in, &ropt, &p->seq, err));
+        TRY(open_frames(p->in, j->rig, &p->seq, err));
     else
         TRY(fa_sequence_of_clip(j->rig, j->loaded, &p->seq, err));
     FaRenderJob *how = &p->how;

@@ -107,7 +107,7 @@ static FaCode load_source(DriveJob *j, FaError *err) {
         TRY(load_clip(j->motion, &j->source_clip, err));
         TRY(fa_sequence_of_clip(j->source, j->source_clip, &j->source_seq, err));
     } else
-        TRY(fa_sequence_open(j->motion, &ropt, &j->source_seq, err));
+        TRY(open_frames(j->motion, j->source, &j->source_seq, err));
     if (fa_sequence_nvert(j->source_seq) != j->source->mesh.nvert)
         return fail(err, FA_E_ARG, j->motion, "name the rig it belongs to with --from",
                     "the animation has other vertices than the source rig");
@@ -346,6 +346,23 @@ static void set_gaze(const DriveJob *j, FaClip *clip) {
     }
 }
 
+// What contact alone needs, but for what the user gave: that may be the method's own default.
+static FaCode contact_alone(FaError *err) {
+    FaParams *asked;
+    TRY(fa_params_new("projective", &asked, err));
+    const FaParamInfo *p = fa_method_params("projective");
+    FaCode rc = FA_OK;
+    for (int i = 0; p[i].name && rc >= 0; i++)
+        if (p[i].type != FA_PARAM_TEXT && cli_given(p[i].name))
+            rc = fa_params_set_number(asked, p[i].name, fa_params_get(cli_params, p[i].name), err);
+    if (rc >= 0) rc = fa_projective_contact(cli_params, err);
+    for (int i = 0; p[i].name && rc >= 0; i++)
+        if (p[i].type != FA_PARAM_TEXT && cli_given(p[i].name))
+            rc = fa_params_set_number(cli_params, p[i].name, fa_params_get(asked, p[i].name), err);
+    fa_params_free(asked);
+    return rc;
+}
+
 // Flesh on top of the control's frames, which are its goal.
 static FaCode add_flesh(DriveJob *j, FaError *err) {
     Job *job = &j->job;
@@ -369,7 +386,7 @@ static FaCode make(Job *job, FaError *err) {
     job->ms = 1e3 * j->rep.seconds / (j->rep.nframe ? j->rep.nframe : 1);
     job->track = fa_drive_kind_name(j->rep.kind);
     job->frames = j->control.seq;
-    if (j->flesh == FLESH_CONTACT) TRY(fa_projective_contact(cli_params, err));
+    if (j->flesh == FLESH_CONTACT) TRY(contact_alone(err));
     if (j->flesh != FLESH_OFF)
         TRY(add_flesh(j, err));
     else

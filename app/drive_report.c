@@ -35,10 +35,9 @@ typedef struct Page {
 static FaCode load_truth(Page *p, FaError *err) {
     const DriveJob *j = p->job;
     const FaRig *rig = j->job.rig;
-    FaRigOptions ropt = load_rig_options();
     size_t n = (size_t)rig->mesh.nvert;
     if (!drive_settings.truth) return FA_OK;
-    TRY(fa_sequence_open(drive_settings.truth, &ropt, &p->truth, err));
+    TRY(open_frames(drive_settings.truth, rig, &p->truth, err));
     if (fa_sequence_nvert(p->truth) != rig->mesh.nvert || fa_sequence_nframe(p->truth) < j->take->nframe) {
         *err = (FaError){.code = FA_E_ARG};
         snprintf(err->what, sizeof err->what, "the truth has %d frames of %d vertices, the result %d of %d",

@@ -2,6 +2,7 @@
 #include "job.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -45,6 +46,50 @@ FaCode load_clip(const char *path, FaClip **clip, FaError *err) {
     fa_clip_free(*clip);
     *clip = NULL;
     return rc;
+}
+
+// The longest side of the points' box, m.
+static double extent(const float *x, int n) {
+    double longest = 0;
+    for (int k = 0; k < 3 && n > 0; k++) {
+        float low = x[k], high = x[k];
+        for (int i = 1; i < n; i++) low = fminf(low, x[3 * i + k]), high = fmaxf(high, x[3 * i + k]);
+        longest = fmax(longest, (double)(high - low));
+    }
+    return longest;
+}
+
+// What the points of a cache are to be multiplied with to lie on the rig.
+static FaCode cache_unit(FaSequence *seq, const FaRig *rig, FaUnit *unit, FaError *err) {
+    const FaUnit may[] = {FA_UNIT_M, rig->unit, common.unit};
+    int n = fa_sequence_nvert(seq);
+    float *x = malloc(3 * (size_t)n * sizeof *x);
+    if (!x) return cli_no_memory(err);
+    FaCode rc = fa_sequence_read(seq, 0, x, err);
+    double size = rc < 0 ? 0 : extent(x, n), want = extent(rig->mesh.x, n), best = INFINITY;
+    free(x);
+    for (int i = 0; i < 3 && rc >= 0; i++) {
+        double off = may[i] > 0 ? fabs(log(may[i] * size / want)) : INFINITY;
+        if (off < best) best = off, *unit = may[i];
+    }
+    return rc;
+}
+
+FaCode open_frames(const char *path, const FaRig *rig, FaSequence **seq, FaError *err) {
+    FaRigOptions opt = load_rig_options();
+    if (fa_file_kind(path) != FA_KIND_CACHE || !rig || (rig->unit == FA_UNIT_M && common.unit == FA_UNIT_AUTO))
+        return fa_sequence_open(path, &opt, seq, err);
+    FaUnit unit = FA_UNIT_M;
+    opt.unit = FA_UNIT_M;
+    TRY(fa_sequence_open(path, &opt, seq, err));
+    if (fa_sequence_nvert(*seq) != rig->mesh.nvert || fa_sequence_nframe(*seq) < 1) return FA_OK; // said by who uses it
+    TRY(cache_unit(*seq, rig, &unit, err));
+    if (unit == FA_UNIT_M) return FA_OK;
+    cli_say("note: %s is taken to be in units of %g m, which lays it on the rig", path_base(path), unit);
+    opt.unit = unit;
+    fa_sequence_close(*seq);
+    *seq = NULL;
+    return fa_sequence_open(path, &opt, seq, err);
 }
 
 bool path_has_ext(const char *path, const char *ext) {

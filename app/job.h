@@ -67,6 +67,10 @@ FaCode load_rig(const char *path, FaRig **rig, FaError *err);
 // A clip, its head's motion fit to be played (fa_clip_prepare_head).
 FaCode load_clip(const char *path, FaClip **clip, FaError *err);
 
+// Frames of a file. A cache says no unit: with the rig it belongs to (nullable) it is in metres, as ours are, in the
+// rig's unit or in --unit, whichever lays it on the rig best; what is not metres is said.
+FaCode open_frames(const char *path, const FaRig *rig, FaSequence **seq, FaError *err);
+
 bool path_has_ext(const char *path, const char *ext);
 const char *path_base(const char *path);               // what follows the last '/'
 FaCode check_readable(const char *path, FaError *err); // FA_E_FILE: the file cannot be opened

@@ -277,18 +277,20 @@ static void sharpen(Analytic *a, float *surface) {
     fai_sharp_add(a->sharp, surface);
 }
 
-// A shape's answer to a force is added in closed form. With an oscillator per vertex the force moves the target
-// instead, and the vertices answer, each in its own way (a force that jumps then does so within a frame).
+// A shape's answer to a force is added in closed form: to its weight, or, with an oscillator per vertex, to the surface
+// (push_sculpts).
 static void add_sculpts(Analytic *a, double time) {
-    double t = time - a->start;
     for (int i = 0; i < a->sculpts.count; i++) {
         const FaSculpt *sc = &a->sculpts.sculpt[i];
-        const FaForce *f = &sc->force;
         const FaOscillator *o = &a->group_o[a->shape_group[sc->shape]];
-        double target = f->kind == FA_FORCE_CONSTANT ? f->size
-                        : f->kind == FA_FORCE_LINEAR ? f->size * t
-                                                     : f->size * sin(2 * M_PI * f->rate * t + f->phase);
-        a->weights[sc->shape] += (float)(a->vertex ? target : fa_analytic_force(o, f, t));
+        a->weights[sc->shape] += (float)fa_analytic_force(o, &sc->force, time - a->start);
+    }
+}
+
+static void push_sculpts(const Analytic *a, double time, float *surface) {
+    for (int i = 0; i < a->sculpts.count; i++) {
+        const FaSculpt *sc = &a->sculpts.sculpt[i];
+        fai_vertex_follow_push(a->vertex, a->m.rig, sc->shape, &sc->force, time - a->start, surface);
     }
 }
 
@@ -415,10 +417,10 @@ static FaCode analytic_step(FaMethod *m, const FaInput *in, float *surface, FaSt
     if (a->vertex) {
         for (int s = 0; s < m->rig->nshape; s++) a->w[s] = good_weight(a, in, s, stats);
         output_weights(a, a->w);
-        add_sculpts(a, in->time);
         fa_blender_eval(a->blender, a->weights, surface);
         fai_vertex_follow_prepare(a->vertex, span / n);
         fai_vertex_follow_step(a->vertex, surface, n, head ? a->path : NULL, surface);
+        push_sculpts(a, in->time, surface);
         return FA_OK;
     }
     prepare(a, span);

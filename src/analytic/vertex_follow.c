@@ -172,6 +172,35 @@ void fai_vertex_follow_rest(FaVertexFollow *f, const float *target, const FaAffi
     }
 }
 
+typedef struct Push {
+    const FaVertexFollow *f;
+    const FaRig *rig;
+    int first; // entry of the rig
+    const FaForce *force;
+    double t;
+    float *surface;
+} Push;
+
+static void push_chunk(void *ctx, int begin, int end, int chunk) {
+    (void)chunk;
+    const Push *p = ctx;
+    const FaOscillator *last = NULL;
+    double answer = 0;
+    for (int i = p->first + begin; i < p->first + end; i++) {
+        const FaOscillator *o = &p->f->o[p->rig->row[i]];
+        if (!last || memcmp(o, last, sizeof *o)) answer = fa_analytic_force(o, p->force, p->t);
+        last = o;
+        for (int k = 0; k < 3; k++)
+            p->surface[3 * p->rig->row[i] + k] += (float)(answer * (double)p->rig->delta[3 * i + k]);
+    }
+}
+
+void fai_vertex_follow_push(const FaVertexFollow *f, const FaRig *rig, int shape, const FaForce *force, double t,
+                            float *surface) {
+    Push p = {f, rig, rig->shape[shape].first, force, t, surface};
+    fai_parallel(rig->shape[shape].count, CHUNK, push_chunk, &p);
+}
+
 void fai_vertex_follow_calm(FaVertexFollow *f, const float *keep) {
     for (int i = 0; i < f->n; i++)
         for (int k = 0; k < 3 && keep[i] < 1; k++) {

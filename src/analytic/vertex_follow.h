@@ -19,6 +19,9 @@ void fai_vertex_follow_rest(FaVertexFollow *f, const float *target, const FaAffi
 // n steps of the length prepared, over which the target moves linearly from the last one to this; target and surface
 // may be the same array. a: acceleration at their ends (n + 1), linear between; NULL: none.
 void fai_vertex_follow_step(FaVertexFollow *f, const float *target, int n, const FaAffine *a, float *surface);
+// What the vertices of a shape answer to a force on it since t seconds, each in its own way, in closed form: added.
+void fai_vertex_follow_push(const FaVertexFollow *f, const FaRig *rig, int shape, const FaForce *force, double t,
+                            float *surface);
 // Each vertex keeps a share of its way from the target, 0..1, and of its velocity (nvert).
 void fai_vertex_follow_calm(FaVertexFollow *f, const float *keep);
 void fai_vertex_follow_state(FaVertexFollow *f, FaStream *s);

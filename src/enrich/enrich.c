@@ -16,6 +16,7 @@
 #include "base/number.h"
 #include "enrich/collider.h"
 #include "face/columns.h"
+#include "face/material.h"
 #include "face/restore.h"
 #include "math/mat3.h"
 #include "method/stepper.h"
@@ -57,6 +58,7 @@ static const double MOSTLY = 0.5;                             // of the skin
 static const double MU = 3000, LAMBDA = 2500, MU_LEAST = 300; // Pa, section 7; however materials combine
 static const double DAMPING_HZ = 20;                          // a cheek's own ring (enrich-notes)
 static const double NEARBY = 1.5e-3, SOFT = 1e-4; // m: skin as close as this may touch within a step; pushes from
+static const double SHOWN = 4;                    // times what flesh moves by: how far touching lips are parted
 static const float HELD = 0.5f;                   // attachment from which a node is bone
 
 typedef struct Enrich {
@@ -77,12 +79,15 @@ typedef struct Enrich {
     // scratch of a step
     double *X, *mu, *lambda; // rest shape and materials of p->weights      (nnode x 3), (ntet)
     double *x0, *mu0, *lambda0;
-    float *step_weights; // of the last step: the body's rest shape      (nshape)
-    float *skin_to;      // (nskin x 3)
-    float *shown;        // displacement of the skin as shown            (nskin x 3)
-    float *strength;     // (nskin)
-    float *keep;         // of the nodes, where a frame was limited      (nnode)
-    float *own;          // strict: the artist's pose, as displacements  (nnode x 4)
+    double *mixed;         // of fai_materials_at                            (ntet x 2)
+    FaMaterialRange range; // of the face's materials
+    double stiff;          // 1 / softness
+    float *step_weights;   // of the last step: the body's rest shape      (nshape)
+    float *skin_to;        // (nskin x 3)
+    float *shown;          // displacement of the skin as shown            (nskin x 3)
+    float *strength;       // (nskin)
+    float *keep;           // of the nodes, where a frame was limited      (nnode)
+    float *own;            // strict: the artist's pose, as displacements  (nnode x 4)
     FaRow *row;
     FaEnrichTotals totals;
 
@@ -141,11 +146,17 @@ static FaCode open_arrays(Enrich *e, FaError *err) {
     size_t n = (size_t)f->nnode, tets = (size_t)f->ntet, skin = 3 * (size_t)f->nskin, shapes = (size_t)e->m.rig->nshape;
     e->arena = fai_arena_new(0);
     if (!e->arena) return FA_FAIL_MEMORY(err);
-    double **wide[] = {&e->X, &e->x0, &e->mu, &e->mu0, &e->lambda, &e->lambda0};
-    size_t wide_size[] = {3 * n, 3 * n, tets, tets, tets, tets};
-    float **narrow[] = {
-        &e->step_weights, &e->factor_weights[0], &e->factor_weights[1], &e->skin_to, &e->skin, &e->shown, &e->strength,
-        &e->keep};
+    double **wide[] = {&e->X, &e->x0, &e->mu, &e->mu0, &e->lambda, &e->lambda0, &e->mixed};
+    size_t wide_size[] = {3 * n, 3 * n, tets, tets, tets, tets, 2 * tets};
+    float **narrow[] = {&e->step_weights,
+                        &e->factor_weights[0],
+                        &e->factor_weights[1],
+                        &e->skin_to,
+                        &e->skin,
+                        &e->shown,
+                        &e->strength,
+                        &e->keep,
+                        &e->own};
     size_t narrow_size[] = {shapes, shapes, shapes, skin, skin, skin, skin / 3, n, 4 * n};
     bool ok = true;
     for (int i = 0; i < FA_COUNT(wide); i++) ok &= (*wide[i] = FA_PUSH(e->arena, wide_size[i] + 1, double)) != NULL;
@@ -159,8 +170,9 @@ static FaCode open_arrays(Enrich *e, FaError *err) {
 static void set_materials(Enrich *e, const FaParams *params) {
     const FaFace *f = e->face;
     int kind = (int)fai_params_at(params, P_material);
-    double stiff = 1 / fai_params_at(params, P_softness);
-    e->by_shape = kind == 0 && f->materials.nshape > 0;
+    double stiff = e->stiff = 1 / fai_params_at(params, P_softness);
+    e->by_shape = kind == 0 && f->mu0 && f->materials.nshape > 0;
+    e->range = fai_materials_range(f);
     for (int t = 0; t < f->ntet; t++) {
         e->mu0[t] = stiff * (kind < 2 && f->mu0 ? (double)f->mu0[t] : MU);
         e->lambda0[t] = stiff * (kind < 2 && f->lambda0 ? (double)f->lambda0[t] : LAMBDA);
@@ -273,22 +285,10 @@ static void aim(Enrich *e) {
     const FaFace *f = e->face;
     memcpy(e->X, e->x0, 3 * (size_t)f->nnode * sizeof *e->X);
     fai_columns_add(&f->volumes, e->stepper.weights, e->X);
-    memcpy(e->mu, e->mu0, (size_t)f->ntet * sizeof *e->mu);
-    memcpy(e->lambda, e->lambda0, (size_t)f->ntet * sizeof *e->lambda);
-    if (!e->by_shape) return;
-    const FaColumns *c = &f->materials;
-    for (int s = 0; s < c->nshape; s++) {
-        double w = (double)e->stepper.weights[s];
-        for (int i = c->first[s]; i < c->first[s + 1] && w != 0; i++) {
-            double stiff = e->mu0[c->item[i]] /
-                           (f->mu0 ? (double)f->mu0[c->item[i]] : MU); // softness holds for what shapes add, too
-            e->mu[c->item[i]] += w * stiff * (double)c->value[2 * i];
-            e->lambda[c->item[i]] += w * stiff * (double)c->value[2 * i + 1];
-        }
-    }
+    if (e->by_shape) fai_materials_at(f, &e->range, e->stepper.weights, e->mu, e->lambda, e->mixed);
     for (int t = 0; t < f->ntet; t++) {
-        e->mu[t] = fmax(e->mu[t], MU_LEAST);
-        e->lambda[t] = fmax(e->lambda[t], 0);
+        e->mu[t] = fmax(e->by_shape ? e->stiff * e->mu[t] : e->mu0[t], MU_LEAST);
+        e->lambda[t] = fmax(e->by_shape ? e->stiff * e->lambda[t] : e->lambda0[t], 0);
     }
 }
 
@@ -296,8 +296,22 @@ static void skin_at(const Enrich *e, const double *x, float *skin) {
     for (int i = 0; i < 3 * e->face->nskin; i++) skin[i] = (float)x[i];
 }
 
+// n . s of a row with its nodes at X: below 0 the artist's own pose crosses there.
+static double own_gap(const Enrich *e, const FaRow *row, const double *X) {
+    double own = 0;
+    for (int k = 0; k < 3; k++) {
+        double s = (double)row->offset[k];
+        for (int j = 0; j < 4; j++)
+            if (row->node[j] >= 0)
+                s += (double)row->weight[j] * (X[3 * row->node[j] + k] - e->x0[3 * row->node[j] + k]);
+        own += (double)row->normal[k] * s;
+    }
+    return own;
+}
+
 // Rows where the step is headed (contact/nearby.c); strict: between the last step's skin and x. A row that the artist's
-// own pose would violate pushes only beyond that.
+// own pose would violate pushes only beyond that: beyond both poses of the step, as time passes in the old rest shape
+// and balance is found in the new one.
 static int collect_touching(Enrich *e, const double *x, FaRow *row) {
     int n;
     if (e->strict || !e->gathered) skin_at(e, x, e->skin_to);
@@ -307,18 +321,11 @@ static int collect_touching(Enrich *e, const double *x, FaRow *row) {
         fai_contact_nearby(e->touching.contact, e->skin_to);
     e->gathered = true;
     const FaRow *found = fai_contact_rows(e->touching.contact, &n);
+    const double *was = fai_rebalance_rest(e->body);
     for (int i = 0; i < n; i++) {
         row[i] = found[i];
         if (e->strict || found[i].kind != FA_ROW_PUSH) continue;
-        double own = 0;
-        for (int k = 0; k < 3; k++) {
-            double s = (double)found[i].offset[k];
-            for (int j = 0; j < 4; j++)
-                if (found[i].node[j] >= 0)
-                    s +=
-                        (double)found[i].weight[j] * (e->X[3 * found[i].node[j] + k] - e->x0[3 * found[i].node[j] + k]);
-            own += (double)found[i].normal[k] * s;
-        }
+        double own = fmin(own_gap(e, &found[i], e->X), own_gap(e, &found[i], was));
         row[i].gap = fminf(found[i].gap, nextafterf((float)own, -INFINITY));
     }
     return n;
@@ -420,12 +427,26 @@ static FaCode advance(Enrich *e, const FaStep *step, FaStats *stats, FaError *er
     return FA_OK;
 }
 
+// Lips that lie on each other are simulated a little apart (contact/parted.c), and shown so as far as flesh moves: no
+// two sides that moved by less than that, each, meet where they are parted by as much. Where nothing moves, nothing is
+// added.
+static void show(Enrich *e, const double *d) {
+    double moved = 0, parted = 0;
+    int n = 3 * e->face->nskin;
+    for (int i = 0; i < n; i++) {
+        e->shown[i] = e->strength[i / 3] * (float)d[i];
+        moved = fmax(moved, fabs((double)e->shown[i]));
+        parted = fmax(parted, fabs(e->x0[i] - (double)e->face->x0[i]));
+    }
+    double share = parted > 0 ? fmin(SHOWN * moved / parted, 1) : 0;
+    for (int i = 0; i < n && share > 0; i++) e->shown[i] += (float)(share * (e->x0[i] - (double)e->face->x0[i]));
+}
+
 static void output(Enrich *e, float *surface) {
     double begin = fai_seconds();
     const double *d = fai_rebalance_d(e->body);
     fa_blender_eval(e->blender, e->stepper.weights, surface);
-    for (int i = 0; i < 3 * e->face->nskin; i++)
-        e->shown[i] = e->strength[i / 3] * (float)d[i] + (float)(e->x0[i] - (double)e->face->x0[i]);
+    show(e, d);
     if (e->colliders)
         e->totals.collider_depth = fmax(e->totals.collider_depth, fai_colliders_measure(e->colliders, e->X, d).depth);
     fai_restore_add(e->restore, e->shown, surface);
@@ -554,6 +575,7 @@ const FaEnrichTotals *fai_enrich_totals(const FaMethod *m) { return &((const Enr
 double fa_enrich_collider_depth(const FaMethod *m) {
     return m->ops == &fai_method_enrich ? ((const Enrich *)m)->totals.collider_depth : 0;
 }
+const double *fai_enrich_mu(const FaMethod *m) { return ((const Enrich *)m)->mu; }
 FaRebalance *fai_enrich_body(FaMethod *m) { return ((Enrich *)m)->body; }
 FaColliders *fai_enrich_colliders(FaMethod *m) { return ((Enrich *)m)->colliders; }
 

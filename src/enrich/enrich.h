@@ -18,6 +18,7 @@ typedef struct FaEnrichTotals {
 } FaEnrichTotals;
 const FaEnrichTotals *fai_enrich_totals(const FaMethod *m);
 FaRebalance *fai_enrich_body(FaMethod *m);
+const double *fai_enrich_mu(const FaMethod *m);        // of the flesh, at the last step's end, Pa             (ntet)
 struct FaColliders *fai_enrich_colliders(FaMethod *m); // NULL: there are none
 
 #endif

@@ -439,6 +439,7 @@ FaCode fai_rebalance_settle(FaRebalance *r, const FaRebalanceInput *in, FaRebala
 // --- looking and keeping ------------------------------------------------------------------------------------------
 
 double *fai_rebalance_d(FaRebalance *r) { return r->d; }
+const double *fai_rebalance_rest(const FaRebalance *r) { return fai_solid_rest_x(r->rest[0]); }
 
 void fai_rebalance_calm(FaRebalance *r, const float *keep) {
     double mean[3] = {0};

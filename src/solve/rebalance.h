@@ -78,6 +78,8 @@ FaCode fai_rebalance_settle(FaRebalance *r, const FaRebalanceInput *in, FaRebala
 
 double *fai_rebalance_d(
     FaRebalance *r); // displacements from X, m; may be changed between steps (stopped contacts)   (nnode x 3)
+// The rest shape that the state is in, m: within a step, until it ends, the one that was                  (nnode x 3)
+const double *fai_rebalance_rest(const FaRebalance *r);
 // Between steps: each node keeps a share of its displacement, 0..1, and where that is less than 1 it moves on as the
 // whole ones do on the mean (n).
 void fai_rebalance_calm(FaRebalance *r, const float *keep);
