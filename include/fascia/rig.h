@@ -78,6 +78,7 @@ typedef struct FaRigOptions {
     const char *mesh; // name or number of the mesh to take; NULL: the one with most blendshapes
     const char *map;  // names.json: {"theirName": "jawOpen" | null, ...}, shapes and channels of clips; NULL: none
     bool any_size;    // accept what is not the size of a head (metres assumed when the unit cannot be found)
+    bool in_process;  // FBX and the like: read them in this process, without a box; only for files that you trust
 } FaRigOptions;
 FA_API FaRigOptions fa_rig_options_default(void); // all 0
 
@@ -87,7 +88,9 @@ FA_API FaRigOptions fa_rig_options_default(void); // all 0
 FA_API FaPose fa_rig_pose(const FaRig *rig, const FaPose *head);
 FA_API FaPose fa_rig_head(const FaRig *rig, const FaPose *pose);
 
-/// Load .glb/.gltf/.vrm, a folder of OBJ files (neutral + shapes) or one .obj, .fbx and others (through assimp).
+/// Load .glb/.gltf/.vrm, a folder of OBJ files (neutral + shapes) or one .obj, .fbx and others (through assimp, in a
+/// process of its own: the program fascia-import, looked for in $FASCIA_IMPORT, beside the running program, and where
+/// fascia was installed; where it is not, those formats are refused unless options->in_process).
 /// options NULL: defaults. *rig is NULL on failure. Free with fa_rig_free.
 FA_API FaCode fa_rig_load(const char *path, const FaRigOptions *options, FaRig **rig, FaError *err);
 FA_API void fa_rig_free(FaRig *rig);

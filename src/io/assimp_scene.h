@@ -8,16 +8,11 @@
 #define FAI_ASSIMP_SCENE_H
 
 #include "io/gltf/gltf_out.h"
+#include "io/import_answer.h"
 
 #include <assimp/scene.h>
 
 enum { FA_SCENE_DEPTH = 512 };
-
-// How the document stands against the file.
-typedef struct FaScenePlace {
-    double unit;    // metres per unit of the file
-    double turn[9]; // of the root, row-major
-} FaScenePlace;
 
 // Pictures that could not be had.
 typedef struct FaSceneLost {
