@@ -66,7 +66,8 @@ static void allow(int rules, const char *path) {
     if (beneath.parent_fd < 0) return;
     struct stat st;
     beneath.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE;
-    if (fstat(beneath.parent_fd, &st) == 0 && S_ISDIR(st.st_mode)) beneath.allowed_access |= LANDLOCK_ACCESS_FS_READ_DIR;
+    if (fstat(beneath.parent_fd, &st) == 0 && S_ISDIR(st.st_mode))
+        beneath.allowed_access |= LANDLOCK_ACCESS_FS_READ_DIR;
     syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0);
     close(beneath.parent_fd);
 }
@@ -115,11 +116,27 @@ static void confine_files(const char *path) { (void)path; }
 // abort() uses it.
 static const unsigned refused[] = {
 #ifdef SYS_fork
-    SYS_fork,        SYS_vfork,
+    SYS_fork,
+    SYS_vfork,
 #endif
-    SYS_clone,       SYS_clone3, SYS_execve, SYS_execveat, SYS_socket, SYS_socketpair,     SYS_kill,
-    SYS_ptrace,      SYS_mount,  SYS_unshare, SYS_setns,    SYS_bpf,    SYS_io_uring_setup, SYS_process_vm_readv,
-    SYS_process_vm_writev, SYS_keyctl, SYS_perf_event_open, SYS_userfaultfd,
+    SYS_clone,
+    SYS_clone3,
+    SYS_execve,
+    SYS_execveat,
+    SYS_socket,
+    SYS_socketpair,
+    SYS_kill,
+    SYS_ptrace,
+    SYS_mount,
+    SYS_unshare,
+    SYS_setns,
+    SYS_bpf,
+    SYS_io_uring_setup,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_keyctl,
+    SYS_perf_event_open,
+    SYS_userfaultfd,
 };
 
 // Each refused call fails with EPERM; calls of another architecture (32 bits) end the process.

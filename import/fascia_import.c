@@ -47,7 +47,8 @@ static bool answer(FaCode rc, const FaImportDoc *doc, const FaError *err) {
 int main(int argc, char **argv) {
     FaImportAsk ask;
     if (argc != 2 || !take(&ask, sizeof ask) || ask.magic != FA_ASK_MAGIC) {
-        fprintf(stderr, "fascia-import is started by fascia and by programs that use libfascia, to read files of others.\n");
+        fprintf(stderr,
+                "fascia-import is started by fascia and by programs that use libfascia, to read files of others.\n");
         return 2;
     }
     close_range(3, ~0u, 0); // what the caller had open

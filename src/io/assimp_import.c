@@ -97,9 +97,12 @@ FaCode fai_assimp_open(const char *path, const struct aiScene **scene, FaError *
     FaCode rc = FA_OK;
     pthread_mutex_lock(&import_lock);
     *scene = aiImportFileExWithProperties(path, 0, NULL, props);
-    if (!*scene)
-        rc = FA_FAIL(err, FA_E_FORMAT, NULL, "export the rig as .glb", "assimp cannot read it: %.200s",
-                     aiGetErrorString());
+    const char *why = *scene ? "" : aiGetErrorString();
+    if (strstr(why, "bad_alloc"))
+        rc = FA_FAIL(err, FA_E_LIMIT, NULL, "open it in Blender and export the rig as .glb",
+                     "assimp wants more memory for it than it may have");
+    else if (!*scene)
+        rc = FA_FAIL(err, FA_E_FORMAT, NULL, "export the rig as .glb", "assimp cannot read it: %.200s", why);
     pthread_mutex_unlock(&import_lock);
     aiReleasePropertyStore(props);
     return rc;

@@ -51,8 +51,7 @@ static char *find_tool(void) {
         if (!path) path = beside(self, FA_IMPORT_FROM_BIN);
     }
     Dl_info here; // a shared library lies elsewhere than the program that uses it
-    if (!path && dladdr(&MIB, &here) && here.dli_fname)
-        path = beside(here.dli_fname, FA_IMPORT_FROM_LIB);
+    if (!path && dladdr(&MIB, &here) && here.dli_fname) path = beside(here.dli_fname, FA_IMPORT_FROM_LIB);
     return path ? path : beside(FA_IMPORT_INSTALLED, "fascia-import");
 }
 

@@ -24,7 +24,7 @@ FaBoxLimits fai_box_limits(const char *path); // by the size of the file
 typedef struct FaBox {
     bool open;
     int fd;
-    pid_t pid; // 0: reaped
+    pid_t pid;       // 0: reaped
     double deadline; // fai_seconds()
     FaBoxLimits limits;
 } FaBox;
