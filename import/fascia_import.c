@@ -1,6 +1,6 @@
 // fascia-import FILE: assimp in a box. Started by the library for FBX and the like, never by hand: it is asked for
 // documents on its standard input, a socket, and answers there (src/io/import_answer.h). It ends when nobody asks.
-#include "cage.h"
+#include "confine.h"
 #include "io/assimp_import.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
     }
     close_range(3, ~0u, 0); // what the caller had open
     fa_threads_set(1);
-    cage_enter(argv[1], ask.memory, ask.seconds);
+    confine_self(argv[1], ask.memory, ask.seconds);
     const struct aiScene *scene = NULL;
     FaError err = {0};
     FaCode rc = fai_assimp_open(argv[1], &scene, &err);

@@ -1,6 +1,6 @@
 // Stands in for fascia-import in test_io_box, and does what a broken or taken over one might do: named by the file that
-// it is given. `cage` enters the cage of the real one and counts what it can still do there.
-#include "import/cage.h"
+// it is given. `confined` gives up what the real one does, and counts what it can still do.
+#include "import/confine.h"
 #include "io/import_answer.h"
 
 #include <fcntl.h>
@@ -46,8 +46,8 @@ static bool writes(const char *path) {
 }
 
 // A bit per thing that must not work, and one if what must work does not.
-static int try_cage(const char *path) {
-    cage_enter(path, 1ull << 30, 5);
+static int try_out(const char *path) {
+    confine_self(path, 1ull << 30, 5);
     signal(SIGXFSZ, SIG_IGN);
     char beside[4096];
     snprintf(beside, sizeof beside, "%s.new", path);
@@ -69,7 +69,7 @@ int main(int argc, char **argv) {
     const char *name = strrchr(argv[1], '/') ? strrchr(argv[1], '/') + 1 : argv[1];
     char act[64];
     snprintf(act, sizeof act, "%.*s", (int)strcspn(name, "."), name);
-    if (!strcmp(act, "cage")) return try_cage(argv[1]);
+    if (!strcmp(act, "confined")) return try_out(argv[1]);
     FaImportAsk ask;
     if (!strcmp(act, "deaf")) return 0;
     if (read(0, &ask, sizeof ask) != (ssize_t)sizeof ask) return 2;

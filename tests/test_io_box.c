@@ -98,10 +98,11 @@ static void hostile_helpers(void **state) {
     }
 }
 
-// What the helper can still do in its cage: read the model's folder. On kernels without Landlock it could read more.
-static void the_cage(void **state) {
+// What the helper can still do once it has confined itself: read the model's folder. On kernels without Landlock it
+// could read more.
+static void confinement(void **state) {
     (void)state;
-    const char *argv[] = {child, file_of("cage.fbx", "x", 1), NULL};
+    const char *argv[] = {child, file_of("confined.fbx", "x", 1), NULL};
     int got = test_run(argv, NULL);
     if (got == 64 + 1) print_message("this kernel has no Landlock: other files can be read, not written\n");
     assert_true(got == 64 || got == 64 + 1);
@@ -144,8 +145,8 @@ static void refused(const char *path, const char *says) {
     FaRig *rig;
     double start = fai_seconds();
     assert_true(fa_rig_load(path, &(FaRigOptions){.any_size = true}, &rig, &err) < 0);
-    print_message("%-10s %4.0f ms, helpers up to %ld MB: %.90s\n", fai_path_base(path),
-                  1000 * (fai_seconds() - start), peak_mb(RUSAGE_CHILDREN), err.what);
+    print_message("%-10s %4.0f ms, helpers up to %ld MB: %.90s\n", fai_path_base(path), 1000 * (fai_seconds() - start),
+                  peak_mb(RUSAGE_CHILDREN), err.what);
     assert_null(rig);
     assert_true(err.remedy[0] && strstr(err.path, fai_path_base(path)));
     if (says) assert_non_null(strstr(err.what, says));
@@ -165,10 +166,9 @@ static void deep(const char *name, const char *head, const char *open, const cha
 }
 
 #define PLY(format)                                                                                                    \
-    "ply\nformat " format " 1.0\nelement vertex 400000000\nproperty float x\nproperty float y\nproperty float z\n"      \
+    "ply\nformat " format " 1.0\nelement vertex 400000000\nproperty float x\nproperty float y\nproperty float z\n"     \
     "element face 400000000\nproperty list uchar int vertex_indices\nend_header\n0 0 0\n"
-#define DAE                                                                                                            \
-    "<?xml version=\"1.0\"?><COLLADA xmlns=\"http://www.collada.org/2005/11/COLLADASchema\" version=\"1.4.1\">"
+#define DAE "<?xml version=\"1.0\"?><COLLADA xmlns=\"http://www.collada.org/2005/11/COLLADASchema\" version=\"1.4.1\">"
 
 static void bombs(void **state) {
     (void)state;
@@ -200,7 +200,9 @@ static size_t mutate(unsigned char *data, size_t size, uint64_t seed) {
         uint64_t r = fai_random_u64(seed, n++);
         size_t at = (size_t)(fai_random_u64(seed, n++) % reach);
         static const unsigned char odd[] = {0, 0xff, 0x7f, 0x80};
-        data[at] = r % 3 == 0 ? odd[(r >> 8) % 4] : r % 3 == 1 ? (unsigned char)(r >> 8) : data[at] ^ 1u << (r >> 8) % 8;
+        data[at] = r % 3 == 0   ? odd[(r >> 8) % 4]
+                   : r % 3 == 1 ? (unsigned char)(r >> 8)
+                                : data[at] ^ 1u << (r >> 8) % 8;
     }
     return fai_random_u64(seed, n++) % 8 ? size : (size_t)(fai_random_u64(seed, n++) % size);
 }
@@ -240,7 +242,7 @@ static void one_mutant(const FaBytes *from, uint64_t seed, Tally *t) {
 static void mutants(void **state) {
     (void)state;
     static const char *const rigs[] = {"rigs/wild/FaceCapLiveMode.fbx", "rigs/wild/Female_Adult_16.fbx",
-                                       "rigs/wild/Male_Adult_12.fbx", "rigs/facecap/FaceCapHeadGeneric.fbx",
+                                       "rigs/wild/Male_Adult_12.fbx",   "rigs/facecap/FaceCapHeadGeneric.fbx",
                                        "rigs/wild/Female_Adult_01.fbx", "rigs/wild/Police_Female_01.fbx"};
     const char *full = getenv("FASCIA_FULL");
     int n = full && full[0] == '1' ? 10000 : 100, nrig = 0;
@@ -255,16 +257,17 @@ static void mutants(void **state) {
     for (int i = 0; i < n; i++) // the small one most often
         one_mutant(&rig[i % 3 ? 0 : i / 3 % nrig], (uint64_t)i, &t);
     for (int i = 0; i < nrig; i++) fai_bytes_free(&rig[i]);
-    print_message("%d mutants of %d FBX files in %.0f s: %d read, %d refused (%d crashes of assimp, %d over its memory, "
-                  "%d over its time); slowest %.1f s; helper up to %ld MB, this process %ld MB\n",
-                  n, nrig, fai_seconds() - start, t.read, t.refused, t.crashed, t.memory, t.late, t.worst,
-                  peak_mb(RUSAGE_CHILDREN), peak_mb(RUSAGE_SELF));
+    print_message(
+        "%d mutants of %d FBX files in %.0f s: %d read, %d refused (%d crashes of assimp, %d over its memory, "
+        "%d over its time); slowest %.1f s; helper up to %ld MB, this process %ld MB\n",
+        n, nrig, fai_seconds() - start, t.read, t.refused, t.crashed, t.memory, t.late, t.worst,
+        peak_mb(RUSAGE_CHILDREN), peak_mb(RUSAGE_SELF));
     assert_true(peak_mb(RUSAGE_CHILDREN) < 2048);
     assert_true(peak_mb(RUSAGE_SELF) < 2048);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hostile_helpers), cmocka_unit_test(the_cage),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(hostile_helpers), cmocka_unit_test(confinement),
                                        cmocka_unit_test(missing_helper), cmocka_unit_test(bombs),
                                        cmocka_unit_test(mutants)};
     return cmocka_run_group_tests(tests, NULL, NULL);

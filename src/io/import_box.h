@@ -1,7 +1,7 @@
 // The box: assimp in a process of its own, the program fascia-import (import/), spoken with over a socket.
 //
 // The helper limits itself before it opens the file: memory, processor time, no files but those of the model's folder,
-// no network, no further processes (import/cage.h). This side keeps the clock, bounds what it takes, and checks it
+// no network, no further processes (import/confine.h). This side keeps the clock, bounds what it takes, and checks it
 // (import_answer.h). Whatever becomes of the helper, the caller gets a document or an error with a remedy.
 //
 // box_open, box_ask once or twice, box_close. No signal reaches the caller, and no descriptor the helper.

@@ -1,4 +1,4 @@
-#include "cage.h"
+#include "confine.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -160,7 +160,7 @@ static void refuse_calls(void) {
 static void refuse_calls(void) {}
 #endif
 
-void cage_enter(const char *path, uint64_t memory, uint64_t seconds) {
+void confine_self(const char *path, uint64_t memory, uint64_t seconds) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_DUMPABLE, 0);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
