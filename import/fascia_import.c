@@ -9,13 +9,6 @@
 
 enum { ASK_FD = 0, ANSWER_FD = 1 };
 
-// The sanitizers cannot live under a limit of address space; they have one of their own for memory in use. What assimp
-// leaks is the process's.
-const char *__asan_default_options(void);
-__attribute__((visibility("default"))) const char *__asan_default_options(void) {
-    return "hard_rss_limit_mb=2048:allocator_may_return_null=1:detect_leaks=0:handle_segv=0:handle_abort=0";
-}
-
 static bool take(void *to, size_t size) {
     char *p = to;
     while (size) {

@@ -246,6 +246,9 @@ static void mutants(void **state) {
                                        "rigs/wild/Female_Adult_01.fbx", "rigs/wild/Police_Female_01.fbx"};
     const char *full = getenv("FASCIA_FULL");
     int n = full && full[0] == '1' ? 10000 : 100, nrig = 0;
+#ifdef SANITIZED
+    n /= 4;
+#endif
     FaBytes rig[FA_COUNT(rigs)];
     for (int i = 0; i < FA_COUNT(rigs); i++) {
         const char *path = test_data(rigs[i]);
