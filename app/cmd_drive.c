@@ -9,7 +9,7 @@ DriveSettings drive_settings = {.residual = -1, .jaw = -1, .flesh = -1, .smooth 
 static const Option options[] = {
     {"flesh", 0, OPT_CHOICE, &S.flesh, "off|contact|full", 0, 0,
      "contact: lips stop each other. full: flesh swings and lips stick too (markers: contact, landmarks: full)"},
-    {"from", 0, OPT_TEXT, &S.from, "RIG2", 0, 0, "the animation belongs to this other face, RIG2"},
+    {"from", 0, OPT_TEXT, &S.from, "RIG2", 0, 0, "the animation or the markers are of this other face, RIG2"},
     {"count", 0, OPT_INT, &S.count, "N", 4, 4096, "--from and landmarks: how many points carry the motion over (80)"},
     OPTION_GROUP("Markers"),
     {"method", 0, OPT_CHOICE, &S.method, "auto|bf|sbs|rsbs", 0, 0,
@@ -24,7 +24,7 @@ static const Option options[] = {
     {"map", 0, OPT_TEXT, &S.map, "map.json", 0, 0,
      "which vertex of the rig each marker is: {\"name\": vertex, ...}; with a CLIP the same as --names"},
     {"neutral", 0, OPT_INT, &S.neutral, "N", 0, 100000000,
-     "the frame with a neutral face (the first that shows all markers)"},
+     "the frame with a neutral face (found: the first, or one with less expression)"},
     {"reach", 0, OPT_NUM, &S.reach, "MM", 0.01, 1000, "how far a marker may be from the skin (10; with --retarget 30)"},
     {"trust", 0, OPT_TEXT, &S.trust, "FILE", 0, 0,
      "how much each marker counts: lines of NAME,WEIGHT; 0 leaves it out"},
@@ -74,8 +74,8 @@ static int run(int argc, const char **argv) {
     FaError err = {0};
     if (motion && check_readable(motion, &err) < 0) return cli_fail(&err);
     FaMotionKind kind = motion ? fa_motion_kind(motion) : FA_MOTION_OTHER;
-    if (s->from && (kind != FA_MOTION_OTHER || !motion))
-        return cli_usage("--from takes an animation of that rig: a clip, a PC2 or a GLB");
+    if (s->from && (kind == FA_MOTION_LANDMARKS || !motion))
+        return cli_usage("--from takes an animation of that rig: a clip, a PC2, a GLB or markers");
     if (kind != FA_MOTION_LANDMARKS && motion &&
         (s->model || s->points || s->identities || s->image || s->overlay || s->focal > 0))
         return cli_usage("--face-model, --identities, --landmarks, --image, --focal and --overlay are for landmarks, "

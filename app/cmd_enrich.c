@@ -9,9 +9,8 @@
 
 static const char *head_path, *keep_path;
 static const char *colliders, *collider_motions, *collider_frames;
-static bool loop;
-static double preroll, out_fps, head_smooth = -1;
-static const double BVH_SMOOTH = 10;     // Hz
+static bool loop, loop_motion;
+static double preroll, out_fps;
 static const double SEAM_STEPS = 2;      // a seam is seen where it is this many times the steps beside it
 static const double SEAM_LEAST = 0.1e-3; // m
 
@@ -19,8 +18,8 @@ enum { COLLIDERS = 16 };
 
 static const Option options[] = {
     {"head-motion", 0, OPT_TEXT, &head_path, "FILE", 0, 0, "take the head's motion from this BVH or clip"},
-    {"head-smooth", 0, OPT_NUM, &head_smooth, "HZ", 0, 1000,
-     "remove jitter faster than this from --head-motion (10 for a BVH; 0: leave it as it is)"},
+    {"loop-motion", 0, OPT_FLAG, &loop_motion, NULL, 0, 0,
+     "repeat a --head-motion that is shorter than the clip; without it the head comes to a stop"},
     {"out-fps", 0, OPT_NUM, &out_fps, "N", 1, 1000, "frames per second of the result (the clip's)"},
     {"preroll", 0, OPT_NUM, &preroll, "S", 0, 60, "seconds to hold the first frame before the clip begins (0)"},
     {"loop", 0, OPT_FLAG, &loop, NULL, 0, 0,
@@ -42,7 +41,11 @@ static const Option options[] = {
 typedef struct Enrich {
     Job job;
     FaClip *moved, *extended, *out_clip;
-    bool head_cut; // --head-motion began with a rest pose
+    FaClip *shown;     // the head's motion as it is written; NULL: as it is simulated
+    FaClip *head_felt; // of --head-motion on a body
+    FaPose begins;     // world of --head-motion from that of its file
+    bool rested;       // it began with a rest pose
+    bool still;        // nothing moves the flesh
     int ncollider;
     FaCollider collider[COLLIDERS];
     FaRig *mesh[COLLIDERS]; // of them
@@ -50,6 +53,7 @@ typedef struct Enrich {
     char **lists[3];    // --collider and what goes with it
     const FaClip *clip; // what is simulated
     int skip;           // frames before the result's first
+    double begin;       // s of them
     FaRunFile *file;
     FaRunFileReport made;
     FaSequence *frames;
@@ -104,34 +108,42 @@ static bool has_note(const FaNotes *notes, const char *code) {
     return false;
 }
 
-// Without the rest pose that some collections put first.
-static FaCode cut_rest_pose(FaClip **motion, FaError *err) {
-    FaClip *cut;
-    if ((*motion)->nframe < 2) return FA_OK;
-    FaCode rc = fa_clip_slice(*motion, 1, (*motion)->nframe - 1, &cut, err);
-    if (rc < 0) return rc;
-    cut->start = (*motion)->start; // the motion begins where the rest pose stood
+// As long as the clip, and what was done for that.
+static FaCode fit_length(const Enrich *j, FaClip **motion, FaError *err) {
+    FaClip *longer = NULL;
+    double end = (*motion)->time[(*motion)->nframe - 1], want = j->clip->time[j->clip->nframe - 1];
+    const char *name = path_base(head_path);
+    if (!(want > 0)) return FA_OK; // a still face becomes as long as the motion
+    TRY(fa_clip_lengthen_head(*motion, want, loop_motion, &longer, err));
+    if (longer && loop_motion)
+        cli_say("note: %s lasts %.2f s, the clip %.2f s: it is repeated, each time from where the head has got to",
+                name, end, want);
+    else if (longer)
+        cli_say("note: %s lasts %.2f s, the clip %.2f s: the head comes to a stop there (--loop-motion repeats it)",
+                name, end, want);
+    else if (end > want + 0.1)
+        cli_say("note: %s lasts %.2f s, the clip %.2f s: the rest of the motion is left out", name, end, want);
+    if (!longer) return FA_OK;
     fa_clip_free(*motion);
-    *motion = cut;
+    *motion = longer;
     return FA_OK;
 }
 
-// --head-motion: without the rest pose, and without jitter.
+// --head-motion: from its first frame on, without jitter, as long as the clip.
 static FaCode load_head(Enrich *j, const FaClipOptions *copt, FaClip **motion, FaError *err) {
-    FaCode rc = fa_clip_load(head_path, copt, motion, err);
-    if (rc < 0) return rc;
-    bool bvh = path_has_ext(head_path, "bvh");
-    if (has_note(&(*motion)->notes, "first-frame-rest")) {
-        rc = cut_rest_pose(motion, err);
-        if (rc < 0) return rc;
-        j->head_cut = true;
-        cli_say("note: the first frame of %s is a rest pose: it is left out", head_path);
+    TRY(fa_clip_load(head_path, copt, motion, err));
+    if (!(*motion)->head) return FA_OK; // said by whoever puts it on the clip
+    j->rested = has_note(&(*motion)->notes, "first-frame-rest");
+    TRY(fa_clip_prepare_head(motion, load_options.head_smooth, &j->begins, err));
+    for (int i = 0; i < (*motion)->notes.count; i++) {
+        const FaNote *note = &(*motion)->notes.note[i];
+        if (!strcmp(note->code, "head-motion"))
+            cli_say("note: %s: %s (%s)", path_base(head_path), note->text, note->remedy);
     }
-    double hz = head_smooth >= 0 ? head_smooth : bvh ? BVH_SMOOTH : 0;
-    if (hz <= 0) return FA_OK;
-    if (head_smooth < 0)
-        cli_say("note: the head's motion is smoothed below %g Hz; --head-smooth 0 leaves it as recorded", hz);
-    return fa_clip_smooth_head(*motion, hz, err);
+    if (j->clip->head)
+        cli_say("note: the head moves as %s says, not as %s", path_base(head_path),
+                path_base(j->job.clip_path ? j->job.clip_path : j->job.rig_path));
+    return fit_length(j, motion, err);
 }
 
 static bool is_gltf(const char *path) { return path_has_ext(path, "glb") || path_has_ext(path, "gltf"); }
@@ -175,10 +187,12 @@ static FaCode load_motion_file(const Enrich *j, char *file, const FaClipOptions 
         if (guessed || !strcmp(note->code, "first-frame-rest") || !strcmp(note->code, "several-animations"))
             cli_say("note: %s: %s", file, note->text);
     }
-    // a hand of the same recording keeps in step with the head
-    bool same = bvh && j->head_cut && !strcmp(file, head_path);
-    return same || (bvh && *motion && has_note(&(*motion)->notes, "first-frame-rest")) ? cut_rest_pose(motion, err)
-                                                                                       : FA_OK;
+    // a hand of the same recording keeps in step with the head, in time and place
+    bool same = bvh && *motion && head_path && !strcmp(file, head_path);
+    if ((same && j->rested) || (bvh && *motion && has_note(&(*motion)->notes, "first-frame-rest")))
+        TRY(fa_clip_skip_first(motion, err));
+    if (same) fa_clip_move_head(*motion, &j->begins);
+    return FA_OK;
 }
 
 // As long as the clip and on its clock, where their times meet at all (of recordings that began apart; times of the
@@ -273,6 +287,7 @@ static FaCode add_head(Enrich *j, const FaClipOptions *copt, FaError *err) {
     FaCode rc = load_head(j, copt, &motion, err);
     if (rc >= 0) rc = fa_clip_with_head(j->clip, motion, &j->moved, err);
     fa_clip_free(motion);
+    if (rc >= 0) rc = job_on_body(&j->job, j->job.rig, &j->moved, &j->head_felt, err);
     j->clip = j->moved;
     return rc;
 }
@@ -328,6 +343,7 @@ static FaCode extend(Enrich *j, FaError *err) {
     if (hold == 0 && passes == 1) return FA_OK;
     double start = hold / clip->fps + (passes - 1) * (clip->time[clip->nframe - 1] + 1 / clip->fps);
     j->skip = (int)(start * out_fps + 0.5);
+    j->begin = start;
     for (int i = 0; i < j->ncollider; i++) {
         FaClip *longer;
         if (!j->motion[i]) continue;
@@ -340,15 +356,35 @@ static FaCode extend(Enrich *j, FaError *err) {
     return FA_OK;
 }
 
+// Without a head that moves, colliders, and what --alpha and --gravity may add, flesh stays in the artist's shape.
+static bool stands_still(const Enrich *j) {
+    bool felt = j->clip->head && fa_params_get(cli_params, "head") > 0;
+    return !felt && !j->ncollider && fa_params_get(cli_params, "alpha") >= 1 &&
+           fa_params_get(cli_params, "gravity") >= 1 && !(fa_params_get(cli_params, "strict") > 0);
+}
+
 static FaCode load(Job *job, FaError *err) {
     Enrich *j = (Enrich *)job;
     FaClipOptions copt = load_clip_options();
+    const FaClip *felt = job->felt;
     j->clip = job->clip;
+    j->begins.q[3] = 1;
+    if (loop_motion && !head_path) return cli_wrong(err, "--loop-motion goes with --head-motion FILE");
     if (!(out_fps > 0)) out_fps = j->clip->fps;
     if (head_path) TRY(add_head(j, &copt, err));
-    int count = 1 + (int)(j->clip->time[j->clip->nframe - 1] * out_fps + 1e-6);
-    TRY(cli_frames(count, &job->first, &job->last, err));
+    if (head_path) felt = j->head_felt;
+    if (felt) { // a body's head: what is shown is less than what is felt
+        TRY(fa_clip_slice(j->clip, 0, j->clip->nframe - 1, &j->shown, err));
+        j->clip = felt;
+    }
+    TRY(cli_frames(fa_clip_frames(j->clip, out_fps), &job->first, &job->last, err));
     TRY(load_colliders(j, &copt, err));
+    j->still = stands_still(j);
+    if (j->still) {
+        cli_say("note: nothing moves the flesh: no head motion (--head-motion FILE gives one), no collider. What is "
+                "written is your animation as it is");
+        return FA_OK;
+    }
     TRY(look_at_seam(j, err));
     TRY(extend(j, err));
     return get_face(job, err);
@@ -367,6 +403,21 @@ static void say_made(const Enrich *j) {
         cli_say("%d of %d frames were simulated, %d kept", m->made, m->frames, m->kept);
 }
 
+// A clip's own frames, at the rate asked for.
+static FaCode make_still(Enrich *j, FaError *err) {
+    Job *job = &j->job;
+    TRY(job_parameters(job, err));
+    if (out_fps == j->clip->fps)
+        TRY(fa_clip_slice(j->clip, 0, j->clip->nframe - 1, &j->out_clip, err));
+    else
+        TRY(fa_clip_resample(j->clip, out_fps, &j->out_clip, err));
+    job->last = job->last < j->out_clip->nframe ? job->last : j->out_clip->nframe - 1;
+    TRY(fa_sequence_of_clip(job->rig, j->out_clip, &j->frames, err));
+    job->frames = j->frames;
+    job->played = j->out_clip;
+    return FA_OK;
+}
+
 // The run's file: the one to keep, or one beside the output that goes when that is written. Without either it has a
 // name that no other run has.
 static void run_path(Enrich *j) {
@@ -381,12 +432,17 @@ static void run_path(Enrich *j) {
 
 static FaCode make(Job *job, FaError *err) {
     Enrich *j = (Enrich *)job;
+    if (j->still) return make_still(j, err);
     TRY(job_method(job, "enrich", (FaMethodSetup){.collider = j->collider, .ncollider = j->ncollider}, err));
     run_path(j);
     if (keep_path || common.output)
         outputs_resume = "the frames made so far are kept, and the same command goes on from there";
-    FaRunFileOptions o = {
-        .params = cli_params, .fps = out_fps, .count = j->skip + job->last + 1, .progress = cli_progress};
+    FaRunFileOptions o = {.params = cli_params,
+                          .replace = common.force,
+                          .fps = out_fps,
+                          .begin = j->begin,
+                          .count = j->skip + job->last + 1,
+                          .progress = cli_progress};
     TRY(fa_run_file_open(job->method, j->clip, j->path, &o, &j->file, &j->made, err));
     cli_progress_end();
     say_made(j);
@@ -395,6 +451,8 @@ static FaCode make(Job *job, FaError *err) {
     int last = j->made.frames - 1;
     TRY(fa_sequence_slice(fa_run_file_sequence(j->file), j->skip, last, &j->frames, err));
     TRY(fa_clip_slice(fa_run_file_clip(j->file), j->skip, last, &j->out_clip, err));
+    for (int f = 0; j->shown && f < j->out_clip->nframe; f++)
+        fa_clip_sample(j->shown, j->out_clip->time[f], NULL, &j->out_clip->head[f]);
     job->frames = j->frames;
     job->played = j->out_clip;
     return FA_OK;
@@ -412,7 +470,7 @@ static void say(Job *job) {
 static void json(Job *job, FaJsonWriter *w) {
     const Enrich *j = (const Enrich *)job;
     fa_json_int(w, "colliders", j->ncollider);
-    fa_json_number(w, "collider_depth_mm", 1e3 * fa_enrich_collider_depth(job->method));
+    fa_json_number(w, "collider_depth_mm", job->method ? 1e3 * fa_enrich_collider_depth(job->method) : 0);
     fa_json_int(w, "made", j->made.made);
     fa_json_int(w, "kept", j->made.kept);
     fa_json_int(w, "changed_at", j->made.changed_at);
@@ -429,6 +487,8 @@ static void enrich_free(Job *job) {
     fa_clip_free(j->out_clip);
     fa_clip_free(j->extended);
     fa_clip_free(j->moved);
+    fa_clip_free(j->shown);
+    fa_clip_free(j->head_felt);
     for (int i = 0; i < COLLIDERS; i++) fa_clip_free(j->motion[i]), fa_rig_free(j->mesh[i]);
     for (int i = 0; i < 3; i++) free(j->lists[i]);
 }

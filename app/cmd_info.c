@@ -21,8 +21,9 @@ typedef struct Subject {
 
 static FaCode examine(const char *path, Subject *s, FaInfo *info, FaError *err) {
     FaRigOptions ropt = load_rig_options();
+    FaClipOptions copt = load_clip_options();
     switch (fa_file_kind(path)) {
-    case FA_KIND_CLIP: TRY(load_clip(path, &s->clip, err)); return fa_info_of_clip(s->clip, info, err);
+    case FA_KIND_CLIP: TRY(fa_clip_load(path, &copt, &s->clip, err)); return fa_info_of_clip(s->clip, info, err);
     case FA_KIND_CACHE: TRY(fa_sequence_open(path, &ropt, &s->seq, err)); return fa_info_of_sequence(s->seq, info, err);
     default: TRY(load_rig(path, &s->rig, err)); return fa_info_of_rig(s->rig, deep, info, err);
     }

@@ -17,7 +17,7 @@ static const Option options[] = {
     {"other", 0, OPT_TEXT, &other_path, "RIG2", 0, 0, "the animation belongs to this other face, RIG2"},
     {"picture", 0, OPT_OUT, &picture, "map.png", 0, 0, "draw where the markers are"},
     {"neutral", 0, OPT_INT, &neutral, "N", 0, 100000000,
-     "of a take: the frame with a neutral face (the first that shows all markers)"},
+     "of a take: the frame with a neutral face (found: the first, or one with less expression)"},
     {"reach", 0, OPT_NUM, &reach, "MM", 0.01, 1000, "how far a marker may be from the skin (10; with --other 30)"},
     {"world", 0, OPT_FLAG, &world, NULL, 0, 0, "apply the head's motion to the markers, as a mocap system sees them"},
     LOAD_OPTIONS("names"),
@@ -45,6 +45,7 @@ static FaCode load_frames(MarkerJob *m, FaError *err) {
     if (!path || fa_file_kind(path) == FA_KIND_CLIP) {
         if (path) TRY(load_clip(path, &m->clip, err));
         if (path) TRY(job_bind(&m->job, m->clip, path, rig, err));
+        if (path) TRY(job_on_body(&m->job, rig, &m->clip, NULL, err));
         if (!path && !rig->clip) return cli_wrong(err, "%s has no animation: give a clip, a PC2 or a GLB", rig->path);
         return fa_sequence_of_clip(rig, m->clip, &m->seq, err);
     }

@@ -49,17 +49,17 @@ static FaCode get_face(DriveJob *j, FaError *err) {
     Job *job = &j->job;
     const char *given = fa_params_text(cli_params, "face"), *file = given[0] ? given : NULL;
     bool forces = o->kind == FA_DRIVE_AUTO || o->kind == FA_DRIVE_BF;
-    if (!file && !forces && o->no_jaw && j->flesh == FLESH_OFF) return FA_OK;
+    if (!file && !forces && o->no_jaw && o->no_residual && j->flesh == FLESH_OFF) return FA_OK;
     const FaFaceGet how = {.file = file};
     FaCode rc = fa_face_get(job->rig, FA_NEED_FACE, &how, &job->face, err);
     if (rc >= 0 || file || rc == FA_E_MEMORY || o->kind == FA_DRIVE_BF || drive_settings.jaw == 0 ||
-        drive_settings.flesh > 0)
+        drive_settings.residual == 0 || drive_settings.flesh > 0)
         return rc;
-    cli_say("note: no flesh can be built on %s (%s): shapes alone move it, without rigid jaw and contact",
+    cli_say("note: no flesh can be built on %s (%s): shapes alone move it, without rigid jaw, contact and residual",
             job->rig->path, err->what);
     *err = (FaError){0};
     if (o->kind == FA_DRIVE_AUTO) o->kind = FA_DRIVE_SBS;
-    o->no_jaw = true;
+    o->no_jaw = o->no_residual = true;
     j->flesh = FLESH_OFF;
     return FA_OK;
 }
@@ -85,11 +85,16 @@ static FaCode retarget(DriveJob *j, const FaMarkerTake *take, bool head_frame, F
 static FaCode load_markers(DriveJob *j, FaError *err) {
     FaMarkerOptions mopt = load_marker_options();
     TRY(fa_markers_load(j->motion, &mopt, &j->loaded, err));
-    if (drive_settings.retarget) return retarget(j, j->loaded, false, err);
     FaMapOptions opt = fa_map_options_default();
     opt.file = drive_settings.map;
     opt.frame = drive_settings.neutral;
     opt.reach = 1e-3 * drive_settings.reach;
+    if (drive_settings.from) { // where they are on the face that they are of
+        TRY(load_rig(drive_settings.from, &j->source, err));
+        TRY(fa_marker_map_new(j->loaded, j->source, &opt, &j->source_map, err));
+        return retarget(j, j->loaded, false, err);
+    }
+    if (drive_settings.retarget) return retarget(j, j->loaded, false, err);
     j->take = j->loaded;
     return fa_marker_map_new(j->take, j->job.rig, &opt, &j->map, err);
 }
@@ -218,6 +223,7 @@ static void say_motion(DriveJob *j) {
             "retargeted %s: %d of %d markers; size %.3f, proportions %.1f mm apart; motion %.2f mm rms becomes %.2f",
             j->warp.how, j->warp.used, j->warp.markers, j->warp.scale, j->warp.shape_mm, j->warp.before_mm,
             j->warp.after_mm);
+    if (j->source_map) job_note(job, &j->source_map->notes);
     if (!common.json) say_map(j->map);
     job_note(job, &j->map->notes);
 }
@@ -374,6 +380,7 @@ static FaCode make(Job *job, FaError *err) {
     TRY(fa_sequence_of_clip(job->rig, clip, &job->linear, err));
     TRY(fa_clip_slice(clip, 0, clip->nframe - 1, &j->played, err));
     set_gaze(j, j->played);
+    TRY(job_on_body(job, job->rig, &j->played, NULL, err));
     job->played = j->played;
     bool page = drive_settings.report || drive_settings.truth;
     return page ? drive_report(j, common.dry_run ? NULL : drive_settings.report, err) : FA_OK;

@@ -13,9 +13,10 @@
 // --- options that several verbs have -------------------------------------------------------------------------------
 
 typedef struct LoadOptions {
-    const char *mesh, *names, *joint;
-    int up;         // FaUp
-    int head_units; // FaHeadUnits
+    const char *mesh, *names, *joint, *hinge;
+    double head_smooth; // Hz; below 0: 10 for a BVH
+    int up;             // FaUp
+    int head_units;     // FaHeadUnits
     bool any_size;
 } LoadOptions;
 extern LoadOptions load_options;
@@ -34,10 +35,16 @@ extern OutOptions out_options;
         LOAD_ROW("mesh", OPT_TEXT, mesh, "NAME",                                                                       \
                  "which mesh of the file is the face, by name or number (default: the one with most shapes)"),         \
         LOAD_ROW("up", OPT_CHOICE, up, "auto|y|z", "which axis of the file points up"),                                \
+        LOAD_ROW(                                                                                                      \
+            "hinge", OPT_TEXT, hinge, "x,y,z|JOINT",                                                                   \
+            "where the jaw turns: a point in the mesh's own coordinates, or a joint of its skin (default: found)"),    \
         LOAD_ROW("any-size", OPT_FLAG, any_size, NULL, "do not check that it is the size of a head"),                  \
         LOAD_ROW("head-units", OPT_CHOICE, head_units, "auto|norm180|rad|deg",                                         \
                  "unit of the head's angles in a Live Link file, if the head turns too much or too little"),           \
-        LOAD_ROW("joint", OPT_TEXT, joint, "NAME", "which joint of a BVH is the head")
+        LOAD_ROW("joint", OPT_TEXT, joint, "NAME", "which joint of a BVH is the head"), {                              \
+        "head-smooth", 0, OPT_NUM, &load_options.head_smooth, "HZ", 0, 1000,                                           \
+            "remove jitter faster than this from the head's motion (10 for a BVH; 0: leave it as it is)"               \
+    }
 #define LOAD_ROW(name, kind, to, arg, help)                                                                            \
     { name, 0, kind, &load_options.to, arg, 0, 0, help }
 // For frames that are written.
@@ -57,6 +64,7 @@ FaRigOptions load_rig_options(void);
 FaClipOptions load_clip_options(void);
 FaMarkerOptions load_marker_options(void);
 FaCode load_rig(const char *path, FaRig **rig, FaError *err);
+// A clip, its head's motion fit to be played (fa_clip_prepare_head).
 FaCode load_clip(const char *path, FaClip **clip, FaError *err);
 
 bool path_has_ext(const char *path, const char *ext);
@@ -99,9 +107,11 @@ struct Job {
     FaRig *rig;
     FaFace *face;       // NULL: the method gets one by itself
     FaClip *loaded;     // of clip_path
+    FaClip *felt;       // that, as the flesh feels it; NULL: as it is shown
     const FaClip *clip; // that, or the rig's own
     FaBinding binding;  // of a clip to the rig; nchan 0: none was bound
     FaInfo info;        // of the rig, if the doctor looked at it
+    FaNotes parts;      // what its other meshes do
     FaNotes picked;     // what is important of that; the texts are the report's
 
     const char *track;    // name of the result on pages: "analytic"
@@ -120,7 +130,7 @@ struct Job {
     bool one_picture;     // a picture shows one frame, not a sheet of them
 
     FaSequence *moved, *cut, *before; // those frames: in the world; as written; of linear blending
-    FaClip *cut_clip, *moved_clip;    // of them; NULL: played
+    FaClip *cut_clip;                 // of them; NULL: played
     FaCompare compare;
     FaBakeReport bake;
     bool stalled; // the bake missed its goal
@@ -140,7 +150,10 @@ FaCode job_method(Job *job, const char *method, FaMethodSetup setup, FaError *er
 // How a clip of another file drives a rig: an error if it does not. Said, and in the report.
 FaCode job_bind(Job *job, const FaClip *clip, const char *clip_path, const FaRig *rig, FaError *err);
 FaCode job_save(Job *job, FaError *err); // write: the frames, in the format of the path
-const FaClip *job_clip(const Job *job);  // that goes with the frames as written; nullable
+// A clip on a rig that is a body: it is replaced by what is shown there, *felt (nullable) is what the flesh feels;
+// NULL: the same. Said.
+FaCode job_on_body(Job *job, const FaRig *rig, FaClip **clip, FaClip **felt, FaError *err);
+const FaClip *job_clip(const Job *job); // that goes with the frames as written; nullable
 void json_warnings(FaJsonWriter *w, const FaNotes *const *notes, int nnotes); // the member "warnings"
 void job_note(Job *job, const FaNotes *notes); // says them; the report has them too. They must outlive the walk.
 

@@ -33,7 +33,7 @@ typedef struct Bench {
     const FaRig *rig;
     FaSlider *slider;
     FaClip *clip; // with head motion
-    FaMethod *shapes, *head, *vertex, *linear;
+    FaMethod *shapes, *head, *vertex, *linear, *regions;
     FaPose *pose;
     int dense; // expressions of the still case: shapes 0..dense-1
     FaOscillator o;
@@ -92,6 +92,7 @@ static void run_method(Bench *b, FaMethod *m, int frame) {
 
 static void run_linear(Bench *b, int frame) { run_method(b, b->linear, frame); }
 static void run_clip(Bench *b, int frame) { run_method(b, b->shapes, frame); }
+static void run_regions(Bench *b, int frame) { run_method(b, b->regions, frame); }
 static void run_head(Bench *b, int frame) { run_method(b, b->head, frame); }
 static void run_vertex(Bench *b, int frame) { run_method(b, b->vertex, frame); }
 
@@ -113,6 +114,8 @@ static const Case cases[] = {
     {"clip", run_clip, true, "the same clip, an oscillator per shape"},
     {"head", run_head, false, "... and the head's motion"},
     {"head", run_head, true, "... and the head's motion"},
+    {"regions", run_regions, false, "clip, and lids and lips as they are, if the rig has them"},
+    {"regions", run_regions, true, "clip, and lids and lips as they are, if the rig has them"},
     {"vertex", run_vertex, false, "the same clip, an oscillator per vertex"},
     {"vertex", run_vertex, true, "the same clip, an oscillator per vertex"},
 };
@@ -232,8 +235,14 @@ static FaCode open_methods(Bench *b, FaError *err) {
     FaCode rc = fa_method_open("analytic", &(FaMethodSetup){.rig = b->rig, .maps = &maps}, &b->vertex, err);
     fa_free(maps.vertex);
     if (rc >= 0) rc = fa_method_open("linear", &(FaMethodSetup){.rig = b->rig}, &b->linear, err);
-    if (rc >= 0) rc = fa_method_open("analytic", &(FaMethodSetup){.rig = b->rig}, &b->shapes, err);
-    if (rc >= 0) rc = fa_method_open("analytic", &(FaMethodSetup){.rig = b->rig}, &b->head, err);
+    FaParams *even = NULL; // equally soft everywhere
+    if (rc >= 0) rc = fa_params_new("analytic", &even, err);
+    if (rc >= 0) rc = fa_params_set(even, "regions", "off", err);
+    const FaMethodSetup setup = {.rig = b->rig, .params = even};
+    if (rc >= 0) rc = fa_method_open("analytic", &setup, &b->shapes, err);
+    if (rc >= 0) rc = fa_method_open("analytic", &setup, &b->head, err);
+    if (rc >= 0) rc = fa_method_open("analytic", &(FaMethodSetup){.rig = b->rig}, &b->regions, err);
+    fa_params_free(even);
     return rc;
 }
 
@@ -262,6 +271,7 @@ static FaCode set_up(Bench *b, const FaClip *clip, FaError *err) {
 
 static void tear_down(Bench *b) {
     fa_method_close(b->shapes);
+    fa_method_close(b->regions);
     fa_method_close(b->head);
     fa_method_close(b->vertex);
     fa_method_close(b->linear);

@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
     if (argc != 2 || !take(&ask, sizeof ask) || ask.magic != FA_ASK_MAGIC) {
         fprintf(stderr,
                 "fascia-import is started by fascia and by programs that use libfascia, to read files of others.\n");
-        return 2;
+        return FA_IMPORT_MISUSED;
     }
     close_range(3, ~0u, 0); // what the caller had open
     fa_threads_set(1);

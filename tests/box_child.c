@@ -76,6 +76,7 @@ int main(int argc, char **argv) {
     if (!strcmp(act, "crash")) raise(SIGSEGV);
     if (!strcmp(act, "abort")) raise(SIGABRT);
     if (!strcmp(act, "exit")) return 1;
+    if (!strcmp(act, "misused")) return FA_IMPORT_MISUSED;
     if (!strcmp(act, "hang")) pause();
     if (!strcmp(act, "shut")) close(0), close(1), pause(); // gone for the other side, yet alive
     char noise[4096];

@@ -414,9 +414,13 @@ static void test_maps_agree(void **state) {
     float *x[3];
     FaMethod *m[3];
     FaRun *run[3];
+    FaParams *p;
+    CHECK_OK(fa_params_new("analytic", &p, &err), &err);
+    CHECK_OK(fa_params_set(p, "regions", "off", &err), &err);
     for (int i = 0; i < 3; i++) {
         x[i] = new_surface(rig);
-        CHECK_OK(fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .maps = &maps[i]}, &m[i], &err), &err);
+        const FaMethodSetup setup = {.rig = rig, .params = p, .maps = &maps[i]};
+        CHECK_OK(fa_method_open("analytic", &setup, &m[i], &err), &err);
         CHECK_OK(fa_run_new(m[i], clip, &run[i], &err), &err);
     }
     double worst[3] = {0};
@@ -429,6 +433,7 @@ static void test_maps_agree(void **state) {
     print_message("per vertex against per shape: %.1e m\n", worst[2]);
     assert_true(worst[1] == 0);
     CHECK_NEAR(worst[2], 0, 3e-7);
+    fa_params_free(p);
     for (int i = 0; i < 3; i++) {
         fa_run_free(run[i]);
         fa_method_close(m[i]);

@@ -44,6 +44,7 @@ static FaSequence *capture(const FaRig *rig, const FaClip *clip, const FaOscilla
     FaMethod *m;
     FaRun *run;
     CHECK_OK(fa_params_new("analytic", &p, &err), &err);
+    CHECK_OK(fa_params_set(p, "regions", "off", &err), &err);
     if (o) {
         CHECK_OK(fa_params_set_number(p, "mass", o->mass, &err), &err);
         CHECK_OK(fa_params_set_number(p, "damping", o->damping, &err), &err);

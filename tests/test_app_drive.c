@@ -182,7 +182,17 @@ static void maps_and_other_faces(void **state) {
     CHECK_NEAR(number("retarget", "after_mm") / number("retarget", "before_mm"), number("retarget", "scale"), 0.15);
     assert_int_equal(RUN("drive", rig, take, "--retarget", "--method", "sbs", "-o", out, "--json"), 0);
     SAID("by vertex names");
-    assert_int_equal(RUN("drive", rig, take, "--from", other, "-o", out), 2);
+    // markers of another face, and the face that they are of
+    assert_int_equal(RUN("markers", other, "-o", test_path("theirs.csv"), "--frames", "0-10"), 0);
+    assert_int_equal(
+        RUN("drive", rig, test_path("theirs.csv"), "--from", other, "--method", "sbs", "-o", out, "--json"), 0);
+    SAID("through the source rig");
+    assert_true(number("retarget", "used") > 70);
+    assert_int_equal(RUN("drive", rig, test_path("theirs.csv"), "--method", "sbs", "-o", out), 0);
+    SAID("vertices of another rig (the take says so)");
+    // the verb builds what it needs
+    assert_int_equal(RUN("drive", rig, take, "--method", "sbs", "--residual", "on", "--frames", "0-3", "-o", out), 0);
+    SAID("the rest spread over the skin");
     assert_int_equal(RUN("drive", rig, "--retarget", "-o", out), 2);
     assert_int_equal(RUN("markers", rig, other, "-o", test_path("other.csv"), "--json"), 0);
     assert_true(number("markers", "mapped") > 70 && number("markers", "worst_mm") < 10);

@@ -2,6 +2,7 @@
 // labels: heavy
 #include "test_app_tools.h"
 #include "test_gltf_fixture.h"
+#include "test_motion.h"
 
 #include "base/base.h"
 
@@ -276,6 +277,36 @@ static void colliders_and_heads(void **state) {
                      5);
 }
 
+// A motion that is too short comes to a stop or is repeated, a longer one is cut, and a jump is no motion: all said.
+static void head_motions(void **state) {
+    (void)state;
+    const char *bvh = test_path("short.bvh"), *jump = test_path("jump.json"), *out = test_path("moved.pc2");
+#define MOVED(clip, ...)                                                                                               \
+    RUN("enrich", rig, clip, "--face", face, "-o", out, "--frames", "0-5", "--rate", "60", "--unit", "m", __VA_ARGS__)
+    write_runner(bvh, 61, 0);
+    assert_int_equal(MOVED(clip_path, "--head-motion", bvh), 0);
+    SAID("the rest pose of frame 0 is left out");
+    SAID("the head moves as short.bvh says, not as clip.json");
+    SAID("the head comes to a stop there (--loop-motion repeats it)");
+    assert_int_equal(MOVED(clip_path, "--head-motion", bvh, "--loop-motion"), 0);
+    SAID("it is repeated");
+    write_runner(bvh, 1201, 0);
+    assert_int_equal(MOVED(clip_path, "--head-motion", bvh), 0);
+    SAID("the rest of the motion is left out");
+    FaError err = {0};
+    FaClip *clip;
+    CHECK_OK(fa_clip_new(12, 0, NULL, 30, &clip, &err), &err);
+    clip->head = FA_NEW(12, FaPose);
+    for (int f = 0; f < 12; f++) clip->head[f] = (FaPose){{0, 0, 0, 1}, {f >= 3, 0, 0}};
+    save_clip(clip, jump);
+    fa_clip_free(clip);
+    assert_int_equal(MOVED(jump, "--json"), 0);
+    SAID("head-cut");
+    SAID("after frame 2 (0.07 s)");
+    assert_true(said_number("max_displacement_mm") < 0.1);
+#undef MOVED
+}
+
 // --- colliders' motions: the same push told by every kind of file gives the same frames ----------------------------
 
 static char box_path[4096], still_path[4096];
@@ -509,10 +540,10 @@ static void bad_motions(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(first_run),  cmocka_unit_test(same_face),
-                                       cmocka_unit_test(killed),     cmocka_unit_test(edited),
-                                       cmocka_unit_test(others),     cmocka_unit_test(colliders_and_heads),
-                                       cmocka_unit_test(motions),    cmocka_unit_test(killed_while_rubbing),
-                                       cmocka_unit_test(bad_motions)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_run),    cmocka_unit_test(same_face), cmocka_unit_test(killed),
+        cmocka_unit_test(edited),       cmocka_unit_test(others),    cmocka_unit_test(colliders_and_heads),
+        cmocka_unit_test(head_motions), cmocka_unit_test(motions),   cmocka_unit_test(killed_while_rubbing),
+        cmocka_unit_test(bad_motions)};
     return cmocka_run_group_tests(tests, make_head, NULL);
 }

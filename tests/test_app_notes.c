@@ -148,9 +148,9 @@ static void a_rig_without_a_jaw_is_told(void **state) {
     assert_int_equal(RUN("info", folder, "--map", names), 0);
     SAID("[no-jaw]");
     assert_int_equal(RUN("drive", folder, clip, "--dry-run", "--names", names), 0);
-    SAID("note: no shape is jawOpen");
+    SAID("note: no shape opens the jaw");
     assert_int_equal(RUN("drive", folder, clip, "--dry-run"), 0);
-    assert_null(strstr(output, "no shape is jawOpen"));
+    assert_null(strstr(output, "no shape opens the jaw"));
 }
 
 int main(void) {

@@ -338,20 +338,52 @@ static void test_crossed_at_rest(void **state) {
     assert_int_equal(fai_contact_collect(c, m.x, to), 0);
     assert_int_equal(fai_contact_limit(c, m.x, to), 0);
     fai_contact_free(c);
-    // touching: a vertex on the other's corner, and one inside its face
+    // touching: a vertex inside the other's face, parted a little to its own side
     FaMesh t = two_triangles((float[]){0, 0, 0, 0.01f, 0, 0, 0, 0.01f, 0, 0.002f, 0.002f, 0, 0.003f, 0.002f, 0.003f,
                                        0.002f, 0.003f, 0.003f});
     c = contact_of(&t, &PLAIN, 0, NULL);
     assert_int_equal(fai_contact_stats(c).crossed_at_rest, 0);
-    assert_true(fai_contact_stats(c).touching_at_rest >= 1);
-    to = copy(&t, t.x);
+    assert_int_equal(fai_contact_stats(c).touching_at_rest, 0);
+    float *parted = copy(&t, t.x);
+    assert_true(fai_contact_part(c, parted) >= 1);
+    to = copy(&t, parted);
     to[11] = 1e-3f;
-    fai_contact_begin(c, H, t.x, NULL);
-    assert_int_equal(fai_contact_limit(c, t.x, to), 0); // free to leave
+    fai_contact_begin(c, H, parted, NULL);
+    assert_int_equal(fai_contact_limit(c, parted, to), 0); // free to leave
     fai_contact_free(c);
 }
 
-// Only triangles whose corners all take part do.
+// Lips at a distance of exactly nothing, corner on corner: they are parted before all begins, each to its own side, and
+// never cross. A seam at the same place, whose sides look the same way, stays one.
+static void test_touching_at_rest(void **state) {
+    (void)state;
+    FaMesh m = shape_lips(8, 0.02, 1e-3, 2e-4);
+    int half = m.nvert / 2;
+    memcpy(m.x + 3 * (size_t)half, m.x, 3 * (size_t)half * sizeof *m.x);
+    FaContact *c = contact_of(&m, &PLAIN, 0, NULL);
+    assert_int_equal(fai_contact_stats(c).touching_at_rest + fai_contact_stats(c).crossed_at_rest, 0);
+    float *x = copy(&m, m.x), *to = copy(&m, m.x);
+    assert_int_equal(fai_contact_part(c, x), m.nvert);
+    for (int v = 0; v < m.nvert; v++) {
+        double d = 1e6 * ((double)x[3 * v + 2] - (double)m.x[3 * v + 2]);
+        assert_true(v < half ? d < -5 && d > -11 : d > 5 && d < 11); // micrometres
+    }
+    fai_contact_reset(c, x);
+    for (int f = 0; f < 10; f++) {
+        for (int i = 0; i < 3 * m.nvert; i++) to[i] = x[i] + 2e-6f * (float)(((i + f) * 7919) % 13 - 6);
+        fai_contact_begin(c, H, x, NULL);
+        fai_contact_limit(c, x, to);
+        assert_int_equal(crossings(&m, to), 0);
+        memcpy(x, to, 3 * (size_t)m.nvert * sizeof *x);
+    }
+    fai_contact_free(c);
+    FaMesh seam =
+        two_triangles((float[]){0, 0, 0, 0.01f, 0, 0, 0, 0.01f, 0, 0.01f, 0, 0, 0.01f, 0.01f, 0, 0, 0.01f, 0});
+    c = contact_of(&seam, &PLAIN, 0, NULL);
+    assert_int_equal(fai_contact_part(c, copy(&seam, seam.x)), 0);
+    fai_contact_free(c);
+}
+
 // The pose that the artist made says what contact may do: lips pressed together are parted, what is far through is not,
 // and what crosses at rest is held no farther than that pose.
 static void test_own_pose(void **state) {
@@ -386,6 +418,7 @@ static void test_own_pose(void **state) {
     }
 }
 
+// Only triangles whose corners all take part do.
 static void test_mask(void **state) {
     (void)state;
     FaMesh m = shape_lips(6, 0.03, 1e-3, 0);
@@ -859,6 +892,7 @@ int main(void) {
         cmocka_unit_test(test_press),
         cmocka_unit_test(test_crossed_at_rest),
         cmocka_unit_test(test_own_pose),
+        cmocka_unit_test(test_touching_at_rest),
         cmocka_unit_test(test_mask),
         cmocka_unit_test(test_collider),
         cmocka_unit_test(test_friction),

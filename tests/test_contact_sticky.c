@@ -180,6 +180,33 @@ static void test_part_gradually(void **state) {
     fai_contact_free(c);
 }
 
+// Lips that the artist's own pose has wide apart let go though the bonds themselves are short; lips that it presses
+// through each other hold on. The chance is that of the pose's distance.
+static void test_own_pose_parts(void **state) {
+    (void)state;
+    static const struct {
+        double up; // m: the upper sheet's way in the artist's pose
+        double length;
+    } way[] = {{6e-3, 6.5e-3}, {2e-3, 2.5e-3}, {-6e-3, 0}};
+    FaMesh m = shape_lips(12, 0.02, 5e-4, 0);
+    double rate = fai_break_rate(2e-3, 0.1);
+    for (int w = 0; w < FA_COUNT(way); w++) {
+        float *x = copy(&m, m.x), *u = FA_PUSH(arena, 4 * (size_t)m.nvert, float);
+        int bonds;
+        FaContact *c = touched(&m, &STICKY, x, &bonds);
+        for (int v = m.nvert / 2; v < m.nvert; v++) u[4 * v + 2] = (float)way[w].up;
+        fai_contact_begin(c, H, x, NULL);
+        fai_contact_own_pose(c, u);
+        double p = fai_break_chance(rate, way[w].length, H), expect = bonds * (1 - p);
+        FaContactStats after = fai_contact_stats(c);
+        print_message("the pose moves a lip by %.0f mm: %d of %d bonds hold, expected %.1f\n", 1e3 * way[w].up,
+                      after.bonds, bonds, expect);
+        assert_int_equal(after.broken + after.bonds, bonds);
+        assert_true(fabs(after.bonds - expect) < 4 * sqrt(bonds * p * (1 - p)) + 1);
+        fai_contact_free(c);
+    }
+}
+
 // --- snapshots ----------------------------------------------------------------------------------------------------
 
 static uint64_t go_on(FaContact *c, const FaMesh *m, float *x, int first, int frames) {
@@ -251,8 +278,11 @@ static void test_snapshot(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_law),        cmocka_unit_test(test_distribution),
-        cmocka_unit_test(test_bonds_made), cmocka_unit_test(test_part_gradually),
+        cmocka_unit_test(test_law),
+        cmocka_unit_test(test_distribution),
+        cmocka_unit_test(test_bonds_made),
+        cmocka_unit_test(test_part_gradually),
+        cmocka_unit_test(test_own_pose_parts),
         cmocka_unit_test(test_snapshot),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,7 +1,7 @@
 // The jaw: against the true one of the shipped head, under turns and mirrors, with shapes missing, spoilt or not rigid.
 #include "test_face_tools.h"
 
-#include "face/jaw.h"
+#include "rig/jaw.h"
 
 static FaJaw fit(const FaRig *rig, float *with_jaw, FaNotes *notes) {
     FaJaw jaw;
@@ -258,6 +258,106 @@ static void slides_and_noise(void **state) {
     fa_head_free(head);
 }
 
+// Without jawOpen the jaw is that of a shape that opens the mouth, or of a vowel.
+static void other_names(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        bool opens;
+    } names[] = {{"mouthOpen", true},       {"Mouth_Open", true}, {"viseme_aa", true},    {"AA_VI_10_aa", true},
+                 {"vrc.v_aa", true},        {"A", true},          {"Fcl_MTH_A", true},    {"AU_27_MouthStretch", true},
+                 {"blendShape1.ah", true},  {"viseme_O", false},  {"mouthOpen_L", false}, {"wow", false},
+                 {"corrective_map", false}, {"au270", false}};
+    FaHead *head = head_at(0, 0, true);
+    FaRig *rig = skin_rig(head);
+    int s = shape_of(rig, "jawOpen");
+    FaJaw truth = fit(rig, NULL, NULL);
+    rig->shape[s].arkit = -1;
+    for (int i = 0; i < FA_COUNT(names); i++) {
+        FaNotes notes = {0};
+        rig->shape[s].name = names[i].name;
+        FaJaw j = fit(rig, NULL, &notes);
+        if (j.found != names[i].opens) fail_msg("%s", names[i].name);
+        assert_true(!j.found || (j.shape[0] == s && j.open_angle == truth.open_angle));
+        assert_non_null(fai_note_find(&notes, j.found ? "jaw-by-other-shape" : "no-jaw"));
+        fai_notes_free(&notes);
+    }
+    fa_rig_free(rig);
+    fa_head_free(head);
+}
+
+// A viseme that opens the jaw half way moves it half way, whatever it does to the lips; a smile does not.
+static void other_shapes_open_it(void **state) {
+    (void)state;
+    FaHead *head = head_at(0, 0, true);
+    FaRig *rig = skin_rig(head);
+    int open = shape_of(rig, "jawOpen"), aa = shape_of(rig, "tongueOut");
+    assert_int_equal(fit(rig, NULL, NULL).nmore, 0);
+    size_t n = (size_t)rig->nentry, all = n + 3 * (size_t)rig->mesh.nvert;
+    float *delta = calloc(3 * all, sizeof *delta), *was = rig->delta, *d = calloc(3 * all, sizeof *d);
+    int *row = calloc(all, sizeof *row), *rows = rig->row;
+    memcpy(delta, was, 3 * n * sizeof *delta);
+    memcpy(row, rows, n * sizeof *row);
+    fai_arkit_motion_add(rig, "jawOpen", 0.5f, d);
+    fai_arkit_motion_add(rig, "mouthPucker", 0.3f, d);
+    for (int v = 0; v < rig->mesh.nvert; v++) row[n + (size_t)v] = v;
+    memcpy(delta + 3 * n, d, 3 * (size_t)rig->mesh.nvert * sizeof *d);
+    rig->delta = delta, rig->row = row;
+    rig->shape[aa] = (FaShape){.name = "viseme_aa", .arkit = -1, .first = (int)n, .count = rig->mesh.nvert};
+    FaJaw j = fit(rig, NULL, NULL);
+    assert_int_equal(j.nmore, 1);
+    assert_int_equal(j.more[0], aa);
+    CHECK_NEAR(j.share[0], 0.5, 0.05);
+    float w[128] = {0};
+    w[aa] = 1;
+    FaPose p = fai_jaw_pose(&j, w);
+    w[aa] = 0, w[open] = (float)j.share[0];
+    FaPose q = fai_jaw_pose(&j, w);
+    for (int k = 0; k < 3; k++) CHECK_NEAR(p.p[k], q.p[k], 1e-6);
+    rig->delta = was, rig->row = rows;
+    free(delta), free(row), free(d);
+    fa_rig_free(rig);
+    fa_head_free(head);
+}
+
+// Who says where it turns is believed; what the shape does at weight 1 stays the same.
+static void a_given_hinge(void **state) {
+    (void)state;
+    FaHead *head = head_at(0, 0, true);
+    FaRig *rig = skin_rig(head);
+    FaJaw found = fit(rig, NULL, NULL);
+    rig->hinge_how = "given";
+    fai_v3_set(rig->hinge, 0, 0.01, -0.02);
+    FaJaw given = fit(rig, NULL, NULL);
+    for (int k = 0; k < 3; k++) CHECK_NEAR(given.hinge[k], rig->hinge[k], 0);
+    CHECK_NEAR(given.open_angle, found.open_angle, 0);
+    float w[128] = {0};
+    w[found.shape[0]] = 1;
+    FaPose a = fai_jaw_pose(&found, w), b = fai_jaw_pose(&given, w);
+    for (int k = 0; k < 3; k++) CHECK_NEAR(a.p[k], b.p[k], 1e-9);
+    fa_rig_free(rig);
+    fa_head_free(head);
+}
+
+// Rocketbox bodies have a joint for the jaw; jawOpen is its turn and 5 mm down.
+static void a_joint_of_the_skin(void **state) {
+    (void)state;
+    TEST_DATA_OR_SKIP(path, "rigs/wild/Female_Adult_01.fbx");
+    FaError err = {0};
+    FaRig *rig;
+    CHECK_OK(fa_rig_load(path, NULL, &rig, &err), &err);
+    assert_string_equal(rig->hinge_how, "joint Bip01 MJaw");
+    FaJaw j = fit(rig, NULL, NULL);
+    double slide[3];
+    fai_m3_mulv(rig->axes, j.open_slide, slide);
+    assert_true(j.found && j.nmore > 3 && j.residual < 1e-4);
+    CHECK_NEAR(1e3 * slide[1], -5.13, 0.05);
+    CHECK_NEAR(1e3 * slide[2], 0, 0.05);
+    fa_rig_free(rig);
+    assert_int_equal(fa_rig_load(path, &(FaRigOptions){.hinge = "nobody"}, &rig, &err), FA_E_ARG);
+    assert_non_null(strstr(err.what, "Bip01 Pelvis"));
+}
+
 static void no_memory(void **state) {
     (void)state;
     FaHead *head = head_at(0, 0, true);
@@ -327,10 +427,14 @@ static void facecap_jaw(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_true_jaw),       cmocka_unit_test(who_goes_with_it), cmocka_unit_test(any_orientation),
-        cmocka_unit_test(left_mirrors_right), cmocka_unit_test(poses_are_rigid),  cmocka_unit_test(no_jaw_no_error),
-        cmocka_unit_test(only_jaw_open),      cmocka_unit_test(outliers),         cmocka_unit_test(slides_and_noise),
-        cmocka_unit_test(no_memory),          cmocka_unit_test(ict_jaw),          cmocka_unit_test(facecap_jaw),
+        cmocka_unit_test(other_names),      cmocka_unit_test(other_shapes_open_it),
+        cmocka_unit_test(a_given_hinge),    cmocka_unit_test(a_joint_of_the_skin),
+        cmocka_unit_test(the_true_jaw),     cmocka_unit_test(who_goes_with_it),
+        cmocka_unit_test(any_orientation),  cmocka_unit_test(left_mirrors_right),
+        cmocka_unit_test(poses_are_rigid),  cmocka_unit_test(no_jaw_no_error),
+        cmocka_unit_test(only_jaw_open),    cmocka_unit_test(outliers),
+        cmocka_unit_test(slides_and_noise), cmocka_unit_test(no_memory),
+        cmocka_unit_test(ict_jaw),          cmocka_unit_test(facecap_jaw),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

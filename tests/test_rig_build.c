@@ -421,6 +421,42 @@ static void a_names_map_overrides_matching(void **state) {
     assert_null(rig);
 }
 
+// --- hinges -------------------------------------------------------------------------------------------------------
+
+static void a_hinge_is_a_point_or_a_joint(void **state) {
+    (void)state;
+    static const char *const names[] = {"jawOpen"};
+    static const char *const bad[] = {"1,2", "1,2,3,4", "1,2,x", "", "Nobody", "1,2,3 "};
+    FaError err = {0};
+    FaRigDraft *d;
+    FaRig *rig;
+    for (int i = 0; i < 4; i++) {
+        // the matrix of a joint at (1, 2, 3), turned and twice as large
+        const double bind[16] = {0, 2, 0, 0, -2, 0, 0, 0, 0, 0, 2, 0, 4, -2, -6, 1};
+        CHECK_OK(draft_with(&d, names, 1, &err), &err);
+        CHECK_OK(fai_draft_joint(d, "Bip01 Head", bind, &err), &err);
+        CHECK_OK(fai_draft_joint(d, i == 2 ? "UpperJaw" : "Bip01 MJaw", bind, &err), &err);
+        const FaRigOptions o = {.unit = FA_UNIT_CM,
+                                .any_size = true,
+                                .hinge = i == 0   ? "4,-5,6.5"
+                                         : i == 3 ? "Bip01 Head"
+                                                  : NULL};
+        CHECK_OK(fai_draft_finish(d, NULL, &o, &rig, &err), &err);
+        if (i == 2)
+            assert_null(rig->hinge_how);
+        else
+            assert_string_equal(rig->hinge_how, i == 0 ? "given" : i == 1 ? "joint Bip01 MJaw" : "joint Bip01 Head");
+        const double want[2][3] = {{0.01, 0.02, 0.03}, {0.04, -0.05, 0.065}};
+        for (int k = 0; k < 3 && i != 2; k++) CHECK_NEAR(rig->hinge[k], want[i == 0][k], 1e-12);
+        fa_rig_free(rig);
+    }
+    for (int i = 0; i < FA_COUNT(bad); i++) {
+        CHECK_OK(draft_with(&d, names, 1, &err), &err);
+        assert_int_equal(fai_draft_finish(d, NULL, &(FaRigOptions){.hinge = bad[i]}, &rig, &err), FA_E_ARG);
+        assert_null(rig);
+    }
+}
+
 // --- bad numbers --------------------------------------------------------------------------------------------------
 
 static void numbers_that_are_not_finite_are_refused(void **state) {
@@ -513,6 +549,7 @@ int main(void) {
         cmocka_unit_test(zeros_are_dropped_and_rows_increase),
         cmocka_unit_test(doubled_and_missing_names_are_noted),
         cmocka_unit_test(a_names_map_overrides_matching),
+        cmocka_unit_test(a_hinge_is_a_point_or_a_joint),
         cmocka_unit_test(numbers_that_are_not_finite_are_refused),
         cmocka_unit_test(empty_meshes_are_refused),
         cmocka_unit_test(check_finds_what_is_broken),

@@ -374,7 +374,7 @@ static void test_map_names(void **state) {
     for (int i = 0; i < 6; i++) t->x[i] = 0.1f * (float)i;
     t->ok[0] = t->ok[1] = 1;
     assert_int_equal(fa_marker_map_new(t, rig, NULL, &map, &err), FA_E_FORMAT);
-    assert_non_null(strstr(err.what, "no such vertex"));
+    assert_non_null(strstr(err.what, "another rig"));
     assert_null(map);
     t->name[0] = "a";
     err = (FaError){0};
@@ -389,6 +389,144 @@ static void test_map_names(void **state) {
     assert_non_null(strstr(err.what, "none of the 2 markers"));
     fa_markers_free(t);
     fa_free(file);
+    fa_rig_free(rig);
+}
+
+// Names v123 of another mesh do not bind: the take remembers its mesh, or, without that, the places tell.
+static void test_names_of_another_rig(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaRig *rig = head_rig(NULL);
+    FaMarkerMap *chosen, *map;
+    FaMarkerTake *t;
+    FaClip *clip = talk_clip(3);
+    FaSequence *seq;
+    clip->weight[1] = 0; // it begins at rest
+    CHECK_OK(fa_markers_choose(rig, 40, &chosen, &err), &err);
+    CHECK_OK(fa_sequence_of_clip(rig, clip, &seq, &err), &err);
+    CHECK_OK(fa_markers_sample(seq, chosen, 0, &t, &err), &err);
+    assert_true(t->mesh && t->mesh == chosen->mesh);
+    for (int way = 0; way < 5; way++) {
+        // 0: as it is; 1: nothing known, the places fit; 2: known to be another's; 3: nothing known, the names are each
+        // the next one's; 4: nothing known, vertices that are not there
+        const char *kept[40];
+        bool ours = way < 2;
+        memcpy(kept, t->name, sizeof kept);
+        uint64_t mesh = t->mesh;
+        if (way) t->mesh = way == 2 ? mesh + 1 : 0;
+        for (int m = 0; m < 40 && way == 3; m++) t->name[m] = kept[(m + 7) % 40];
+        if (way == 4) t->name[5] = "v99999";
+        CHECK_OK(fa_marker_map_new(t, rig, NULL, &map, &err), &err);
+        assert_int_equal(fai_note_find(&map->notes, "marker-names-other") != NULL, !ours);
+        assert_true(map->mapped >= 39);
+        double worst = 0;
+        for (int m = 0; m < 40; m++) {
+            double a[3], b[3];
+            if (map->point[m].vert[0] < 0) continue;
+            if (ours) assert_memory_equal(&map->point[m], &chosen->point[m], sizeof map->point[m]);
+            fa_marker_point_at(&map->point[m], rig->mesh.x, true, a);
+            fa_marker_point_at(&chosen->point[m], rig->mesh.x, true, b);
+            fai_v3_sub(a, b, a);
+            worst = fmax(worst, fai_v3_norm(a));
+        }
+        print_message("way %d: %.2f mm\n", way, 1e3 * worst);
+        assert_true(worst < 1e-3);
+        fa_marker_map_free(map);
+        memcpy(t->name, kept, sizeof kept);
+        t->mesh = mesh;
+    }
+    // the map's file remembers it too
+    CHECK_OK(fa_marker_map_save(chosen, test_path("of_rig.json"), &err), &err);
+    CHECK_OK(fa_marker_map_load(test_path("of_rig.json"), rig, &map, &err), &err);
+    assert_true(map->count == 40 && map->named == chosen->mesh);
+    fa_marker_map_free(map);
+    rig->mesh.ntri--;
+    assert_int_equal(fa_marker_map_load(test_path("of_rig.json"), rig, &map, &err), FA_E_FORMAT);
+    assert_non_null(strstr(err.what, "another rig"));
+    assert_non_null(strstr(err.path, "of_rig.json"));
+    rig->mesh.ntri++;
+    fa_markers_free(t);
+    fa_sequence_close(seq);
+    fa_clip_free(clip);
+    fa_marker_map_free(chosen);
+    fa_rig_free(rig);
+}
+
+static FaRig *shipped_head(void) {
+    FaError err = {0};
+    FaHeadParams params = fa_head_params_default();
+    params.level = 0;
+    FaHead *head;
+    FaRig *rig;
+    CHECK_OK(fa_head_new(&params, &head, &err), &err);
+    CHECK_OK(fa_head_rig(head, 0, &rig, &err), &err);
+    fa_head_free(head);
+    return rig;
+}
+
+// Nameless markers of a take that begins with an open, smiling mouth: its neutral frame is found; where there is none,
+// they are placed with the expression.
+static void test_begins_in_mid_expression(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaRig *rig = shipped_head();
+    FaMarkerMap *chosen, *map;
+    CHECK_OK(fa_markers_choose(rig, 80, &chosen, &err), &err);
+    for (int way = 0; way < 3;
+         way++) { // 0: at rest from the middle on; 1: never; 2: likewise, and frame 0 is said to be
+        FaClip *clip = talk_clip(12);
+        FaSequence *seq;
+        FaMarkerTake *t;
+        char text[80][8];
+        for (int f = 0; f < 12; f++) clip->weight[2 * f] = clip->weight[2 * f + 1] = way || f < 6 ? 0.7f : 0;
+        CHECK_OK(fa_sequence_of_clip(rig, clip, &seq, &err), &err);
+        CHECK_OK(fa_markers_sample(seq, chosen, 0, &t, &err), &err);
+        for (int m = 0; m < 80; m++) {
+            snprintf(text[m], sizeof text[m], "m%d", m);
+            t->name[m] = text[m];
+        }
+        FaMapOptions o = fa_map_options_default();
+        if (way == 2) o.frame = 0;
+        CHECK_OK(fa_marker_map_new(t, rig, &o, &map, &err), &err);
+        double sum = 0;
+        for (int m = 0; m < 80; m++) {
+            double a[3], b[3];
+            if (map->point[m].vert[0] < 0) continue;
+            fa_marker_point_at(&map->point[m], rig->mesh.x, true, a);
+            fa_marker_point_at(&chosen->point[m], rig->mesh.x, true, b);
+            fai_v3_sub(a, b, a);
+            sum += fai_v3_dot(a, a) / map->mapped;
+        }
+        print_message("way %d: frame %d, %d mapped, %.2f mm rms off\n", way, map->frame, map->mapped, 1e3 * sqrt(sum));
+        assert_int_equal(fai_note_find(&map->notes, "neutral-found") != NULL, way == 0);
+        assert_int_equal(fai_note_find(&map->notes, "neutral-expression") != NULL, way == 1);
+        if (way == 0) assert_true(map->frame >= 6 && sqrt(sum) < 0.5e-3);
+        if (way == 1) assert_true(strstr(fai_note_find(&map->notes, "neutral-expression")->text, "jawOpen"));
+        if (way == 1) assert_true(sqrt(sum) < 4e-3);
+        if (way == 2) assert_true(sqrt(sum) > 6e-3); // as it was
+        fa_marker_map_free(map);
+        fa_markers_free(t);
+        fa_sequence_close(seq);
+        fa_clip_free(clip);
+    }
+    fa_marker_map_free(chosen);
+    fa_rig_free(rig);
+}
+
+// "none of the 2 markers": of which file?
+static void test_error_names_the_take(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaRig *rig = head_rig(NULL);
+    FaMarkerTake *t;
+    FaMarkerMap *map;
+    write_file("far.csv", "time,a.x,a.y,a.z,b.x,b.y,b.z\n0,0,0,0,0.1,0,0\n");
+    CHECK_OK(fa_markers_load(test_path("far.csv"), NULL, &t, &err), &err);
+    FaMapOptions o = {.frame = -1, .names_only = true};
+    assert_int_equal(fa_marker_map_new(t, rig, &o, &map, &err), FA_E_FORMAT);
+    assert_non_null(strstr(err.path, "far.csv"));
+    assert_non_null(strstr(err.remedy, "--map"));
+    fa_markers_free(t);
     fa_rig_free(rig);
 }
 
@@ -441,9 +579,18 @@ static void test_procrustes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choose),    cmocka_unit_test(test_choose_head),   cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_point),     cmocka_unit_test(test_map_file),      cmocka_unit_test(test_map_auto),
-        cmocka_unit_test(test_map_names), cmocka_unit_test(test_map_no_memory), cmocka_unit_test(test_procrustes),
+        cmocka_unit_test(test_choose),
+        cmocka_unit_test(test_choose_head),
+        cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_point),
+        cmocka_unit_test(test_map_file),
+        cmocka_unit_test(test_map_auto),
+        cmocka_unit_test(test_names_of_another_rig),
+        cmocka_unit_test(test_error_names_the_take),
+        cmocka_unit_test(test_begins_in_mid_expression),
+        cmocka_unit_test(test_map_names),
+        cmocka_unit_test(test_map_no_memory),
+        cmocka_unit_test(test_procrustes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,6 +62,9 @@ FA_API void fa_clip_free(FaClip *clip);
 
 /// Frames first..last of a clip, times from its new first frame.
 FA_API FaCode fa_clip_slice(const FaClip *clip, int first, int last, FaClip **out, FaError *err);
+/// How many frames the clip has at an even rate. The last one counts where recorded times jitter and it came early, by
+/// up to half a step of the clip.
+FA_API int fa_clip_frames(const FaClip *clip, double fps);
 /// The clip at an even rate, sampled as fa_clip_sample does; the same length to within one frame.
 FA_API FaCode fa_clip_resample(const FaClip *clip, double fps, FaClip **out, FaError *err);
 
@@ -76,6 +79,18 @@ FA_API FaCode fa_clip_with_head(const FaClip *clip, const FaClip *motion, FaClip
 /// motion jitters, and flesh feels accelerations. Frames are taken as evenly spaced. Nothing happens where hz is beyond
 /// what the rate holds.
 FA_API FaCode fa_clip_smooth_head(FaClip *clip, double hz, FaError *err);
+
+/// The head's motion of a recording (a BVH), fit to be played: without the rest pose that some collections put first,
+/// smoothed, and counted from its first frame: the head begins at the origin and looks along +z, leaning as it does. hz
+/// as for fa_clip_smooth_head; 0: not smoothed, below 0: 10. *moved (nullable): world of the new motion from that of
+/// the recording, for what else it moves. A note says what was done. Clips of other formats are smoothed only, if hz is
+/// above 0.
+FA_API FaCode fa_clip_prepare_head(FaClip **clip, double hz, FaPose *moved, FaError *err);
+FA_API FaCode fa_clip_skip_first(FaClip **clip, FaError *err);    // without its first frame, the others as early
+FA_API void fa_clip_move_head(FaClip *clip, const FaPose *moved); // the world of its poses is moved by this
+/// A motion that lasts `seconds`, if it is shorter: it comes to a stop within half a second and stays; or, with loop,
+/// it goes on from where it ended as often as it takes. *longer is NULL (and FA_OK) where it is long enough.
+FA_API FaCode fa_clip_lengthen_head(const FaClip *motion, double seconds, bool loop, FaClip **longer, FaError *err);
 
 /// Weights (nchan) and head pose at any time, linear between frames (slerp for the head), held outside.
 /// weights and head are nullable.

@@ -38,6 +38,7 @@ typedef struct FaMarkerTake {
     double start;         // s: time of frame 0 in the file
     double unit;          // metres per unit of the file
     const char *unit_how; // "given", "declared by the file", "by size", "metres by convention"
+    uint64_t mesh;        // fingerprint of the mesh that names like v123 are vertices of; 0: not known
     FaNotes notes;        // what was odd in the file
     char *path;           // the file it came from, or NULL
 } FaMarkerTake;
@@ -90,12 +91,16 @@ typedef struct FaMarkerMap {
     FaPose rig_from_take; // how the take at `frame` was brought to the rig's neutral; identity if it was not
     int frame;            // the take's neutral frame; -1: not used
     double rms;           // m, of the distances at that pose; 0 if it was not used
+    uint64_t mesh;        // fingerprint of the rig's vertex count and triangles
+    uint64_t named;       // of the mesh that names like v123 are vertices of; 0: not known
     FaNotes notes;        // "marker-far", "marker-ambiguous", "alignment-ambiguous", ... with names
 } FaMarkerMap;
 
 typedef struct FaMapOptions {
     const char *file; // JSON {"name": 123 | {"tri": t, "bary": [a, b, c], "offset": [..]} | null}; NULL: none
-    int frame;        // the take's neutral frame; -1: the first one that shows (nearly) all markers
+    int frame;        // the take's neutral frame; -1: found: the first one that shows (nearly) all markers, or a later
+                      // one with clearly less expression ("neutral-found"); where none is neutral the markers are
+                      // placed with the expression ("neutral-expression")
     double reach;     // m: markers further than this from the aligned surface are not mapped; 0: 10 mm
     bool aligned;     // the take is in the rig's own frame already: no alignment
     bool no_offset;   // put the markers on the surface: leave out how far off they were
@@ -103,9 +108,11 @@ typedef struct FaMapOptions {
 } FaMapOptions;
 
 /// Find the surface point of each marker of a take, in the take's order: those in the file as it says (null: left
-/// out), those called v123 on that vertex, all others by the nearest point of the face after rigid alignment of the
-/// neutral frame to the rig. Markers that are too far, never seen or ambiguous are named in the notes; the first two
-/// kinds are not mapped. options NULL: frame -1 and defaults. Fails if nothing can be mapped. *map is NULL on failure.
+/// out), those called v123 on that vertex if the take is of this mesh, all others by the nearest point of the face
+/// after rigid alignment of the neutral frame to the rig. The take is of this mesh if its fingerprint says so; where it
+/// has none, if the vertices so named lie as the markers do. Else the names mean nothing here ("marker-names-other").
+/// Markers that are too far, never seen or ambiguous are named in the notes; the first two kinds are not mapped.
+/// options NULL: frame -1 and defaults. Fails if nothing can be mapped. *map is NULL on failure.
 FA_API FaCode fa_marker_map_new(const FaMarkerTake *take, const FaRig *rig, const FaMapOptions *options,
                                 FaMarkerMap **map, FaError *err);
 FA_API FaMapOptions fa_map_options_default(void); // frame -1, reach
@@ -113,7 +120,8 @@ FA_API FaMapOptions fa_map_options_default(void); // frame -1, reach
 /// FaMethodSetup.markers.
 FA_API FaCode fa_marker_map_bind(const FaMarkers *neutral, const FaRig *rig, const FaMapOptions *options,
                                  FaMarkerMap **map, FaError *err);
-/// Every point that a JSON file names, in its order; and the file. Atomic; bary and offset are kept to the bit.
+/// Every point that a JSON file names, in its order; and the file. Atomic; bary and offset are kept to the bit. Fails
+/// with FA_E_FORMAT where the file says that it was made for another mesh.
 FA_API FaCode fa_marker_map_load(const char *path, const FaRig *rig, FaMarkerMap **map, FaError *err);
 FA_API FaCode fa_marker_map_save(const FaMarkerMap *map, const char *path, FaError *err);
 FA_API void fa_marker_map_free(FaMarkerMap *map); // NULL is fine

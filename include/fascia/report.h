@@ -24,10 +24,11 @@ typedef struct FaInfo {
     const char *kind; // "rig", "clip", "cache"
     int vertices, triangles, polygons, quads;
     int components, boundary_edges, nonmanifold_edges, coincident_vertices;
-    double height_m, width_m, depth_m;
-    double unit;          // metres per file unit
-    char unit_name[16];   // "m", "cm", "mm", or the factor
-    char up[4], front[4]; // "+y", "+z" in the file's axes
+    double height_m, width_m, depth_m; // of the whole mesh
+    double head_m;                     // of the head: from the lowest that shapes move up to its top; 0: no shapes
+    double unit;                       // metres per file unit
+    char unit_name[16];                // "m", "cm", "mm", or the factor
+    char up[4], front[4];              // "+y", "+z" in the file's axes
     int frames;
     double fps, seconds;
     bool head_motion;

@@ -22,7 +22,7 @@ typedef struct FaRetargetOptions {
     const FaRig *source;     // the rig that the take's points are on; nullable
     const FaMarkerMap *from; // where they are on it, by name; needed with source
     const FaMarkerMap *to;   // where they are on the target, by name; NULL: found
-    int frame;               // the take's neutral frame without a source; -1: the first that shows (nearly) all markers
+    int frame;               // the take's neutral frame without a source; -1: found, as in FaMapOptions
     bool head_frame;         // the take holds the head still: no stabilisation (so too where it has head poses)
     double smooth;           // of the warp, >= 0 (FaRbfOptions.lambda); 0: 5; < 0: exact
     double reach;            // m: how far a found point may be from the target's surface; 0: 30 mm

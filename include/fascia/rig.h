@@ -46,6 +46,21 @@ typedef struct FaFileMesh {
     bool taken;
 } FaFileMesh;
 
+/// How another mesh of a glTF file goes with the face, in what is written, drawn and shown on pages.
+typedef enum FaPartHow {
+    FA_PART_ALONE, // it is left alone: a body, clothes, a second head
+    FA_PART_SKULL, // rigidly with the head: eyes, upper teeth, hair
+    FA_PART_JAW,   // rigidly with the jaw: lower teeth, tongue
+    FA_PART_SHAPES // by the shapes that it shares with the face, under the same weights
+} FaPartHow;
+
+typedef struct FaRigPart {
+    const char *name; // of its mesh, else of a node above it
+    int node;         // of the document
+    FaPartHow how;
+    bool split; // upper and lower teeth in one mesh without shapes: it stays with the skull, its lower half should not
+} FaRigPart;
+
 typedef struct FaRig {
     FaMesh mesh;          // the neutral
     int nshape;           //
@@ -62,23 +77,35 @@ typedef struct FaRig {
     double file_unit;     // metres per unit of the file; differs where it was brought to metres on the way (FBX)
     const char *unit_how; // "given", "by height 0.24 m", "declared by the file"
     const char *axes_how; // likewise
+    bool body;            // the head is part of a body (glTF): a joint carries it, and turns it about
+    double pivot[3];      //   its own place: rig's frame, m
+    FaPose rest;          //   where the file's rest pose puts the rig's frame in the world
+    float *head_share;    //   how much of a vertex goes with that joint, 0..1 (nvert); NULL: all of it
+    const char *joint;    //   its name, or ""
     FaClip *clip;         // animation found in the same file, channels = shapes; NULL if none
     FaNotes notes;        // what was odd in the file
+    double hinge[3];      // where the jaw turns: a point between its joints, m, if known from elsewhere than the shapes
+    const char *hinge_how; // "given", "joint MJaw"; NULL: it is not
     int nfile_mesh;
     FaFileMesh *file_mesh; // meshes of the file, by the numbers of --mesh (nfile_mesh); none: it has but one
-    const void *names;     // names.json as read, for the channels of clips; NULL: none was given
-    void *source;          // the document it came from, kept so that it can be written back whole
+    int npart;
+    FaRigPart *part;   // other meshes that the file shows beside this one        (npart)
+    const void *names; // names.json as read, for the channels of clips; NULL: none was given
+    void *source;      // the document it came from, kept so that it can be written back whole
     void (*source_free)(void *source);
     struct FaArena *arena; // owns all of the above but clip and source
 } FaRig;
 
 typedef struct FaRigOptions {
-    FaUnit unit;      // AUTO: found from the head's height; an error where that is impossible
-    FaUp up;          // AUTO: by the format, then by the shapes
-    const char *mesh; // name or number of the mesh to take; NULL: the one with most blendshapes
-    const char *map;  // names.json: {"theirName": "jawOpen" | null, ...}, shapes and channels of clips; NULL: none
-    bool any_size;    // accept what is not the size of a head (metres assumed when the unit cannot be found)
-    bool in_process;  // FBX and the like: read them in this process, without a box; only for files that you trust
+    FaUnit unit;       // AUTO: found from the head's height; an error where that is impossible
+    FaUp up;           // AUTO: by the format, then by the shapes
+    const char *mesh;  // name or number of the mesh to take; NULL: the one with most blendshapes
+    const char *map;   // names.json: {"theirName": "jawOpen" | null, ...}, shapes and channels of clips; NULL: none
+    const char *hinge; // where the jaw turns: "x,y,z" in the coordinates of the mesh in its file, or the name of a
+                       // joint of its skin; NULL: a joint called jaw or mandible if there is one, else by the shapes
+    bool one_mesh;     // do not look for parts among the file's other meshes
+    bool any_size;     // accept what is not the size of a head (metres assumed when the unit cannot be found)
+    bool in_process;   // FBX and the like: read them in this process, without a box; only for files that you trust
 } FaRigOptions;
 FA_API FaRigOptions fa_rig_options_default(void); // all 0
 
@@ -88,12 +115,22 @@ FA_API FaRigOptions fa_rig_options_default(void); // all 0
 FA_API FaPose fa_rig_pose(const FaRig *rig, const FaPose *head);
 FA_API FaPose fa_rig_head(const FaRig *rig, const FaPose *pose);
 
+/// Head motion of another file on a body (rig->body), which stands where it stands: the head turns about its joint and
+/// stays on its neck. *shown is the clip with that motion; *felt the one with all of it, steps and jumps included,
+/// which is what the flesh feels: the clip for a method. Both are NULL (and FA_OK) where there is nothing to do: no
+/// body, no head motion, or the rig's own animation, whose head is where it is. Notes of *shown say what was done.
+FA_API FaCode fa_clip_on_body(const FaRig *rig, const FaClip *clip, FaClip **shown, FaClip **felt, FaError *err);
+
 /// Load .glb/.gltf/.vrm, a folder of OBJ files (neutral + shapes) or one .obj, .fbx and others (through assimp, in a
 /// process of its own: the program fascia-import, looked for in $FASCIA_IMPORT, beside the running program, and where
 /// fascia was installed; where it is not, those formats are refused unless options->in_process).
 /// options NULL: defaults. *rig is NULL on failure. Free with fa_rig_free.
 FA_API FaCode fa_rig_load(const char *path, const FaRigOptions *options, FaRig **rig, FaError *err);
 FA_API void fa_rig_free(FaRig *rig);
+/// What is to be said of the other meshes when a motion is written to `path`: which follow and how, which are left
+/// alone; formats that hold the face alone: which are not in it. "parts-follow", "parts-alone", "parts-split",
+/// "parts-left-out".
+FA_API void fa_rig_part_notes(const FaRig *rig, const char *path, FaNotes *notes);
 FA_API FaCode fa_rig_check(const FaRig *rig, FaError *err); // indices in range, numbers finite, entries sorted
 
 /// The 52 names in ARKit's own order (eyeBlinkLeft first, tongueOut last).

@@ -19,8 +19,10 @@ extern "C" {
 typedef struct FaRunFileOptions {
     const FaParams *params; // those the method was opened with: a run made with others is not used. NULL: defaults
     double fps;             // of the frames; 0: the clip's
+    double begin;           // s of the clip at which the result begins: notes count frames from there
     int count;              // frames to make, from the first on; 0: all
     int every;              // frames between stored states; 0: 10
+    bool replace;           // a file at `path` that is no run goes; else that fails
     double rejoin;          // m: the motion has rejoined the stored one when no node is further from it; 0: 1e-7
     FaProgressFn *progress; // nullable; where it returns false the work stops: what was made is kept for the next time
     void *progress_user;

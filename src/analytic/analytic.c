@@ -14,6 +14,7 @@
 #include "analytic/analytic.h"
 #include "analytic/follow.h"
 #include "analytic/sculpt.h"
+#include "analytic/sharp.h"
 #include "analytic/vertex_follow.h"
 #include "base/simd.h"
 #include "base/task.h"
@@ -36,6 +37,8 @@
     X(NUMBER, gravity, 1, 0, 1, "", NULL,                                                                              \
       "1: the sculpts already sag, so only tilting the head adds sag. 0: full gravity on top of the sculpts")          \
     X(NUMBER, rate, 240, 10, 10000, "Hz", NULL, "how often the head's acceleration is sampled")                        \
+    X(FLAG, regions, 1, 0, 1, "", NULL,                                                                                \
+      "lids, lips, eyes, teeth and tongue keep the clip's timing; off: all of the face is equally soft")               \
     X(TEXT, maps, NAN, 0, 0, "", "FILE.json", "mass, damping, stiffness and gain per shape, region or vertex")         \
     X(TEXT, sculpt, NAN, 0, 0, "", "NAME=FORCE,...",                                                                   \
       "forces on shapes: constant:SIZE, linear:SIZE or sine:SIZE:HZ[:DEGREES]")
@@ -64,6 +67,7 @@ typedef struct Analytic {
     FaAffine *path; // acceleration along a frame                  (MOST_SUBSTEPS + 1)
 
     FaVertexFollow *vertex; // NULL: an oscillator per shape
+    FaSharp *sharp;         // NULL: all of the face is equally soft
 
     // the state
     double h;          // step of the last frame
@@ -146,8 +150,21 @@ static FaCode fill_pull(Analytic *a, const float *gain, FaError *err) {
     return FA_OK;
 }
 
+// Lids, lips and what is no flesh follow the clip itself, and the head's motion does not swing them.
+static FaCode keep_sharp(Analytic *a, float *gain, FaError *err) {
+    const FaRig *rig = a->m.rig;
+    bool any;
+    float *sharp = FA_NEW(rig->mesh.nvert, float);
+    if (!sharp) return FA_FAIL_MEMORY(err);
+    FaCode rc = fai_sharp_find(rig, sharp, &any, &a->m.notes, err);
+    if (rc >= 0 && any) rc = fai_sharp_new(rig, sharp, &a->sharp, err);
+    for (int v = 0; v < rig->mesh.nvert; v++) gain[v] *= 1 - sharp[v];
+    fa_free(sharp);
+    return rc;
+}
+
 // What the maps say, or defaults: groups of shapes or an oscillator per vertex, and who feels the head.
-static FaCode use_maps(Analytic *a, const FaMaps *maps, FaError *err) {
+static FaCode use_maps(Analytic *a, const FaMaps *maps, bool regions, FaError *err) {
     const FaRig *rig = a->m.rig;
     if (maps->shape && maps->vertex)
         return FA_FAIL(err, FA_E_ARG, NULL, "give oscillators per shape, or per vertex (regions)",
@@ -160,6 +177,7 @@ static FaCode use_maps(Analytic *a, const FaMaps *maps, FaError *err) {
         memcpy(gain, maps->gain, (size_t)rig->mesh.nvert * sizeof *gain);
     else if (a->head_gain > 0)
         fa_analytic_gain(rig, gain);
+    if (rc >= 0 && regions) rc = keep_sharp(a, gain, err);
     if (rc >= 0 && maps->vertex) {
         for (int v = 0; v < rig->mesh.nvert; v++) gain[v] *= (float)a->head_gain;
         rc = fai_vertex_follow_new(rig, maps->vertex, gain, &a->vertex, err);
@@ -191,7 +209,9 @@ static FaCode analytic_open(FaMethod *m, const FaMethodSetup *setup, FaError *er
     const char *path = fai_params_text_at(p, P_maps);
     FaMaps read = {0};
     if (!setup->maps && path[0]) FA_TRY(fa_analytic_maps_load(path, rig, &a->o, &read, err));
-    FaCode rc = use_maps(a, setup->maps ? setup->maps : &read, err);
+    // whoever gives springs by place has said what is soft
+    const FaMaps *maps = setup->maps ? setup->maps : &read;
+    FaCode rc = use_maps(a, maps, fai_params_at(p, P_regions) != 0 && !maps->vertex && !maps->gain, err);
     fa_analytic_maps_free(&read);
     return rc;
 }
@@ -200,6 +220,7 @@ static void analytic_close(FaMethod *m) {
     Analytic *a = (Analytic *)m;
     fa_blender_free(a->blender);
     fai_vertex_follow_free(a->vertex);
+    fai_sharp_free(a->sharp);
     fai_sculpts_free(&a->sculpts);
     fa_free(a->group_o);
     fa_free(a->group);
@@ -244,6 +265,16 @@ static void step_shapes(Analytic *a, const FaInput *in, FaStats *stats) {
 // Weights for the blender. One that moves nothing visibly is 0, so that shapes which have come to rest cost nothing.
 static void output_weights(Analytic *a, const double *y) {
     for (int s = 0; s < a->m.rig->nshape; s++) a->weights[s] = fabs(y[s]) < a->least[s] ? 0 : (float)y[s];
+}
+
+// The clip's own weights where nothing may lag.
+static void sharpen(Analytic *a, float *surface) {
+    if (!a->sharp) return;
+    for (int s = 0; s < a->m.rig->nshape; s++) {
+        double e = a->w[s] - a->y[s];
+        a->sharp->weight[s] = fabs(e) < a->least[s] ? 0 : (float)e;
+    }
+    fai_sharp_add(a->sharp, surface);
 }
 
 // A shape's answer to a force is added in closed form. With an oscillator per vertex the force moves the target
@@ -395,11 +426,28 @@ static FaCode analytic_step(FaMethod *m, const FaInput *in, float *surface, FaSt
     output_weights(a, a->y);
     add_sculpts(a, in->time);
     fa_blender_eval(a->blender, a->weights, surface);
+    sharpen(a, surface);
     if (head) {
         step_head(a, n, span / n);
         pull_surface(a, surface);
     }
     return FA_OK;
+}
+
+// Shapes and the head's pull move all of a face: they keep what the vertex does that keeps least.
+static void analytic_limited(FaMethod *m, const float *keep) {
+    Analytic *a = (Analytic *)m;
+    double least = 1;
+    for (int v = 0; v < m->rig->mesh.nvert; v++) least = fmin(least, (double)keep[v]);
+    for (int s = 0; s < m->rig->nshape; s++) {
+        a->y[s] = a->w[s] + least * (a->y[s] - a->w[s]);
+        a->v[s] *= least;
+    }
+    for (int i = 0; i < FA_COUNT(a->u); i++) {
+        a->u[i] *= least;
+        a->du[i] *= least;
+    }
+    if (a->vertex) fai_vertex_follow_calm(a->vertex, keep);
 }
 
 static void analytic_state(FaMethod *m, FaStream *s) {
@@ -427,5 +475,6 @@ const FaMethodOps fai_method_analytic = {
     .reset = analytic_reset,
     .step = analytic_step,
     .state = analytic_state,
+    .limited = analytic_limited,
     .close = analytic_close,
 };

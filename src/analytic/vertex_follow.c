@@ -172,6 +172,14 @@ void fai_vertex_follow_rest(FaVertexFollow *f, const float *target, const FaAffi
     }
 }
 
+void fai_vertex_follow_calm(FaVertexFollow *f, const float *keep) {
+    for (int i = 0; i < f->n; i++)
+        for (int k = 0; k < 3 && keep[i] < 1; k++) {
+            f->e[k][i] *= (double)keep[i];
+            f->v[k][i] *= (double)keep[i];
+        }
+}
+
 void fai_vertex_follow_state(FaVertexFollow *f, FaStream *s) {
     size_t n = (size_t)f->n;
     fai_stream(s, &f->h, sizeof f->h);

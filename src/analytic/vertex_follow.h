@@ -19,6 +19,8 @@ void fai_vertex_follow_rest(FaVertexFollow *f, const float *target, const FaAffi
 // n steps of the length prepared, over which the target moves linearly from the last one to this; target and surface
 // may be the same array. a: acceleration at their ends (n + 1), linear between; NULL: none.
 void fai_vertex_follow_step(FaVertexFollow *f, const float *target, int n, const FaAffine *a, float *surface);
+// Each vertex keeps a share of its way from the target, 0..1, and of its velocity (nvert).
+void fai_vertex_follow_calm(FaVertexFollow *f, const float *keep);
 void fai_vertex_follow_state(FaVertexFollow *f, FaStream *s);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+static const double WEIGHT_MOST = 3; // no sculptor means more: markers that hardly see a shape must not drive it far
+
 static const double NOISE = 0.1;  // of a marker against what the residual pass expects to spread
 static const double RIDGE = 0.01; // of forces, against the median column (blendforces-notes)
 static const double RIDGE_SHAPES =
@@ -38,10 +40,9 @@ static FaCode check(const FaRig *rig, const FaFace *face, const FaMarkerMap *map
                                "vertex %d does not exist", map->point[i].vert[k]);
     bool forces = o->kind == FA_DRIVE_BF || o->kind == FA_DRIVE_AUTO;
     if (!face && (forces || !o->no_residual))
-        return FA_FAIL(err, FA_E_ARG, NULL,
-                       "build the face first (fa_face_build), or use shapes alone: --method sbs --residual off",
-                       "%s needs the physical face",
-                       forces ? "driving by forces" : "spreading what the shapes cannot do");
+        return FA_FAIL(
+            err, FA_E_ARG, NULL, "give the rig's face (fa_face_get), or use shapes alone: --method sbs --residual off",
+            "%s needs the physical face", forces ? "driving by forces" : "spreading what the shapes cannot do");
     return face ? fa_face_fits(face, rig, err) : FA_OK;
 }
 
@@ -206,6 +207,7 @@ static FaCode set_up(FaControl *c, const FaDriveOptions *o, const FaControlTunin
     FaShapeSolveOptions so = c->kind == FA_DRIVE_RSBS ? fai_shape_options_rsbs() : fai_shape_options_sbs();
     c->l1 = so.l1;
     so.carrier = fai_jaw_carrier(c->jaw);
+    so.upper = WEIGHT_MOST;
     FA_TRY(fai_shape_solver_new(c->rig, c->npoint, c->point, &so, &c->shapes, err));
     FA_TRY(fa_blender_new(basis, &c->blender, err));
     FaSpreadOptions spread = tune->spread;

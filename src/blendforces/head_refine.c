@@ -12,6 +12,8 @@ static const double WIDTH = 1e-3;  // m: what is missed by more has little say
 static const double ARM = 0.05;    // m
 static const double MISS = 2.0e-4; // m: median from which on shapes are not trusted with the pose
 static const double RIDGE = 1e-3;
+static const double MOST = 0.005; // m: the largest step
+static const double WORSE = 1.02; // a step that makes the markers be missed by this much more is taken back
 
 typedef struct Joint {
     int n, nshape;         // markers that are mapped, shapes
@@ -119,8 +121,11 @@ static bool joint_step(Joint *k, const float *w, FaPose *turn) {
     if (!fai_dense_cholesky(s, s, k->g)) return false;
     fai_dense_forward(s, s, k->g, k->right);
     fai_dense_backward(s, s, k->g, k->right);
-    const double *step = k->right + m;
-    double angle[3], at[3];
+    double *step = k->right + m, angle[3], at[3];
+    // where the shapes can move the whole face, the pose is hardly told: no step is larger than what they were sampled
+    // at
+    double far = fmax(fai_v3_norm(step), fai_v3_norm(step + 3));
+    for (int a = 0; far > MOST && a < 6; a++) step[a] *= MOST / far;
     fai_v3_scale(1 / ARM, step, angle);
     // x' = R (x - mid) + mid + shift
     fai_q_exp(angle, turn->q);
@@ -169,11 +174,20 @@ FaCode fai_head_refine(FaHeadRefine *r, int turns, float *x, const unsigned char
     const int *place = fai_control_points(r->control);
     const float *belief = fai_control_belief(r->control);
     FaMarkers m = {.count = r->map->count, .name = r->map->name, .x = x, .ok = ok};
-    for (int turn = 0; turn < turns; turn++) {
+    double before = INFINITY;
+    FaPose move = fai_pose_identity();
+    for (int turn = 0; turn <= turns; turn++) {
         fai_control_reset(r->control);
         FaCode rc = fai_control_solve(r->control, &m, 0, &r->frame, err);
         if (rc < 0) return rc;
-        if (r->frame.fit.used < ENOUGH) break;
+        if (r->frame.fit.before > WORSE * before + 1e-6) {
+            move = fai_pose_inverse(&move);
+            *head = fai_pose_mul(head, &move);
+            fai_bring_to_head(&move, r->map->count, ok, x);
+            break;
+        }
+        before = r->frame.fit.before;
+        if (turn == turns || r->frame.fit.used < ENOUGH) break;
         fai_control_predict(r->control, &r->frame, NULL, k->at);
         for (int i = 0; i < k->n; i++) {
             size_t row = (size_t)place[i];
@@ -181,7 +195,6 @@ FaCode fai_head_refine(FaHeadRefine *r, int turns, float *x, const unsigned char
             for (size_t a = 0; a < 3; a++)
                 k->x[3 * (size_t)i + a] = ok[row] ? (double)x[3 * row + a] : k->at[3 * (size_t)i + a];
         }
-        FaPose move;
         if (!joint_step(k, r->frame.weights, &move)) break;
         *head = fai_pose_mul(head, &move);
         fai_bring_to_head(&move, r->map->count, ok, x);

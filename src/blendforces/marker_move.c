@@ -2,6 +2,7 @@
 #include "blendforces/retarget.h"
 #include "io/markers.h"
 #include "math/mat3.h"
+#include "mesh/mesh.h"
 #include "rig/transfer_register.h"
 #include "track/markers_face.h"
 
@@ -10,6 +11,13 @@
 static const double REACH = 0.03;      // m
 static const double REGISTER = 0.05;   // of the target's extent: how far a corresponding surface may be
 static const double FACES_ALIKE = 0.2; // cosine of normals
+// Of the head: what is laid over, and what it is laid onto. Ears, neck and hair differ most; and what is at the rim of
+// the target would draw the source together.
+static const double FRONT = 0.7, AROUND = 1.5;
+static const double PLACES = 0.01;    // m: how far apart shapes of one name act on two faces of one size
+static const double FAINT = 0.03;     // of the largest motion
+static const double ENOUGH = 6;       // of them
+static const double LEAST_SIZE = 0.3; // of one face against the other
 
 FaCode fai_marker_nearest(const FaRig *rig, int n, const double *x, const unsigned char *has, bool aligned,
                           double reach, FaMarkerMap **map, FaError *err) {
@@ -38,9 +46,15 @@ FaCode fai_marker_nearest(const FaRig *rig, int n, const double *x, const unsign
 
 // --- through registration -----------------------------------------------------------------------------------------
 
+typedef struct Head {
+    const FaRig *rig;
+    FaMarkerFace face;
+    FaMesh mesh; // its triangles only
+} Head;
+
 typedef struct Move {
     const FaMarkerMap *map;
-    const FaRig *from, *to;
+    Head source, target;
     FaArena *arena;
     double reach;
     double *x;          // the points on the source's surface, laid over the target               (count x 3)
@@ -83,45 +97,132 @@ static int nearest_facing(const FaMesh *mesh, const FaMarkerFace *face, const do
 
 // Lips that touch: the nearest skin may be the other lip's.
 static FaCode face_alike(const Move *w, const float *laid, FaMarkerMap *out, FaError *err) {
-    const FaMesh *mesh = &w->to->mesh;
-    FaMarkerFace face = {0};
+    const FaMesh *mesh = &w->target.rig->mesh;
+    const FaMarkerFace *face = &w->target.face;
     int *first = fai_first_triangles(mesh);
-    FaCode rc = first ? fai_marker_face(w->to, &face, err) : FA_FAIL_MEMORY(err);
-    for (int m = 0; rc >= 0 && m < w->map->count; m++) {
+    if (!first) return FA_FAIL_MEMORY(err);
+    for (int m = 0; m < w->map->count; m++) {
         if (!w->has[m] || w->map->point[m].tri < 0) continue;
         double want[3], got[3] = {0}, distance;
-        tri_normal(&w->from->mesh, laid, w->map->point[m].tri, want);
+        tri_normal(&w->source.rig->mesh, laid, w->map->point[m].tri, want);
         if (out->point[m].vert[0] >= 0) tri_normal(mesh, mesh->x, out->point[m].tri, got);
         if (fai_v3_dot(want, got) > 0) continue;
-        int v = nearest_facing(mesh, &face, w->x + 3 * (size_t)m, want, w->reach, &distance);
+        int v = nearest_facing(mesh, face, w->x + 3 * (size_t)m, want, w->reach, &distance);
         if (v < 0) continue;
         out->point[m] = fai_marker_vertex(mesh, first, v);
         out->distance[m] = (float)distance;
     }
-    if (rc >= 0) fai_marker_face_free(&face);
     fa_free(first);
-    return rc;
+    return FA_OK;
+}
+
+// Where each ARKit shape acts: the mean of the outside by its motion, over all shapes that are (half of) it.
+static void shape_places(const Head *h, double place[FA_ARKIT_COUNT][3], double weight[FA_ARKIT_COUNT]) {
+    const FaRig *rig = h->rig;
+    memset(weight, 0, FA_ARKIT_COUNT * sizeof *weight);
+    memset(place, 0, FA_ARKIT_COUNT * sizeof *place);
+    for (int s = 0; s < rig->nshape; s++) {
+        const FaShape *shape = &rig->shape[s];
+        if (shape->arkit < 0) continue;
+        for (int e = shape->first; e < shape->first + shape->count; e++) {
+            double d[3], x[3];
+            if (!h->face.open[rig->row[e]]) continue;
+            fai_v3_load(rig->delta, e, d);
+            fai_v3_load(rig->mesh.x, rig->row[e], x);
+            if (fai_v3_norm(d) < FAINT * (double)h->face.most) continue; // an exporter's rounding is everywhere
+            weight[shape->arkit] += fai_v3_dot(d, d);
+            fai_v3_mad(place[shape->arkit], fai_v3_dot(d, d), x, place[shape->arkit]);
+        }
+    }
+    for (int i = 0; i < FA_ARKIT_COUNT; i++)
+        if (weight[i] > 0) fai_v3_scale(1 / weight[i], place[i], place[i]);
+}
+
+// A similarity by meaning: shapes of the same name act at the same places of a face. Closest points would slide and
+// shrink: a mask has no back of the head, a body goes on below it. False: too few shapes are alike.
+static bool by_shapes(const Head *from, const Head *to, FaAlign *out) {
+    double a[FA_ARKIT_COUNT][3], b[FA_ARKIT_COUNT][3], wa[FA_ARKIT_COUNT], wb[FA_ARKIT_COUNT], own[FA_ARKIT_COUNT];
+    double believed = 0;
+    shape_places(from, a, wa);
+    shape_places(to, b, wb);
+    for (int i = 0; i < FA_ARKIT_COUNT; i++) wa[i] = wa[i] > 0 && wb[i] > 0;
+    *out = fai_align_robust(FA_ARKIT_COUNT, a[0], b[0], wa, true, PLACES, own);
+    for (int i = 0; i < FA_ARKIT_COUNT; i++) believed += own[i];
+    return out->kind == FA_ALIGN_FULL && believed >= ENOUGH && out->scale > LEAST_SIZE && out->scale < 1 / LEAST_SIZE;
+}
+
+// The middles and sizes of what moves, both faces upright and seen from the front.
+static FaAlign by_size(const Head *from, const Head *to) {
+    FaAlign out = {.kind = FA_ALIGN_FULL, .scale = 1};
+    if (from->face.radius > 0 && to->face.radius > 0) out.scale = to->face.radius / from->face.radius;
+    double back[9], c[3];
+    fai_m3_transpose(to->rig->axes, back);
+    fai_m3_mul(back, from->rig->axes, out.rotation);
+    fai_m3_mulv(out.rotation, from->face.centre, c);
+    fai_v3_mad(to->face.centre, -out.scale, c, out.translation);
+    return out;
+}
+
+// The triangles of the head, or of more than it; vertices keep their numbers.
+static FaCode cut_head(Head *h, double more, FaArena *arena, FaError *err) {
+    const FaMesh *mesh = &h->rig->mesh;
+    int *tri = FA_PUSH(arena, 3 * FA_MAX((size_t)mesh->ntri, 1), int), n = 0;
+    if (!tri) return FA_FAIL_MEMORY(err);
+    for (int t = 0; t < mesh->ntri; t++) {
+        const int *v = mesh->tri + 3 * (size_t)t;
+        bool on = true;
+        for (int k = 0; k < 3; k++)
+            on &= fai_on_head(h->face.centre, more * h->face.radius, mesh->x + 3 * (size_t)v[k]);
+        if (on) memcpy(tri + 3 * (size_t)n++, v, 3 * sizeof *v);
+    }
+    h->mesh = (FaMesh){.nvert = mesh->nvert, .x = mesh->x, .ntri = n, .tri = tri};
+    return FA_OK;
+}
+
+static FaCode register_heads(Move *w, float **laid, FaError *err) {
+    FaRegister reg = {0};
+    FA_TRY(cut_head(&w->source, FRONT, w->arena, err));
+    FA_TRY(cut_head(&w->target, AROUND, w->arena, err));
+    FaAlign start;
+    if (!by_shapes(&w->source, &w->target, &start)) start = by_size(&w->source, &w->target);
+    FaRegisterInput in = {.source = &w->source.mesh,
+                          .target = &w->target.mesh,
+                          .reach = REGISTER * fai_mesh_extent(&w->target.mesh),
+                          .similarity = &start,
+                          .lay_only = true};
+    FA_TRY(fai_register(&in, w->arena, &reg, err));
+    *laid = reg.x;
+    return FA_OK;
 }
 
 static FaCode lay_over(Move *w, FaMarkerMap *out, FaError *err) {
     int n = w->map->count;
-    FaRegisterInput in = {
-        .source = &w->from->mesh, .target = &w->to->mesh, .reach = REGISTER * fai_mesh_extent(&w->to->mesh)};
-    FaRegister reg = {0};
     FaMarkerMap *near = NULL;
+    float *laid = NULL;
     w->x = FA_PUSH(w->arena, 3 * (size_t)n, double);
     w->has = FA_PUSH(w->arena, (size_t)n, unsigned char);
     if (!w->x || !w->has) return FA_FAIL_MEMORY(err);
-    FA_TRY(fai_register(&in, w->arena, &reg, err));
+    FA_TRY(register_heads(w, &laid, err));
     for (int m = 0; m < n; m++) {
         w->has[m] = w->map->point[m].vert[0] >= 0;
-        if (w->has[m]) fa_marker_point_at(&w->map->point[m], reg.x, false, w->x + 3 * (size_t)m);
+        if (w->has[m]) fa_marker_point_at(&w->map->point[m], laid, false, w->x + 3 * (size_t)m);
     }
-    FA_TRY(fai_marker_nearest(w->to, n, w->x, w->has, true, w->reach, &near, err));
+    FA_TRY(fai_marker_nearest(w->target.rig, n, w->x, w->has, true, w->reach, &near, err));
     memcpy(out->point, near->point, (size_t)n * sizeof *out->point);
     memcpy(out->distance, near->distance, (size_t)n * sizeof *out->distance);
     fa_marker_map_free(near);
-    return face_alike(w, reg.x, out, err);
+    return face_alike(w, laid, out, err);
+}
+
+static FaCode move_points(Move *w, FaMarkerMap *out, FaError *err) {
+    w->arena = fai_arena_new(0);
+    FaCode rc = w->arena ? fai_marker_face(w->source.rig, &w->source.face, err) : FA_FAIL_MEMORY(err);
+    if (rc >= 0) rc = fai_marker_face(w->target.rig, &w->target.face, err);
+    if (rc >= 0) rc = lay_over(w, out, err);
+    fai_marker_face_free(&w->source.face);
+    fai_marker_face_free(&w->target.face);
+    fai_arena_free(w->arena);
+    return rc;
 }
 
 FaCode fa_marker_map_move(const FaMarkerMap *map, const FaRig *from, const FaRig *to, double reach, FaMarkerMap **out,
@@ -132,13 +233,14 @@ FaCode fa_marker_map_move(const FaMarkerMap *map, const FaRig *from, const FaRig
         return FA_FAIL(err, FA_E_ARG, NULL, "give metres above 0", "the reach is no length");
     FaMarkerMap *made;
     FA_TRY(fai_marker_map_new(map->count, map->name, &made, err));
+    made->mesh = fai_mesh_print(&to->mesh);
+    made->named = map->named;
     FaCode rc = FA_OK;
     if (same_faces(&from->mesh, &to->mesh))
         memcpy(made->point, map->point, (size_t)map->count * sizeof *map->point);
     else {
-        Move w = {.map = map, .from = from, .to = to, .arena = fai_arena_new(0), .reach = reach > 0 ? reach : REACH};
-        rc = w.arena ? lay_over(&w, made, err) : FA_FAIL_MEMORY(err);
-        fai_arena_free(w.arena);
+        Move w = {.map = map, .source.rig = from, .target.rig = to, .reach = reach > 0 ? reach : REACH};
+        rc = move_points(&w, made, err);
     }
     double sum = 0;
     for (int m = 0; m < map->count; m++) {

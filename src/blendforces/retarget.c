@@ -11,15 +11,16 @@
 #include "io/markers.h"
 #include "math/mat3.h"
 #include "math/procrustes.h"
+#include "mesh/mesh.h"
 #include "rig/head_frame.h"
 #include "track/markers_face.h"
+#include "track/markers_neutral.h"
 
 #include <math.h>
 
-static const double SMOOTH = 5;        // measured: docs/figures/blendforces.md, "Retargeting"
-static const double REACH = 0.03;      // m
-static const double NAMES_FIT = 0.012; // m rms after a similarity: names v123 that fit worse are another mesh's
-static const int ROUNDS = 4;           // of nearest points and similarity
+static const double SMOOTH = 5;   // measured: docs/figures/blendforces.md, "Retargeting"
+static const double REACH = 0.03; // m
+static const int ROUNDS = 4;      // of nearest points and similarity
 enum { LEAST = 4 };
 
 typedef struct Job {
@@ -59,19 +60,12 @@ static FaCode neutral_frame(Job *j, FaError *err) {
     const FaMarkerTake *t = j->take;
     j->frame = j->o.frame;
     if (j->frame >= t->nframe)
-        return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", j->frame), "give one of its frames",
+        return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", j->frame), "give one of its frames with --neutral",
                        "the take has %d frames", t->nframe);
-    int most = 0;
-    for (int pass = 0; pass < 2 && j->frame < 0; pass++)
-        for (int f = 0; f < t->nframe && j->frame < 0; f++) {
-            int n = 0;
-            for (int m = 0; m < t->nmarker; m++) n += seen(t, f, m);
-            if (pass == 0)
-                most = FA_MAX(most, n);
-            else if (n >= most - most / 20)
-                j->frame = f;
-        }
-    return FA_OK;
+    if (j->frame >= 0) return FA_OK;
+    j->frame = fai_first_frame(t);
+    if (j->o.source) return FA_OK;
+    return fai_neutral_frame(t, j->target, false, &j->frame, err);
 }
 
 // Where each marker is at rest: on the source rig, or at the take's neutral frame. Those without are not used.
@@ -140,27 +134,23 @@ static void by_map(Job *j) {
     j->rep.how = "by the map";
 }
 
-// A vertex's marker: names v123 as vertices of the target, if the faces then look alike.
+// A vertex's marker: names v123 as vertices of the target, if they are of its mesh.
 static bool by_names(Job *j, FaError *err, FaCode *rc) {
     FaMarkerMap *map = NULL;
     FaMapOptions o = {.frame = j->frame, .aligned = true, .names_only = true};
     FaError none = {0};
-    bool fits = false;
     *rc = fa_marker_map_new(j->take, j->target, &o, &map, &none);
     if (*rc == FA_E_MEMORY) {
         *err = none;
         return false;
     }
     *rc = FA_OK;
-    if (!map) return false; // other names, or vertices that the target does not have
+    if (!map) return false; // other names, or another mesh's
     for (int m = 0; m < j->n; m++)
         if (map->point[m].vert[0] >= 0) place(j, m, &map->point[m], true);
-    FaAlign a = similarity(j);
-    fits = a.kind == FA_ALIGN_FULL && a.used >= LEAST && a.rms <= NAMES_FIT;
-    for (int m = 0; m < j->n && !fits; m++) j->point[m].vert[0] = -1;
     fa_marker_map_free(map);
     j->rep.how = "by vertex names";
-    return fits;
+    return true;
 }
 
 static FaCode nearest(Job *j, const double *x, bool aligned, FaError *err) {
@@ -219,9 +209,10 @@ static FaCode target_points(Job *j, FaError *err) {
     if (rc < 0) return rc;
     j->rep.used = count(j);
     if (j->rep.used < LEAST)
-        return FA_FAIL(err, FA_E_FORMAT, NULL, "give a map {\"marker\": vertex} of the target, or the source's rig",
-                       "%d of the take's %d markers have a place on both faces; %d are needed", j->rep.used, j->n,
-                       LEAST);
+        return FA_FAIL(
+            err, FA_E_FORMAT, NULL,
+            "give their places on this rig with --map, or the rig that they are of with --from RIG2; or raise --reach",
+            "%d of the take's %d markers have a place on both faces; %d are needed", j->rep.used, j->n, LEAST);
     FaAlign a = similarity(j);
     j->rep.scale = a.scale;
     j->rep.shape_mm = 1e3 * a.rms;
@@ -306,16 +297,22 @@ static FaCode make_take(Job *j, FaMarkerTake **take, FaMarkerMap **map, FaError 
     FA_TRY(make_warp(j, &warp, err));
     FaAlign a = similarity(j);
     for (int f = 0; out->head && f < t->nframe; f++) out->head[f] = head_of(j, &a, f);
-    double sum[3] = {0};
+    double sum[3] = {0}, off = 0;
     int to = 0;
     for (int m = 0; m < j->n; m++) {
         if (!j->has[m] || j->point[m].vert[0] < 0) continue;
         warp_marker(j, warp, m, to, out, sum);
         (*map)->point[to] = j->point[m];
+        off += (double)j->distance[m] * (double)j->distance[m];
         (*map)->distance[to++] = j->distance[m];
     }
+    (*map)->rms = sqrt(off / n);
     (*map)->mapped = n;
     (*map)->frame = j->o.source ? -1 : j->frame;
+    if (!j->o.source && j->o.frame < 0 && j->frame != fai_first_frame(t))
+        fai_note(&(*map)->notes, "neutral-found", FA_PLACE("frame %d", j->frame), "name another with --neutral",
+                 "the take does not begin with a neutral face: frame %d is the nearest to one", j->frame);
+    (*map)->mesh = fai_mesh_print(&j->target->mesh);
     (*map)->rig_from_take = fai_pose_identity();
     j->rep.before_mm = sum[2] > 0 ? 1e3 * sqrt(sum[0] / sum[2]) : 0;
     j->rep.after_mm = sum[2] > 0 ? 1e3 * sqrt(sum[1] / sum[2]) : 0;
@@ -362,7 +359,7 @@ FaCode fai_retarget(const FaMarkerTake *take, const FaRig *target, const FaRetar
         *map = NULL;
     } else if (report)
         *report = j.rep;
-    return rc;
+    return take->path ? fai_fail_in(err, rc, take->path) : rc;
 }
 
 FaCode fa_retarget(const FaMarkerTake *take, const FaRig *target, const FaRetargetOptions *options, FaMarkerTake **out,

@@ -5,6 +5,7 @@
 #include "blendforces/shape_solve.h"
 
 #include "math/mat3.h"
+#include "rig/rig_frame.h"
 
 #include <math.h>
 
@@ -111,6 +112,15 @@ static FaCode collect(FaShapeSolver *s, const FaRig *rig, const FaSurfacePoint *
     return rc;
 }
 
+// What a shape does at the markers may be the rounding of an exporter alone (a Rocketbox body has it in most shapes):
+// as a direction it would take weights of thousands, and throw the rest of the face metres off.
+static void leave_noise(FaShapeSolver *s, unsigned char *use) {
+    double most = 0;
+    for (int j = 0; j < s->nshape; j++) most = fmax(most, s->size[j]);
+    for (int j = 0; j < s->nshape; j++)
+        if (!s->carried[j] && s->size[j] < FA_NOISE_SHARE * FA_NOISE_SHARE * most) use[j] = s->seen[j] = 0;
+}
+
 static void identity_frames(int n, double *frame) {
     for (int i = 0; i < n; i++)
         for (int k = 0; k < 12; k++) frame[12 * (size_t)i + (size_t)k] = k % 5 == 0;
@@ -188,6 +198,7 @@ static FaCode fill(FaShapeSolver *s, const FaRig *rig, const FaSurfacePoint *poi
             for (size_t k = 0; k < 3; k++)
                 s->rest[3 * i + k] += (double)point[i].bary[c] * (double)rig->mesh.x[3 * (size_t)point[i].vert[c] + k];
     FA_TRY(collect(s, rig, point, err));
+    leave_noise(s, use);
     FA_TRY(leave_rest(s, err));
     return fai_nnls_new(s->nshape, &s->nnls, err);
 }

@@ -2,6 +2,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "face/face.h"
+#include "rig/jaw.h"
 
 #include <stdio.h>
 
@@ -50,13 +52,23 @@ static bool as_asked(const FaFace *f, const FaFaceOptions *o) {
     return f->layers == FA_MAX(o->layers, 1) && (o->simulate_vertices == 0 || f->nskin <= o->simulate_vertices);
 }
 
+// The jaw is found again and compared: the user may say otherwise where it turns (--hinge), or fascia know better now.
+static bool same_jaw(const Getting *g) {
+    FaError ignored = {0};
+    FaJaw jaw;
+    const FaJaw *kept = &g->face->jaw;
+    if (fai_fit_jaw(g->rig, &jaw, NULL, NULL, &ignored) < 0) return false;
+    return jaw.found == kept->found && !memcmp(jaw.hinge, kept->hinge, sizeof jaw.hinge) &&
+           jaw.open_angle == kept->open_angle && jaw.nmore == kept->nmore;
+}
+
 // What an earlier run kept. Anything odd: it is made again, and no error of it. Stages are made in the order of their
 // numbers, each on top of those before it (volumes leave triangles out), and a face must not depend on what was there
 // before: where one is missing or stale that a later one was made without, all of it is made again.
 static void load_cache(Getting *g) {
     FaError ignored = {0};
     if (!fai_file_exists(g->how.cache) || fa_face_load(g->how.cache, &g->face, &ignored) < 0) return;
-    const bool fits = fa_face_fits(g->face, g->rig, &ignored) >= 0;
+    const bool fits = fa_face_fits(g->face, g->rig, &ignored) >= 0 && same_jaw(g);
     const unsigned there = fa_face_stages(g->face), good = fits ? fai_face_stages_for(g->face, g->rig) : 0;
     const unsigned missing = g->needs & ~good, first = missing & (~missing + 1);
     if (!fits || (missing && (!as_asked(g->face, &g->options) || (there & ~(first - 1)))))

@@ -3,8 +3,9 @@
 //
 // Based on: thesis 001, section 5.4.2. p_break(l) = (1 - tanh(2 - r l)) / 2 per step (eq. 5.17), which is the logistic
 // function 1 / (1 + exp(4 - 2 r l)); r makes p_break(2 mm) = 0.1. Decisions: the law is for steps of 1/60 s, other
-// steps break as many per second; random numbers are a function of (seed, bond, step), so neither order nor threads
-// matter.
+// steps break as many per second; where the artist's own pose has lips farther apart than the bond is long, that length
+// counts: soft flesh would follow a bond for centimetres; random numbers are a function of (seed, bond, step), so
+// neither order nor threads matter.
 #include "contact/contact_work.h"
 
 #include <limits.h>
@@ -75,16 +76,22 @@ static void write_row(const FaContact *c, const FaBond *b, FaRow *row) {
 // A vertex whose bond broke in this frame, whatever it was bound to.
 static uint64_t vertex_key(int point) { return fai_pair_key(FA_PAIR_VERTEX_TRIANGLE, point, INT_MAX); }
 
-void fai_bonds_break(FaContact *c) {
+// How long a bond is; own: in the artist's pose, where it parts the lips.
+static double length_of(const FaContact *c, const FaBond *b, bool own) {
+    double s[3], side = 0;
+    stretch(b, own ? c->own : c->pairs.from, s);
+    for (int k = 0; k < 3; k++) side += (double)b->normal[k] * s[k];
+    return own && !(side > 0) ? 0 : sqrt(s[0] * s[0] + s[1] * s[1] + s[2] * s[2]);
+}
+
+// The dice of a bond is the same all through a step.
+static void break_bonds(FaContact *c, bool own, uint64_t step) {
     int kept = 0;
-    fai_keys_clear(&c->broken);
     for (int i = 0; i < c->state.nbond; i++) {
         FaBond b = c->bond[i];
-        double s[3];
-        stretch(&b, c->pairs.from, s);
-        double length = sqrt(s[0] * s[0] + s[1] * s[1] + s[2] * s[2]);
-        double dice = fai_random_unit(fai_random_u64(c->options.seed, b.id), c->state.step);
-        if (!(dice >= fai_break_chance(c->break_rate, length, c->h))) { // a length that is no number breaks too
+        double dice = fai_random_unit(fai_random_u64(c->options.seed, b.id), step);
+        // a length that is no number breaks too
+        if (!(dice >= fai_break_chance(c->break_rate, length_of(c, &b, own), c->h))) {
             fai_keys_put(&c->broken, fai_pair_key((FaPairKind)b.kind, b.a, b.b), 0);
             if (b.kind == FA_PAIR_VERTEX_TRIANGLE) fai_keys_put(&c->broken, vertex_key(b.a), 0);
             c->stats.broken++;
@@ -94,10 +101,16 @@ void fai_bonds_break(FaContact *c) {
         write_row(c, &b, &c->row[kept++]);
     }
     c->state.nbond = c->npull = c->nrow = kept;
+    c->stats.rows = c->stats.bonds = kept;
 }
 
-// May a touching pair bond? All its points are sticky, it did not break just now, and does not part.
+void fai_bonds_break(FaContact *c) { break_bonds(c, false, c->state.step); }
+void fai_bonds_break_own(FaContact *c) { break_bonds(c, true, c->state.step - 1); }
+
+// May a touching pair bond? All its points are sticky, it did not break just now, and does not part. Lips that cross at
+// rest have no sides that could stick.
 static bool may_bond(const FaContact *c, const FaPairHit *h) {
+    if (fai_contact_tangled(c, h)) return false;
     for (int i = 0; i < 4; i++)
         if (h->point[i] >= c->pairs.nsurface || !c->sticky[h->point[i]]) return false;
     if (fai_keys_find(&c->broken, fai_hit_key(h)) >= 0) return false;
@@ -132,6 +145,7 @@ void fai_bonds_make(FaContact *c, int n, const int *touching) {
             for (int i = 0; i < 4; i++) {
                 b->point[i] = h->point[i];
                 b->weight[i] = (float)h->weight[i];
+                if (i < 3) b->normal[i] = (float)h->normal[i];
                 if (i < holders) c->mark[h->point[i]] |= 4;
             }
             c->stats.made++;

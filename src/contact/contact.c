@@ -14,7 +14,7 @@
 
 enum { FRICTION_PASSES = 4 };
 
-static const uint64_t STATE_MARK = 0x3154434154434146u;
+static const uint64_t STATE_MARK = 0x3254434154434146u;
 
 // --- made and freed -----------------------------------------------------------------------------------------------
 
@@ -178,10 +178,9 @@ void fai_contact_begin(FaContact *c, double h, const float *x_from, const FaPose
     clear_rows(c);
     fai_contact_load_points(c, x_from, c->pairs.from, c->rest);
     move_colliders(c, pose);
+    fai_keys_clear(&c->broken);
     fai_bonds_break(c);
     c->state.step++;
-    c->stats.rows = c->nrow;
-    c->stats.bonds = c->state.nbond;
 }
 
 // --- collect ------------------------------------------------------------------------------------------------------
@@ -418,6 +417,8 @@ static bool is_bond(const FaContact *c, const FaBond *b) {
     if (memcmp(point, b->point, sizeof point) != 0) return false;
     for (int i = 0; i < 4; i++)
         if (!(fabsf(b->weight[i]) <= 1.001f)) return false;
+    for (int k = 0; k < 3; k++)
+        if (!(fabsf(b->normal[k]) <= 1.001f)) return false;
     return true;
 }
 

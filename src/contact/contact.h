@@ -69,6 +69,10 @@ typedef struct FaContact FaContact;
 FaCode fai_contact_new(const FaContactSurface *surface, int ncollider, const FaContactBody *collider,
                        const FaContactOptions *options, FaContact **c, FaError *err);
 void fai_contact_free(FaContact *c);
+// Where contact has the surface at rest: x (nnode x 3) is changed where lips lie on each other at a distance of exactly
+// nothing, and is theirs parted by 1e-5 m each. A simulation whose rest positions are these ends no frame crossed.
+// How many points.
+int fai_contact_part(const FaContact *c, float *x);
 void fai_contact_reset(FaContact *c, const float *x); // no bonds, no rows
 
 // h: s, of this step. pose: of each collider at the end of the step (head frame); vertices move linearly in between.
@@ -77,7 +81,8 @@ void fai_contact_begin(FaContact *c, double h, const float *x_from, const FaPose
 // After begin: the artist's own pose at the end of the step, as displacements from rest (m, nnode x 4). What crosses
 // there by more than pressed lips do, or where lips cross at rest, is held no farther from it (contact/own_pose.c).
 void fai_contact_own_pose(FaContact *c, const float *u);
-// After collect: how deep the rows' pairs cross in that pose, for their nodes and those around, m (nnode; only raised).
+// After collect: how far rows carry their nodes, and those around, from that pose: as deep as it has their pairs
+// crossing, and at least 3 mm, m (nnode; only raised).
 void fai_contact_depths(const FaContact *c, float *depth);
 int fai_contact_collect(FaContact *c, const float *x_from,
                         const float *x_to); // how many new rows meet on the way (others are near)

@@ -12,6 +12,8 @@ typedef struct FaBond {
     int kind, a, b; // the pair it joins
     int point[4];
     float weight[4]; // signed: s = sum of weight x
+    float normal[3]; // when it was made: n . s > 0 is parted
+    float unused;    // 0
 } FaBond;
 
 typedef struct FaContactState {
@@ -71,6 +73,7 @@ void fai_contact_load_points(const FaContact *c, const float *x, double (*point)
 // nothing holds it any more. HUGE_VAL: contact decides alone.
 void fai_contact_find_tangled(FaContact *c);
 double fai_contact_allowed(const FaContact *c, const FaPairHit *h);
+bool fai_contact_tangled(const FaContact *c, const FaPairHit *h); // are both its sides near what crosses at rest
 
 bool fai_contact_join(FaContact *c); // fills joined; false: no memory
 void fai_contact_write_push(const FaContact *c, const FaPairHit *h, FaRow *row);
@@ -80,7 +83,10 @@ double fai_break_rate(double length, double probability);
 double fai_break_chance(double rate, double length, double h);
 double fai_share_per_step(double share, double h); // what a share lost per 1/60 s is for a step of h
 
-void fai_bonds_break(FaContact *c);                            // in begin, at pairs.from; writes their rows
+void fai_bonds_break(FaContact *c); // in begin, at pairs.from; writes their rows
+// After it: again with the artist's own pose, as if each had the longer of both lengths. Lips that the pose has wide
+// apart let go, however little they stretch; those that it presses through each other stay.
+void fai_bonds_break_own(FaContact *c);
 void fai_bonds_make(FaContact *c, int n, const int *touching); // in end, at pairs.to, from n touching rows
 
 #endif

@@ -89,27 +89,6 @@ bool fai_contact_join(FaContact *c) {
     return good;
 }
 
-// --- normals ------------------------------------------------------------------------------------------------------
-
-// Of the points, at the end of the way: sums over triangles in order.
-static void make_normals(FaContact *c) {
-    FaPairs *p = &c->pairs;
-    double(*n)[3] = c->normal;
-    memset(n, 0, (size_t)p->npoint * sizeof *n);
-    for (int t = 0; t < p->ntri; t++) {
-        const double *a = p->to[p->tri[t][0]], *b = p->to[p->tri[t][1]], *d = p->to[p->tri[t][2]];
-        double u[3], v[3];
-        for (int k = 0; k < 3; k++) u[k] = b[k] - a[k], v[k] = d[k] - a[k];
-        double cross[3] = {u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]};
-        for (int i = 0; i < 3; i++)
-            for (int k = 0; k < 3; k++) n[p->tri[t][i]][k] += cross[k];
-    }
-    for (int i = 0; i < p->npoint; i++) {
-        double size = sqrt(n[i][0] * n[i][0] + n[i][1] * n[i][1] + n[i][2] * n[i][2]);
-        for (int k = 0; k < 3; k++) n[i][k] = size > 0 ? n[i][k] / size : 0;
-    }
-}
-
 // --- pairs --------------------------------------------------------------------------------------------------------
 
 // Are they close along the surface? A fold's flanks, and the corners of a mouth, always face each other.
@@ -232,7 +211,7 @@ int fai_contact_nearby(FaContact *c, const float *x) {
     c->nrow = c->npull;
     fai_contact_load_points(c, x, p->to, p->from);
     memcpy(p->from, p->to, (size_t)p->nsurface * sizeof *p->from);
-    make_normals(c);
+    fai_pairs_normals(p, (const double(*)[3])p->to, c->normal); // at the end of the way
     fai_pairs_refit(p, 0.5 * c->options.nearby);
     fai_parallel(p->nleaf, FA_PAIRS_LEAVES, search_chunk, c);
     p->listed = true;

@@ -3,6 +3,7 @@
 //
 // own = n . s with the points where the artist's pose has them; below 0 it crosses there. A pair is held at most
 // SHALLOW away from that: what crosses deeper than lips are pressed was not meant to be parted, and parting it tears.
+// Lips are pressed on purpose; teeth come through a lip because nobody looked there, so that less is done about them.
 // Where lips cross at rest, sides mean nothing: a lip that is in the other is held in when the mouth opens. There
 // (tangled) nothing is held beyond the pose at all.
 #include "contact/contact_work.h"
@@ -10,6 +11,8 @@
 #include <math.h>
 
 #define SHALLOW 12e-3 // m: of lips pressed together, as the artist's pose has them
+#define GRAZED 2e-3   // m: of teeth and bones in the skin
+#define SLACK 3e-3    // m: that contact may hold anything from its pose, for a frame or two
 #define AROUND 4e-3   // m: what is closer to a crossing at rest is tangled
 
 void fai_contact_find_tangled(FaContact *c) {
@@ -23,46 +26,64 @@ void fai_contact_find_tangled(FaContact *c) {
         }
 }
 
+int fai_contact_part(const FaContact *c, float *x) {
+    const FaPairs *p = &c->pairs;
+    int n = 0;
+    for (int i = 0; i < p->nsurface; i++) {
+        for (int k = 0; k < 3 && p->parted[i]; k++) x[3 * (size_t)p->node[i] + (size_t)k] = (float)c->rest[i][k];
+        n += p->parted[i];
+    }
+    return n;
+}
+
 void fai_contact_own_pose(FaContact *c, const float *u) {
     const FaPairs *p = &c->pairs;
     for (int i = 0; i < p->nsurface; i++)
         for (int k = 0; k < 3; k++) c->own[i][k] = c->rest[i][k] + (double)u[4 * (size_t)p->node[i] + (size_t)k];
     c->has_own = true;
+    fai_bonds_break_own(c);
 }
 
 static double along(const double n[3], const double x[3], double weight) {
     return weight * (n[0] * x[0] + n[1] * x[1] + n[2] * x[2]);
 }
 
-// n . s there; *tangled: both sides are near what crosses at rest.
-static double own_gap(const FaContact *c, const FaPairHit *h, bool *tangled) {
-    const FaPairs *p = &c->pairs;
+bool fai_contact_tangled(const FaContact *c, const FaPairHit *h) {
     int split = h->kind == FA_PAIR_VERTEX_TRIANGLE ? 1 : 2, sides = 0;
-    double own = 0;
-    for (int i = 0; i < 4; i++) {
-        const double *x = h->point[i] < p->nsurface ? c->own[h->point[i]] : p->to[h->point[i]];
-        own += along(h->normal, x, h->weight[i]);
+    for (int i = 0; i < 4; i++)
         if (c->tangled[h->point[i]]) sides |= i < split ? 1 : 2;
-    }
-    *tangled = sides == 3;
+    return sides == 3;
+}
+
+// n . s there.
+static double own_gap(const FaContact *c, const FaPairHit *h) {
+    const FaPairs *p = &c->pairs;
+    double own = 0;
+    for (int i = 0; i < 4; i++)
+        own += along(h->normal, h->point[i] < p->nsurface ? c->own[h->point[i]] : p->to[h->point[i]], h->weight[i]);
     return own;
+}
+
+static double shallow(const FaContact *c, const FaPairHit *h) {
+    for (int i = 0; i < 4; i++)
+        if (h->point[i] >= c->pairs.nsurface) return GRAZED;
+    return SHALLOW;
 }
 
 double fai_contact_allowed(const FaContact *c, const FaPairHit *h) {
     if (!c->has_own) return HUGE_VAL;
-    bool tangled;
-    double own = own_gap(c, h, &tangled);
+    double own = own_gap(c, h);
     if (!isfinite(own)) return HUGE_VAL;
-    return tangled ? own : own + SHALLOW;
+    return fai_contact_tangled(c, h) ? own : own + shallow(c, h);
 }
 
 void fai_contact_depths(const FaContact *c, float *depth) {
     const FaPairs *p = &c->pairs;
     for (int r = c->npull; r < c->nrow && c->has_own; r++) {
-        bool tangled;
-        float deep = (float)fmin(-own_gap(c, &c->push[r], &tangled), SHALLOW);
-        for (int i = 0; i < 4 && deep > 0 && !tangled; i++) {
-            int point = c->push[r].point[i];
+        const FaPairHit *h = &c->push[r];
+        float deep = fai_contact_tangled(c, h) ? 0 : (float)fmax(fmin(-own_gap(c, h), shallow(c, h)), SLACK);
+        for (int i = 0; i < 4 && deep > 0; i++) {
+            int point = h->point[i];
             if (point >= p->nsurface) continue;
             depth[p->node[point]] = fmaxf(depth[p->node[point]], deep);
             for (int n = p->around_start[point]; n < p->around_start[point + 1]; n++)

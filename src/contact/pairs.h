@@ -87,6 +87,8 @@ typedef struct FaPairs {
     FaKeys left_out;           // pairs that cross or touch at rest
     int crossed, touching;     // pairs of triangles, pairs of primitives
     unsigned char *in_crossed; // points of triangles that cross at rest               (npoint)
+    unsigned char *parted;     // points that lay on others at rest: from is a little off there (contact/parted.c)
+                               //                                                      (nsurface)
     double edge_length;        // m, mean at rest
     int nchunk;
     FaPairHit *hit;            // of each chunk                                        (nchunk x FA_PAIRS_HITS)
@@ -137,6 +139,10 @@ static inline void fai_pair_points(const FaPairs *p, FaPairKind kind, int a, int
         point[3] = second[1];
     }
 }
+// Of the points at x: sums over triangles, in order.
+void fai_pairs_normals(const FaPairs *p, const double (*x)[3], double (*normal)[3]);
+// In fai_pairs_new: what is closer than the gap at rest, and faces each other, is parted in from and to.
+FaCode fai_pairs_part(FaPairs *p, double gap, FaError *err);
 void fai_pair_weights(FaPairKind kind, const double bary[4], double weight[4]);
 
 // All pairs whose wide boxes meet of a chunk of leaves [begin, end): one by one, or into its list.

@@ -94,24 +94,6 @@ static int by_place(const void *a, const void *b) {
     return p->point < q->point ? -1 : p->point > q->point;
 }
 
-// Points of the surface at one place at rest are one: formats split vertices at seams.
-static FaCode weld(FaPairs *p, FaError *err) {
-    Place *place = FA_NEW(p->nsurface, Place);
-    if (!place) return FA_FAIL_MEMORY(err);
-    for (int i = 0; i < p->nsurface; i++) {
-        memcpy(place[i].x, p->from[i], sizeof place[i].x);
-        place[i].point = i;
-    }
-    qsort(place, (size_t)p->nsurface, sizeof *place, by_place);
-    for (int i = 0; i < p->npoint; i++) p->weld[i] = i;
-    for (int i = 1; i < p->nsurface; i++) {
-        const double *a = place[i - 1].x, *b = place[i].x;
-        if (a[0] == b[0] && a[1] == b[1] && a[2] == b[2]) p->weld[place[i].point] = p->weld[place[i - 1].point];
-    }
-    fa_free(place);
-    return FA_OK;
-}
-
 typedef struct Side {
     int lo, hi, at; // points, 3 triangle + corner
 } Side;
@@ -121,6 +103,56 @@ static int by_ends(const void *a, const void *b) {
     if (p->lo != q->lo) return p->lo < q->lo ? -1 : 1;
     if (p->hi != q->hi) return p->hi < q->hi ? -1 : 1;
     return p->at < q->at ? -1 : p->at > q->at;
+}
+
+// Nodes of edges that one triangle alone has.
+static FaCode find_border(const FaContactSurface *s, unsigned char *border, FaError *err) {
+    size_t n = 3 * (size_t)s->ntri;
+    Side *side = FA_NEW(n + 1, Side);
+    if (!side) return FA_FAIL_MEMORY(err);
+    for (size_t i = 0; i < n; i++) {
+        int a = s->tri[i], b = s->tri[i % 3 == 2 ? i - 2 : i + 1];
+        side[i] = (Side){FA_MIN(a, b), FA_MAX(a, b), (int)i};
+    }
+    qsort(side, n, sizeof *side, by_ends);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && side[end].lo == side[i].lo && side[end].hi == side[i].hi;) end++;
+        if (end == i + 1) border[side[i].lo] = border[side[i].hi] = 1;
+    }
+    fa_free(side);
+    return FA_OK;
+}
+
+// At one place, looking the same way?
+static bool are_one(const Place *a, const Place *b, const double (*normal)[3]) {
+    const double *m = normal[a->point], *n = normal[b->point];
+    return a->x[0] == b->x[0] && a->x[1] == b->x[1] && a->x[2] == b->x[2] &&
+           m[0] * n[0] + m[1] * n[1] + m[2] * n[2] > 0;
+}
+
+// Points of the surface's border at one place at rest are one: formats split vertices at seams. Lips that lie on each
+// other have no border there, or look at each other, and are two.
+static FaCode weld(FaPairs *p, const FaContactSurface *s, FaError *err) {
+    Place *place = FA_NEW(p->nsurface, Place);
+    unsigned char *border = FA_NEW(s->nnode + 1, unsigned char);
+    double(*normal)[3] = fai_alloc_array((size_t)p->npoint + 1, sizeof *normal);
+    FaCode code = place && border && normal ? find_border(s, border, err) : FA_FAIL_MEMORY(err);
+    int n = 0;
+    for (int i = 0; i < p->nsurface && code >= 0; i++) {
+        if (!border[p->node[i]]) continue;
+        memcpy(place[n].x, p->from[i], sizeof place[n].x);
+        place[n++].point = i;
+    }
+    if (code >= 0) qsort(place, (size_t)n, sizeof *place, by_place);
+    for (int i = 0; i < p->npoint; i++) p->weld[i] = i;
+    if (code >= 0) fai_pairs_normals(p, (const double(*)[3])p->from, normal);
+    for (int i = 1; i < n; i++)
+        if (are_one(&place[i - 1], &place[i], (const double(*)[3])normal))
+            p->weld[place[i].point] = p->weld[place[i - 1].point];
+    fa_free(place);
+    fa_free(border);
+    fa_free(normal);
+    return code;
 }
 
 // Edges in the order of their points, so the surface's come first; the first triangle of each owns it.
@@ -370,7 +402,7 @@ static bool allocate(FaPairs *p) {
     return (p->node = FA_NEW(p->nsurface, int)) && (p->weld = FA_NEW(points, int)) &&
            (p->from = fai_alloc_array(points + 1, sizeof *p->from)) &&
            (p->to = fai_alloc_array(points + 1, sizeof *p->to)) && (p->tri = fai_alloc_array(tris, sizeof *p->tri)) &&
-           (p->in_crossed = FA_NEW(points, unsigned char)) &&
+           (p->in_crossed = FA_NEW(points, unsigned char)) && (p->parted = FA_NEW(p->nsurface, unsigned char)) &&
            (p->tri_edge = fai_alloc_array(tris, sizeof *p->tri_edge)) && (p->owned = FA_NEW(tris, FaOwned)) &&
            (p->corner = fai_alloc_array(tris, sizeof *p->corner)) && (p->moved = FA_NEW(points, unsigned char)) &&
            (p->wide_box = FA_NEW(points, FaSpan)) && (p->edge = fai_alloc_array(3 * tris, sizeof *p->edge)) &&
@@ -380,6 +412,22 @@ static bool allocate(FaPairs *p) {
            (p->fit_size = FA_NEW(points / FA_PAIRS_POINTS + 1, float)) &&
            (p->around_start = FA_NEW(p->nsurface + 1, int)) && (p->around = FA_NEW(6 * tris, int)) &&
            fai_keys_new(&p->left_out, 64);
+}
+
+// Who is whose neighbour, and trees to search in.
+static FaCode link(const FaContactSurface *s, FaPairs *p, FaError *err) {
+    FA_TRY(weld(p, s, err));
+    for (int t = 0; t < p->ntri; t++)
+        for (int k = 0; k < 3; k++) p->corner[t][k] = p->weld[p->tri[t][k]];
+    FA_TRY(link_edges(p, err));
+    int *owner = FA_NEW(p->npoint, int);
+    if (!owner) return FA_FAIL_MEMORY(err);
+    own_corners(p, owner);
+    fa_free(owner);
+    link_neighbours(p);
+    FA_TRY(build_trees(p, err));
+    p->simd = fai_simd_wanted();
+    return list_close(p, err);
 }
 
 FaCode fai_pairs_new(const FaContactSurface *s, int ncollider, const FaContactBody *collider, FaPairs *p,
@@ -392,28 +440,18 @@ FaCode fai_pairs_new(const FaContactSurface *s, int ncollider, const FaContactBo
     if (code >= 0) fill(s, ncollider, collider, p, point_of);
     fa_free(point_of);
     FA_TRY(code);
-    FA_TRY(weld(p, err));
-    for (int t = 0; t < p->ntri; t++)
-        for (int k = 0; k < 3; k++) p->corner[t][k] = p->weld[p->tri[t][k]];
-    FA_TRY(link_edges(p, err));
-    int *owner = FA_NEW(p->npoint, int);
-    if (!owner) return FA_FAIL_MEMORY(err);
-    own_corners(p, owner);
-    fa_free(owner);
-    link_neighbours(p);
-    FA_TRY(build_trees(p, err));
-    FA_TRY(list_close(p, err));
-    p->simd = fai_simd_wanted();
+    FA_TRY(link(s, p, err));
+    FA_TRY(fai_pairs_part(p, TOUCHING, err));
     FA_TRY(find_crossed(p, err));
     return find_touching(p, err);
 }
 
 void fai_pairs_free(FaPairs *p) {
-    void *all[] = {p->moved,     p->fit_inside, p->fit_size, p->close,        p->close_start, p->place_box,
-                   p->wide_box,  p->list,       p->nlist,    p->node,         p->weld,        p->from,
-                   p->to,        p->tri,        p->tri_edge, p->owned,        p->corner,      p->edge,
-                   p->point_box, p->edge_box,   p->tri_box,  p->around_start, p->around,      p->leaf,
-                   p->node_end,  p->hit,        p->nhit,     p->nover,        p->ntest,       p->in_crossed};
+    void *all[] = {p->moved,        p->fit_inside, p->fit_size, p->close,    p->close_start, p->place_box, p->wide_box,
+                   p->list,         p->nlist,      p->node,     p->weld,     p->from,        p->to,        p->tri,
+                   p->tri_edge,     p->owned,      p->corner,   p->edge,     p->point_box,   p->edge_box,  p->tri_box,
+                   p->around_start, p->around,     p->leaf,     p->node_end, p->hit,         p->nhit,      p->nover,
+                   p->ntest,        p->in_crossed, p->parted};
     for (int i = 0; i < FA_COUNT(all); i++) fa_free(all[i]);
     fai_keys_free(&p->left_out);
     fai_box_tree_free(&p->tree[0]);

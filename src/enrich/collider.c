@@ -240,22 +240,10 @@ static FaCode make_normals(FaColliders *c, Body *b, FaError *err) {
 
 // --- where it is --------------------------------------------------------------------------------------------------
 
-// The node of a glTF file at rest, without its stretch; identity for other files.
-static FaPose node_pose(const FaRig *rig) {
-    FaPose pose = fai_pose_identity();
-    const FaGltf *doc = fai_gltf_of_rig(rig);
-    if (!doc || doc->face.carrier < 0) return pose;
-    double world[16], r[9], s[9];
-    fai_gltf_face_world(doc, world);
-    if (fai_gltf_split(world, r, s)) fai_q_from_m3(r, pose.q);
-    for (int k = 0; k < 3; k++) pose.p[k] = rig->unit * world[12 + k];
-    return pose;
-}
-
 static FaCode set_motion(Body *b, const FaRig *rig, const FaRig *own, const FaCollider *from, FaError *err) {
     const FaClip *motion = from->motion;
-    FaPose axes = fai_head_axes(rig), back = fai_pose_inverse(&axes), head = node_pose(rig),
-           out = fai_pose_inverse(&head), placed = node_pose(own);
+    FaPose axes = fai_head_axes(rig), back = fai_pose_inverse(&axes), head = fai_gltf_rest_pose(rig),
+           out = fai_pose_inverse(&head), placed = fai_gltf_rest_pose(own);
     bool gltf = fai_gltf_of_rig(own) != NULL;
     b->placed = gltf ? fai_pose_mul(&out, &placed) : fai_pose_identity();
     b->rest_head = fai_gltf_of_rig(rig) ? head : axes;

@@ -81,6 +81,8 @@ typedef struct Enrich {
     float *skin_to;      // (nskin x 3)
     float *shown;        // displacement of the skin as shown            (nskin x 3)
     float *strength;     // (nskin)
+    float *keep;         // of the nodes, where a frame was limited      (nnode)
+    float *own;          // strict: the artist's pose, as displacements  (nnode x 4)
     FaRow *row;
     FaEnrichTotals totals;
 
@@ -141,9 +143,10 @@ static FaCode open_arrays(Enrich *e, FaError *err) {
     if (!e->arena) return FA_FAIL_MEMORY(err);
     double **wide[] = {&e->X, &e->x0, &e->mu, &e->mu0, &e->lambda, &e->lambda0};
     size_t wide_size[] = {3 * n, 3 * n, tets, tets, tets, tets};
-    float **narrow[] = {&e->step_weights, &e->factor_weights[0], &e->factor_weights[1], &e->skin_to, &e->skin,
-                        &e->shown,        &e->strength};
-    size_t narrow_size[] = {shapes, shapes, shapes, skin, skin, skin, skin / 3};
+    float **narrow[] = {
+        &e->step_weights, &e->factor_weights[0], &e->factor_weights[1], &e->skin_to, &e->skin, &e->shown, &e->strength,
+        &e->keep};
+    size_t narrow_size[] = {shapes, shapes, shapes, skin, skin, skin, skin / 3, n, 4 * n};
     bool ok = true;
     for (int i = 0; i < FA_COUNT(wide); i++) ok &= (*wide[i] = FA_PUSH(e->arena, wide_size[i] + 1, double)) != NULL;
     for (int i = 0; i < FA_COUNT(narrow); i++)
@@ -239,6 +242,7 @@ static FaCode enrich_open(FaMethod *m, const FaMethodSetup *setup, FaError *err)
                             .soft = SOFT,
                             .max_rows = MAX_ROWS};
     FA_TRY(fai_touching_new(e->face, &touch, &e->touching, &m->notes, err));
+    for (int i = 0; e->touching.rest && i < 3 * e->face->nskin; i++) e->x0[i] = (double)e->touching.rest[i];
     FA_TRY(fai_colliders_new(e->face, setup, fai_params_at(params, P_collider_stiffness),
                              fai_params_at(params, P_collider_friction), &e->colliders, &m->inputs, &m->notes, err));
     FA_TRY(fa_blender_new(m->rig, &e->blender, err));
@@ -347,10 +351,24 @@ static void stop_short(Enrich *e) {
         if (e->skin_to[i] != (float)(e->X[i] + d[i])) d[i] = (double)e->skin_to[i] - e->X[i];
 }
 
+// What is far through itself in the artist's pose is not torn apart even by strict contact (contact/own_pose.c).
+static void own_pose(Enrich *e) {
+    for (int i = 0; i < e->face->nnode; i++)
+        for (int k = 0; k < 3; k++)
+            e->own[4 * (size_t)i + (size_t)k] =
+                (float)(e->X[3 * (size_t)i + (size_t)k] - e->x0[3 * (size_t)i + (size_t)k]);
+    fai_contact_own_pose(e->touching.contact, e->own);
+}
+
 static FaCode advance(Enrich *e, const FaStep *step, FaStats *stats, FaError *err) {
     const double h = step->h;
     const FaPose *to = &step->head;
     double begin = fai_seconds();
+    if (step->cut) {
+        double v[3], omega[3];
+        fai_felt_restart(&e->stepper.head, step->motion, step->time, to, h, v, omega);
+        fai_rebalance_restart(e->body, &e->stepper.head.felt, v, omega);
+    }
     aim(e);
     FaRebalanceInput in = {.h = h,
                            .X = e->X,
@@ -364,6 +382,7 @@ static FaCode advance(Enrich *e, const FaStep *step, FaStats *stats, FaError *er
         FaPose pose[FA_TOUCH_COLLIDERS];
         fai_touching_poses(&e->touching, e->face, e->stepper.weights, pose);
         fai_contact_begin(contact, h, e->skin, pose);
+        if (e->strict) own_pose(e);
     }
     if (e->colliders) fai_colliders_begin(e->colliders, step->time, fai_head_still(step->motion, step->in) ? NULL : to);
     in.collect = contact || e->colliders ? collect : NULL;
@@ -405,7 +424,8 @@ static void output(Enrich *e, float *surface) {
     double begin = fai_seconds();
     const double *d = fai_rebalance_d(e->body);
     fa_blender_eval(e->blender, e->stepper.weights, surface);
-    for (int i = 0; i < 3 * e->face->nskin; i++) e->shown[i] = e->strength[i / 3] * (float)d[i];
+    for (int i = 0; i < 3 * e->face->nskin; i++)
+        e->shown[i] = e->strength[i / 3] * (float)d[i] + (float)(e->x0[i] - (double)e->face->x0[i]);
     if (e->colliders)
         e->totals.collider_depth = fmax(e->totals.collider_depth, fai_colliders_measure(e->colliders, e->X, d).depth);
     fai_restore_add(e->restore, e->shown, surface);
@@ -477,6 +497,16 @@ static FaCode enrich_step(FaMethod *m, const FaInput *in, float *surface, FaStat
     return FA_OK;
 }
 
+// e->X is still that of the frame.
+static void enrich_limited(FaMethod *m, const float *keep) {
+    Enrich *e = (Enrich *)m;
+    const FaFace *f = e->face;
+    for (int i = 0; i < f->nnode; i++) e->keep[i] = keep[f->skin_vertex[i % f->nskin]];
+    fai_rebalance_calm(e->body, e->keep);
+    const double *d = fai_rebalance_d(e->body);
+    for (int i = 0; i < 3 * f->nskin; i++) e->skin[i] = (float)(e->X[i] + d[i]);
+}
+
 // The state is between two inputs, so the body's rest shape is that of the last input's weights.
 static FaCode resume(Enrich *e) {
     FaError none = {0};
@@ -539,5 +569,6 @@ const FaMethodOps fai_method_enrich = {
     .step = enrich_step,
     .state = enrich_state,
     .distance = enrich_distance,
+    .limited = enrich_limited,
     .close = enrich_close,
 };

@@ -3,8 +3,8 @@
 #include "face/bones.h"
 
 #include "base/file.h"
-#include "face/jaw.h"
 #include "render/subject.h"
+#include "rig/jaw.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -165,7 +165,7 @@ static FaCode add_mesh(Collector *c, const FaRig *own, const FaMesh *mesh, const
     if (!teeth || named) return take(c, mesh, NULL, 0, name, kind, lower, err);
     float *d = FA_NEW(3 * (size_t)mesh->nvert, float);
     if (!d) return FA_FAIL_MEMORY(err);
-    bool told = own->nshape > 0 && own->mesh.nvert == mesh->nvert && fai_arkit_motion(own, "jawOpen", d);
+    bool told = own->nshape > 0 && own->mesh.nvert == mesh->nvert && fai_jaw_motion(own, d);
     FaCode rc = add_teeth(c, mesh, told ? d : NULL, name, err);
     fa_free(d);
     return rc;
@@ -257,7 +257,7 @@ static FaCode add_own_parts(Collector *c, const FaTopology *topo, int skin_part,
     FaCode rc = FA_OK;
     if (!material || !key || !d || !mean) FA_TRY_GOTO(done, rc, FA_FAIL_MEMORY(err));
     FA_TRY_GOTO(done, rc, fai_material_guess(mesh, c->rig->axes, material, err));
-    fai_arkit_motion(c->rig, "jawOpen", d);
+    fai_jaw_motion(c->rig, d);
     jaw_parts(c->rig, topo, d, mean);
     double middle = 0; // of the eyes, canonical x
     int eyes = 0;

@@ -159,6 +159,16 @@ static void put_jaw(Writer *w, const FaJaw *jaw) {
     for (int i = 0; i < 12; i++) put_f64(w, jaw->turn[i / 3][i % 3]);
     put_f64(w, jaw->residual);
     close_chunk(w);
+    if (!jaw->nmore) return;
+    open_chunk(w, "jawm"); // small letters: files of before have none, and readers of before pass it over
+    put_u32(w, (uint32_t)jaw->nmore);
+    put_u32(w, 0);
+    for (int i = 0; i < jaw->nmore; i++) {
+        put_u32(w, (uint32_t)jaw->more[i]);
+        put_u32(w, 0);
+        put_f64(w, jaw->share[i]);
+    }
+    close_chunk(w);
 }
 
 static void put_bone(Writer *w, const FaBone *b) {
@@ -421,6 +431,17 @@ static void read_jaw(Reader *r, FaJaw *jaw) {
     jaw->residual = get_f64(r);
 }
 
+static void read_jaw_more(Reader *r, FaJaw *jaw) {
+    jaw->nmore = get_count(r);
+    get_u32(r);
+    if (jaw->nmore > FA_JAW_MORE) r->short_read = true, jaw->nmore = 0;
+    for (int i = 0; i < jaw->nmore; i++) {
+        jaw->more[i] = (int)get_u32(r);
+        get_u32(r);
+        jaw->share[i] = get_f64(r);
+    }
+}
+
 static FaCode read_bone(Reader *r, FaArena *arena, FaBone *b, FaError *err) {
     if (r->end - r->at < (ptrdiff_t)sizeof b->name) return r->short_read = true, FA_OK;
     memcpy(b->name, r->at, sizeof b->name);
@@ -583,6 +604,8 @@ static FaCode read_chunk(Reader *r, const char tag[5], FaFace *f, int nbone, FaE
     }
     if (!strcmp(tag, "JAW "))
         read_jaw(r, &f->jaw);
+    else if (!strcmp(tag, "jawm"))
+        read_jaw_more(r, &f->jaw);
     else if (!strcmp(tag, "BONE")) {
         if (f->nbone >= nbone)
             return FA_FAIL(err, FA_E_FORMAT, "chunk BONE", "build the face again: fascia build RIG -o FACE",

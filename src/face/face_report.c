@@ -150,6 +150,7 @@ static void write_jaw(FaJsonWriter *w, const FaJaw *jaw) {
         const double mm[3] = {1e3 * jaw->open_slide[0], 1e3 * jaw->open_slide[1], 1e3 * jaw->open_slide[2]};
         write_point(w, "open_slide_mm", mm);
         fai_jw_float(w, "residual_mm", (float)(1e3 * jaw->residual));
+        fai_jw_int(w, "other_shapes", jaw->nmore);
     }
     fai_jw_close(w);
 }
@@ -366,7 +367,9 @@ FaCode fa_face_summary(const FaFace *f, char **text, FaError *err) {
     if (f->jaw.found) {
         fai_text_str(&t, "opens ");
         put_tenths(&t, f->jaw.open_angle * 180 / 3.14159265358979323846);
-        fai_text_printf(&t, " degrees; jawOpen bends it by 0.%02d mm", (int)FA_MIN(99, llround(1e5 * f->jaw.residual)));
+        int hundredths = (int)FA_MIN(99999, llround(1e5 * f->jaw.residual));
+        fai_text_printf(&t, " degrees; its shape bends it by %d.%02d mm", hundredths / 100, hundredths % 100);
+        if (f->jaw.nmore) fai_text_printf(&t, "; other shapes that open it: %d", f->jaw.nmore);
     } else
         fai_text_str(&t, "none found");
     put_line(&t, "bones");

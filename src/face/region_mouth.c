@@ -6,9 +6,10 @@
 //          ____/   \  upper         vermilion, inwards by depth below the last exposed node
 //         (  facing )____ inside
 //          ----slit------ bag ...
-#include "face/jaw.h"
 #include "face/region_work.h"
 #include "mesh/closest.h"
+#include "rig/jaw.h"
+#include "rig/jaw_opener.h"
 
 // Reach of things on an average adult, m; all are scaled.
 #define AROUND 0.050      // of the mouth's surroundings, from its centre
@@ -85,11 +86,10 @@ static bool find_centre(Mouth *m) {
     static const char *const lips[] = {"mouthPucker", "mouthRollUpper", "mouthRollLower", "mouthFunnel"};
     static const char *const more[] = {"mouthUpperUpLeft",    "mouthUpperUpRight", "mouthLowerDownLeft",
                                        "mouthLowerDownRight", "mouthSmileLeft",    "mouthSmileRight"};
-    static const char *const jaw[] = {"jawOpen"};
     FaRegionWork *w = m->w;
     if (fai_region_motion(w, lips, FA_COUNT(lips)) && fai_region_centre(w, NULL, w->centre)) return true;
     if (fai_region_motion(w, more, FA_COUNT(more)) && fai_region_centre(w, NULL, w->centre)) return true;
-    if (!fai_region_motion(w, jaw, 1)) return false;
+    if (fai_jaw_opener(w->rig) < 0) return false;
     // no lip shape at all: around the front of where following changes fastest over a triangle
     double sum = 0, at[3] = {0};
     for (int t = 0; t < w->skin.ntri; t++) {

@@ -60,6 +60,11 @@ void fai_answer_pack(FaCode code, const FaImportDoc *doc, const FaError *err, Fa
 
 // --- reading ------------------------------------------------------------------------------------------------------
 
+FaCode fai_answer_broken(FaError *err) {
+    return FA_FAIL(err, FA_E_FORMAT, NULL, "open it in Blender and export it as .glb",
+                   "assimp was brought out of step by it: what its process answers makes no sense");
+}
+
 static bool place_fits(const FaAnswerHead *h) {
     bool fits = h->place.unit > 0 && isfinite(h->place.unit) && h->origin_unit >= 0 && isfinite(h->origin_unit);
     for (int i = 0; i < 9; i++) fits &= fabs(h->place.turn[i]) <= 1.000001;
@@ -112,32 +117,27 @@ static void take_note(Cursor *c, FaNotes *notes) {
     if (!c->bad && !c->memory) fai_note_count(notes, count, code, where, remedy, "%s", text);
 }
 
-static FaCode broken(FaError *err) {
-    return FA_FAIL(err, FA_E_FORMAT, NULL, "open it in Blender and export it as .glb",
-                   "the importer was brought out of step by it: its answer makes no sense");
-}
-
 static FaCode take_failure(Cursor *c, FaCode code, FaError *err) {
     const char *what = take_text(c), *place = take_text(c), *remedy = take_text(c);
     if (c->memory) return FA_FAIL_MEMORY(err);
-    if (c->bad || c->at != c->end || !what[0]) return broken(err);
+    if (c->bad || c->at != c->end || !what[0]) return fai_answer_broken(err);
     return FA_FAIL(err, code, place[0] ? place : NULL, remedy[0] ? remedy : NULL, "%s", what);
 }
 
 static FaCode read_parts(const FaText *bytes, FaImportDoc *doc, Cursor *c, FaError *err) {
     FaAnswerHead h;
-    if (bytes->size < sizeof h) return broken(err);
+    if (bytes->size < sizeof h) return fai_answer_broken(err);
     memcpy(&h, bytes->data, sizeof h);
     uint64_t rest = bytes->size - sizeof h;
-    if (!fai_answer_head_fits(&h, rest) || h.text_size + h.glb_size != rest) return broken(err);
+    if (!fai_answer_head_fits(&h, rest) || h.text_size + h.glb_size != rest) return fai_answer_broken(err);
     const char *texts = bytes->data + sizeof h, *glb = texts + h.text_size;
-    if (h.sum != fai_answer_sum(&h, texts, glb)) return broken(err);
+    if (h.sum != fai_answer_sum(&h, texts, glb)) return fai_answer_broken(err);
     c->at = texts;
     c->end = glb;
     if (h.code < 0) return take_failure(c, h.code, err);
     for (uint32_t i = 0; i < h.nnote && !c->bad; i++) take_note(c, &doc->notes);
     if (c->memory) return FA_FAIL_MEMORY(err);
-    if (c->bad || c->at != c->end) return broken(err);
+    if (c->bad || c->at != c->end) return fai_answer_broken(err);
     doc->place = h.place;
     doc->origin = (FaGltfOrigin){.made = true, .unit = h.origin_unit, .up = (FaUp)h.origin_up};
     doc->glb = glb;

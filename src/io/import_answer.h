@@ -53,6 +53,7 @@ typedef struct FaImportDoc {
 
 #define FA_ASK_MAGIC 0x31304b5341494146u    // "FAIASK01"; the number is the version of both
 #define FA_ANSWER_MAGIC 0x3130534e41494146u // "FAIANS01"
+enum { FA_IMPORT_MISUSED = 64 };            // how the importer exits where it does not understand what it is asked
 enum { FA_ANSWER_NOTES = 1000, FA_ANSWER_TEXT = 4096, FA_ANSWER_TEXTS = 8 << 20 };
 
 extern const double fai_upright[9]; // z up to y up, a turn of the root
@@ -64,6 +65,7 @@ void fai_answer_pack(FaCode code, const FaImportDoc *doc, const FaError *err, Fa
 uint64_t fai_answer_sum(const FaAnswerHead *head, const void *texts, const void *glb);
 // May an answer have this head? max: of texts and GLB together, bytes.
 bool fai_answer_head_fits(const FaAnswerHead *head, uint64_t max);
+FaCode fai_answer_broken(FaError *err); // the failure that is an answer without sense
 // Reads an answer. bytes is taken over by doc (freed on failure). An importer's own failure becomes err.
 FaCode fai_answer_read(FaText *bytes, FaImportDoc *doc, FaError *err);
 

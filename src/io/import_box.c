@@ -194,6 +194,9 @@ static FaCode explain(FaBox *box, FaError *err) {
     if (status >= 0 && WIFSIGNALED(status))
         return FA_FAIL(err, FA_E_FORMAT, NULL, CONVERT, "assimp crashed on it (%s), in a process of its own",
                        strsignal(WTERMSIG(status)));
+    if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == FA_IMPORT_MISUSED)
+        return FA_FAIL(err, FA_E_FILE, NULL, "install fascia again, or export the rig as .glb",
+                       "fascia-import is of another version than this program");
     if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127)
         return FA_FAIL(err, FA_E_FILE, NULL, "install assimp and fascia again, or export the rig as .glb",
                        "fascia-import cannot be run: a library that it needs is missing");
@@ -203,8 +206,7 @@ static FaCode explain(FaBox *box, FaError *err) {
 static FaCode take_answer(FaBox *box, FaText *bytes, FaError *err) {
     FaAnswerHead head;
     if (!take(box, &head, sizeof head)) return explain(box, err);
-    if (!fai_answer_head_fits(&head, UINT64_MAX))
-        return FA_FAIL(err, FA_E_FORMAT, NULL, CONVERT, "the importer's answer makes no sense");
+    if (!fai_answer_head_fits(&head, UINT64_MAX)) return fai_answer_broken(err);
     if (!fai_answer_head_fits(&head, box->limits.answer))
         return FA_FAIL(err, FA_E_LIMIT, NULL, CONVERT, "what assimp makes of it is over %llu MB",
                        (unsigned long long)(box->limits.answer / MIB));

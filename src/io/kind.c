@@ -66,7 +66,7 @@ static const struct Kind {
               "\x89"
               "FACE\r\n\x1a",
               0, 8, "a face"},
-             {"run", "FATAKE01", 0, 8, "a run"},
+             {"run", "FATAKE", 0, 6, "a run"},
              {"pc2", "POINTCACHE2", 0, 11, "a PC2 cache"},
              {"png", "\x89PNG\r\n\x1a\n", 0, 8, "a PNG picture"},
              {"mp4", "ftyp", 4, 4, "a film"},

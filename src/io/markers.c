@@ -125,6 +125,23 @@ FaCode fa_markers_check(const FaMarkerTake *take, FaError *err) {
     return FA_OK;
 }
 
+// --- of which mesh ------------------------------------------------------------------------------------------------
+
+void fai_rig_tag(uint64_t mesh, char tag[FA_RIG_TAG + 1]) {
+    snprintf(tag, FA_RIG_TAG + 1, "rig#%016llx", (unsigned long long)mesh);
+}
+
+uint64_t fai_rig_tag_read(const char *text, size_t size) {
+    uint64_t mesh = 0;
+    if (size != FA_RIG_TAG || memcmp(text, "rig#", 4)) return 0;
+    for (int i = 4; i < FA_RIG_TAG; i++) {
+        const char *digits = "0123456789abcdef", *at = text[i] ? strchr(digits, text[i]) : NULL;
+        if (!at) return 0;
+        mesh = mesh << 4 | (uint64_t)(at - digits);
+    }
+    return mesh;
+}
+
 // --- for the readers ----------------------------------------------------------------------------------------------
 
 FaMarkerOptions fa_marker_options_default(void) { return (FaMarkerOptions){0}; }

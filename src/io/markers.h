@@ -43,6 +43,12 @@ FaCode fai_markers_c3d_parse(const void *data, size_t size, const FaMarkerOption
                              FaError *err);
 FaCode fai_markers_c3d_write(const FaMarkerTake *take, FaText *out, FaError *err);
 
+// How a file remembers FaMarkerTake.mesh: the text rig#0123456789abcdef. CSV: the name of a last column without
+// numbers; TRC: a field more in its first line; C3D: the parameter FASCIA:RIG. Other programs pass over all three.
+enum { FA_RIG_TAG = 20 };
+void fai_rig_tag(uint64_t mesh, char tag[FA_RIG_TAG + 1]);
+uint64_t fai_rig_tag_read(const char *text, size_t size); // 0: the text is no such tag
+
 // --- for the readers ----------------------------------------------------------------------------------------------
 
 // Metres per unit that is given or declared (0: undeclared); 0 if neither. Positions are multiplied by it when read.

@@ -41,7 +41,7 @@ typedef struct C3d {
     int processor;
     Param *param; // (nparam)
     int nparam, room;
-    int point, trial; // ids of the groups; 0: absent
+    int point, trial, ours; // ids of the groups POINT, TRIAL, FASCIA; 0: absent
     const FaMarkerOptions *options;
     FaArena *arena;
     FaError *err;
@@ -122,6 +122,7 @@ static FaCode read_params(C3d *c, size_t start) {
             return FA_FAIL(c->err, FA_E_LIMIT, FA_PLACE("byte %zu", pos), NULL, "more than %d parameters", MAX_ENTRIES);
         if (id < 0 && name_is(name, n, "POINT") && !c->point) c->point = -id;
         if (id < 0 && name_is(name, n, "TRIAL") && !c->trial) c->trial = -id;
+        if (id < 0 && name_is(name, n, "FASCIA") && !c->ours) c->ours = -id;
         Param p = {.group = id, .name = name, .name_size = n};
         if (id > 0 && read_param(c, offset + 2, &p)) {
             Param *grown = c->nparam < c->room ? c->param : fai_grow_array(c->param, &c->room, c->nparam + 1, sizeof p);
@@ -281,6 +282,8 @@ static FaCode parse(C3d *c, FaMarkerTake **out) {
     FA_TRY(fa_markers_new(c->nframe, c->npoint, name, rate, out, c->err));
     FaMarkerTake *take = *out;
     fai_notes_copy(&take->notes, &c->notes);
+    const Param *tag = find(c, c->ours, "RIG");
+    if (tag && tag->type == -1) take->mesh = fai_rig_tag_read((const char *)tag->data, tag->count);
     FaMarkerFacts facts = {.declared = c->declared, .zero_missing = true, .nan_cells = read_frames(c, take)};
     if (c->announced > c->nframe)
         fai_note(&take->notes, "frames-missing", "", "check that the file is complete",
@@ -400,6 +403,13 @@ static void put_params(FaText *t, const FaMarkerTake *take, int blocks, int star
         put_word(t, field & 0xFFFF);
         put_word(t, field >> 16);
         put_byte(t, 0);
+    }
+    if (take->mesh) {
+        char tag[FA_RIG_TAG + 1];
+        fai_rig_tag(take->mesh, tag);
+        put_group(t, 4, "FASCIA");
+        put_param(t, 4, "RIG", -1, 1, (int[]){FA_RIG_TAG}, FA_RIG_TAG);
+        fai_text_bytes(t, tag, FA_RIG_TAG + 1);
     }
     put_byte(t, 0); // a name of no length ends the list
 }

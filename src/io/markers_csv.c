@@ -26,6 +26,7 @@ typedef struct Table {
     bool comma, cut;
     int unknown;
     FaPlace first_unknown;
+    uint64_t mesh;
 } Table;
 
 // --- the header ---------------------------------------------------------------------------------------------------
@@ -109,6 +110,7 @@ static FaCode read_header(Table *t, FaError *err) {
     for (int i = 0; i < t->ncolumn; i++) {
         const FaCsvCell *cell = &t->csv.cell[i];
         int pose = fai_csv_pose_column(cell);
+        uint64_t tag = 0;
         bool *seen = pose >= 0                   ? &t->has[pose]
                      : fai_csv_is(cell, "time")  ? &t->timed
                      : fai_csv_is(cell, "frame") ? &t->counted
@@ -117,9 +119,10 @@ static FaCode read_header(Table *t, FaError *err) {
         if (seen) {
             *seen = true;
             t->column[i] = pose >= 0 ? COL_POSE + pose : seen == &t->timed ? COL_TIME : COL_FRAME;
-        } else if (fai_csv_blank(cell))
+        } else if (fai_csv_blank(cell) || (tag = fai_rig_tag_read(cell->text, (size_t)cell->size))) {
             t->column[i] = COL_SKIP;
-        else
+            if (tag) t->mesh = tag;
+        } else
             FA_TRY(read_name(t, &names, i, err));
     }
     return check_header(t, err);
@@ -238,6 +241,7 @@ static FaCode parse_table(Table *t, FaError *err) {
     FA_TRY(fa_markers_new(t->nrow, t->nmarker, t->name, 30, &t->take, err));
     FaMarkerTake *take = t->take;
     if ((t->has[0] || t->has[FA_CSV_QUAT]) && !(take->head = FA_NEW(t->nrow, FaPose))) return FA_FAIL_MEMORY(err);
+    take->mesh = t->mesh;
     t->unit = fai_markers_unit(t->options, 0);
     FA_TRY(read_rows(t, err));
     FA_TRY(fai_markers_rate(take, 0, t->options, err));
@@ -280,7 +284,9 @@ FaCode fai_markers_csv_write(const FaMarkerTake *take, FaText *out, FaError *err
         fai_text_free(&name);
     }
     if (take->head) fai_csv_pose_header(out);
-    fai_text_bytes(out, "\n", 1);
+    char tag[FA_RIG_TAG + 1] = "";
+    if (take->mesh) fai_rig_tag(take->mesh, tag);
+    fai_text_printf(out, "%s%s\n", take->mesh ? "," : "", tag);
     for (int f = 0; f < take->nframe; f++) {
         fai_text_double(out, take->time[f]);
         for (int m = 0; m < take->nmarker; m++) {
@@ -291,7 +297,7 @@ FaCode fai_markers_csv_write(const FaMarkerTake *take, FaText *out, FaError *err
                 fai_text_str(out, ",,,");
         }
         if (take->head) fai_csv_pose_write(&take->head[f], out);
-        fai_text_bytes(out, "\n", 1);
+        fai_text_str(out, take->mesh ? ",\n" : "\n");
     }
     return out->failed ? FA_FAIL_MEMORY(err) : FA_OK;
 }

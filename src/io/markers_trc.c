@@ -293,7 +293,18 @@ static void note_counts(Trc *t) {
                  "the last row is cut; it was left out");
 }
 
+// The tag among the fields of the first line, 0: none.
+static uint64_t first_line_tag(const char *p, const char *end) {
+    for (const char *field = p; p < end && *p != '\n' && *p != '\r'; p++)
+        if (*p == '\t')
+            field = p + 1;
+        else if (p + 1 - field == FA_RIG_TAG && fai_rig_tag_read(field, FA_RIG_TAG))
+            return fai_rig_tag_read(field, FA_RIG_TAG);
+    return 0;
+}
+
 static FaCode parse(Trc *t) {
+    uint64_t mesh = first_line_tag(t->p, t->end);
     FA_TRY(read_values(t));
     FA_TRY(read_names(t));
     FA_TRY(fai_markers_names(t->arena, t->name, t->nmarker, &t->notes, t->err));
@@ -306,6 +317,7 @@ static FaCode parse(Trc *t) {
     FA_TRY(fai_markers_room(t->size, t->nrow, t->nmarker, t->err));
     FA_TRY(fa_markers_new(t->nrow, t->nmarker, t->name, 30, &t->take, t->err));
     fai_notes_copy(&t->take->notes, &t->notes);
+    t->take->mesh = mesh;
     t->p = rows;
     t->line = line;
     double unit = fai_markers_unit(t->options, t->declared);
@@ -355,9 +367,11 @@ FaCode fai_markers_trc_write(const FaMarkerTake *take, FaText *out, FaError *err
                            "a name with tabs, line ends or spaces around it cannot stand in a TRC file");
     char rate[FA_NUMBER_SIZE];
     fai_format_double(rate, take->fps);
+    char tag[FA_RIG_TAG + 1] = "";
+    if (take->mesh) fai_rig_tag(take->mesh, tag);
+    fai_text_printf(out, "PathFileType\t4\t(X/Y/Z)\tmarkers.trc%s%s\n", take->mesh ? "\t" : "", tag);
     fai_text_str(
-        out, "PathFileType\t4\t(X/Y/Z)\tmarkers.trc\n"
-             "DataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits\tOrigDataRate\tOrigDataStartFrame\tOrigNumFrames\n");
+        out, "DataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits\tOrigDataRate\tOrigDataStartFrame\tOrigNumFrames\n");
     fai_text_printf(out, "%s\t%s\t%d\t%d\tmm\t%s\t1\t%d\nFrame#\tTime", rate, rate, take->nframe, take->nmarker, rate,
                     take->nframe);
     for (int m = 0; m < take->nmarker; m++)

@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "base/task.h"
 #include "io/sequence.h"
+#include "rig/head_frame.h"
 
 typedef struct Derived {
     FaSequence *inner;
@@ -46,39 +47,26 @@ FaCode fa_sequence_slice(FaSequence *inner, int first, int last, FaSequence **se
 
 // --- world positions ----------------------------------------------------------------------------------------------
 
-typedef struct Rigid {
-    double r[9], p[3];
+typedef struct Moved {
+    FaCarry carry;
+    const float *share;
     float *x;
-} Rigid;
+} Moved;
 
-static void rotation(const double q[4], double r[9]) {
-    double x = q[0], y = q[1], z = q[2], w = q[3];
-    double m[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - z * w),     2 * (x * z + y * w),
-                   2 * (x * y + z * w),     1 - 2 * (x * x + z * z), 2 * (y * z - x * w),
-                   2 * (x * z - y * w),     2 * (y * z + x * w),     1 - 2 * (x * x + y * y)};
-    memcpy(r, m, sizeof m);
-}
-
-static void apply_rigid(void *ctx, int begin, int end, int chunk) {
+static void move_chunk(void *ctx, int begin, int end, int chunk) {
     (void)chunk;
-    const Rigid *t = ctx;
-    for (int v = begin; v < end; v++) {
-        double in[3] = {t->x[3 * v], t->x[3 * v + 1], t->x[3 * v + 2]};
-        for (int k = 0; k < 3; k++)
-            t->x[3 * v + k] =
-                (float)(t->r[3 * k] * in[0] + t->r[3 * k + 1] * in[1] + t->r[3 * k + 2] * in[2] + t->p[k]);
-    }
+    const Moved *m = ctx;
+    fai_carry_points(&m->carry, m->share, begin, end, m->x);
 }
 
 static FaCode read_world(void *user, int frame, float *x, FaError *err) {
     const Derived *d = user;
     FA_TRY(fa_sequence_read(d->inner, frame, x, err));
     FaPose head, pose;
-    fa_clip_sample(d->clip, fa_sequence_time(d->inner, frame), NULL, &head);
+    fa_clip_sample(d->clip, fai_sequence_clip_time(d->inner, d->clip, frame), NULL, &head);
     pose = fa_rig_pose(d->rig, &head);
-    Rigid t = {.p = {pose.p[0], pose.p[1], pose.p[2]}, .x = x};
-    rotation(pose.q, t.r);
-    fai_parallel(fa_sequence_nvert(d->inner), 4096, apply_rigid, &t);
+    Moved m = {.carry = fai_carry(d->rig, &pose), .share = d->rig ? d->rig->head_share : NULL, .x = x};
+    fai_parallel(fa_sequence_nvert(d->inner), 4096, move_chunk, &m);
     return FA_OK;
 }
 

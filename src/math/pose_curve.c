@@ -23,6 +23,7 @@
 #include "math/pose_curve.h"
 
 #include "math/mat3.h"
+#include "math/pose_cut.h"
 
 #include <float.h>
 
@@ -34,6 +35,8 @@ struct FaPoseCurve {
     double (*f)[DIM]; // values at the poses                                       (n)
     double (*m)[DIM]; // second derivatives there, 1/s2                            (n)
     double *angle;    // between a pose's quaternion and the next one's, 0..pi/2   (n)
+    bool *cut;        // between a pose and the next one there is no motion        (n)
+    int ncut;
 };
 
 // phi, its first and its second derivative by u.
@@ -143,8 +146,22 @@ static void solve(FaPoseCurve *curve, FaCurveEnds ends, int c, double *work) {
     for (int i = n - 2; i >= 0; i--) curve->m[i][c] = (right[i] - upper[i] * curve->m[i + 1][c]) / diag[i];
 }
 
-FaCode fai_pose_curve_new(int n, const double *time, const FaPose *pose, FaCurveEnds ends, FaPoseCurve **out,
-                          FaError *err) {
+// The pieces between cuts, each as a curve of its own; a pose between two cuts is held.
+static void solve_pieces(FaPoseCurve *curve, FaCurveEnds ends, double *work) {
+    for (int first = 0, i = 0; i < curve->n; i++) {
+        if (i + 1 < curve->n && !curve->cut[i]) continue;
+        FaPoseCurve piece = {.n = i + 1 - first,
+                             .time = curve->time + first,
+                             .f = curve->f + first,
+                             .m = curve->m + first,
+                             .angle = curve->angle + first};
+        for (int c = 0; piece.n > 1 && c < DIM; c++) solve(&piece, ends, c, work);
+        first = i + 1;
+    }
+}
+
+static FaCode new_curve(int n, const double *time, const FaPose *pose, FaCurveEnds ends, bool cuts, FaPoseCurve **out,
+                        FaError *err) {
     *out = NULL;
     if (n < 1) return FA_FAIL(err, FA_E_ARG, NULL, "give at least one pose", "a motion without poses");
     FaPoseCurve *curve = FA_NEW(1, FaPoseCurve);
@@ -152,13 +169,15 @@ FaCode fai_pose_curve_new(int n, const double *time, const FaPose *pose, FaCurve
     curve->n = n;
     curve->time = FA_NEW(n, double);
     curve->angle = FA_NEW(n, double);
+    curve->cut = FA_NEW(n, bool);
     curve->f = fai_alloc_array((size_t)n, sizeof *curve->f);
     curve->m = fai_alloc_array((size_t)n, sizeof *curve->m);
     double *work = FA_NEW(4 * (size_t)n, double);
     FaCode code = FA_OK;
-    if (!curve->time || !curve->angle || !curve->f || !curve->m || !work) code = FA_FAIL_MEMORY(err);
+    if (!curve->time || !curve->angle || !curve->f || !curve->m || !curve->cut || !work) code = FA_FAIL_MEMORY(err);
     if (code >= 0) code = load_poses(curve, time, pose, err);
-    for (int c = 0; code >= 0 && n > 1 && c < DIM; c++) solve(curve, ends, c, work);
+    if (code >= 0 && cuts) curve->ncut = fai_pose_cuts(n, time, pose, curve->cut);
+    if (code >= 0) solve_pieces(curve, ends, work);
     for (int i = 0; code >= 0 && i < n; i++)
         for (int c = 0; code >= 0 && c < DIM; c++)
             if (!isfinite(curve->m[i][c]))
@@ -173,10 +192,21 @@ FaCode fai_pose_curve_new(int n, const double *time, const FaPose *pose, FaCurve
     return code;
 }
 
+FaCode fai_pose_curve_new(int n, const double *time, const FaPose *pose, FaCurveEnds ends, FaPoseCurve **curve,
+                          FaError *err) {
+    return new_curve(n, time, pose, ends, false, curve, err);
+}
+
+FaCode fai_pose_curve_new_cut(int n, const double *time, const FaPose *pose, FaCurveEnds ends, FaPoseCurve **curve,
+                              FaError *err) {
+    return new_curve(n, time, pose, ends, true, curve, err);
+}
+
 void fai_pose_curve_free(FaPoseCurve *curve) {
     if (!curve) return;
     fa_free(curve->time);
     fa_free(curve->angle);
+    fa_free(curve->cut);
     fa_free(curve->f);
     fa_free(curve->m);
     fa_free(curve);
@@ -221,13 +251,8 @@ static void hold(const FaPoseCurve *curve, int i, FaMotion *motion) {
     memcpy(motion->pose.p, curve->f[i] + 4, sizeof motion->pose.p);
 }
 
-void fai_pose_curve_eval(const FaPoseCurve *curve, double time, FaMotion *motion) {
-    int last = curve->n - 1;
-    if (last == 0 || !(time >= curve->time[0]) || time > curve->time[last]) {
-        hold(curve, time > curve->time[last] ? last : 0, motion);
-        return;
-    }
-    int i = find_interval(curve, time);
+// The motion inside interval i, at its ends too.
+static void eval_inside(const FaPoseCurve *curve, int i, double time, FaMotion *motion) {
     double f[DIM], df[DIM], ddf[DIM];
     interval_at(curve, i, time, f, df, ddf);
     memcpy(motion->pose.p, f + 4, sizeof motion->pose.p);
@@ -254,4 +279,54 @@ void fai_pose_curve_eval(const FaPoseCurve *curve, double time, FaMotion *motion
     }
     memcpy(motion->pose.q, f, sizeof motion->pose.q);
     fai_q_normalize(motion->pose.q);
+}
+
+// At pose i as the interval on one side of it has it.
+static void eval_end(const FaPoseCurve *curve, int i, int interval, FaMotion *motion) {
+    bool moves = interval >= 0 && interval + 1 < curve->n && !curve->cut[interval];
+    if (moves)
+        eval_inside(curve, interval, curve->time[i], motion);
+    else
+        hold(curve, i, motion);
+}
+
+// Inside a cut: the piece before goes on as it ended, the one after begins as it will go on.
+static void eval_cut(const FaPoseCurve *curve, int i, double time, FaMotion *motion) {
+    bool after = time >= 0.5 * (curve->time[i] + curve->time[i + 1]);
+    int at = after ? i + 1 : i;
+    eval_end(curve, at, after ? i + 1 : i - 1, motion);
+    double span = time - curve->time[at], turn[3], q[4];
+    fai_v3_mad(motion->pose.p, span, motion->v, motion->pose.p);
+    fai_v3_scale(span, motion->omega, turn);
+    fai_q_exp(turn, q);
+    fai_q_mul(motion->pose.q, q, motion->pose.q);
+    fai_v3_set(motion->a, 0, 0, 0);
+    fai_v3_set(motion->alpha, 0, 0, 0);
+}
+
+void fai_pose_curve_eval(const FaPoseCurve *curve, double time, FaMotion *motion) {
+    int last = curve->n - 1;
+    if (last == 0 || !(time >= curve->time[0]) || time > curve->time[last]) {
+        hold(curve, time > curve->time[last] ? last : 0, motion);
+        return;
+    }
+    int i = find_interval(curve, time);
+    if (!curve->cut[i])
+        eval_inside(curve, i, time, motion);
+    else if (time == curve->time[i])
+        eval_end(curve, i, i - 1, motion);
+    else if (time == curve->time[i + 1])
+        eval_end(curve, i + 1, i + 1, motion);
+    else
+        eval_cut(curve, i, time, motion);
+}
+
+bool fai_pose_curve_cut(const FaPoseCurve *curve, double from, double to) {
+    if (!curve->ncut || !(to > from) || !(to >= curve->time[0])) return false;
+    int i = find_interval(curve, FA_MIN(FA_MAX(from, curve->time[0]), curve->time[curve->n - 1]));
+    for (; i + 1 < curve->n && curve->time[i] <= to; i++) {
+        double when = 0.5 * (curve->time[i] + curve->time[i + 1]);
+        if (curve->cut[i] && when > from && when <= to) return true;
+    }
+    return false;
 }

@@ -29,9 +29,14 @@ typedef struct FaMotion {
 // close in time for their distance. Time and memory: linear in n.
 FaCode fai_pose_curve_new(int n, const double *time, const FaPose *pose, FaCurveEnds ends, FaPoseCurve **curve,
                           FaError *err);
+// The same of a head that may be cut (math/pose_cut.h): the pieces between cuts are curves of their own. Half way
+// through a cut the motion jumps from one, going on as it ended, to the other, as it will begin: no acceleration.
+FaCode fai_pose_curve_new_cut(int n, const double *time, const FaPose *pose, FaCurveEnds ends, FaPoseCurve **curve,
+                              FaError *err);
 void fai_pose_curve_free(FaPoseCurve *curve); // NULL is fine
 
 // The motion at a time; before the first and after the last pose it is held, without velocity. Thread-safe.
 void fai_pose_curve_eval(const FaPoseCurve *curve, double time, FaMotion *motion);
+bool fai_pose_curve_cut(const FaPoseCurve *curve, double from, double to); // a jump after `from`, at `to` or before
 
 #endif

@@ -651,3 +651,8 @@ void fai_mesh_volumes(const FaMesh *mesh, const FaTopology *topo, const float *x
     for (int p = 0; p < topo->nparts; p++)
         if (!closed[p]) volume[p] = 0;
 }
+
+uint64_t fai_mesh_print(const FaMesh *mesh) {
+    uint64_t print = fai_hash64(mesh->tri, 3 * (size_t)mesh->ntri * sizeof *mesh->tri, (uint64_t)mesh->nvert);
+    return print ? print : 1;
+}

@@ -49,4 +49,8 @@ void fai_mesh_areas(const FaMesh *mesh, const float *x, float *area);
 // times are open: 0, and closed[p] = false. volume, closed: nparts.
 void fai_mesh_volumes(const FaMesh *mesh, const FaTopology *topo, const float *x, double *volume, bool *closed);
 
+// What tells this mesh from others by its vertices' numbers: their count and the triangles, wherever the vertices are.
+// Never 0.
+uint64_t fai_mesh_print(const FaMesh *mesh);
+
 #endif

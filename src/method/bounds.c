@@ -1,12 +1,11 @@
 // A frame is compared with the rig's own surface at the same weights (linear), e = x - linear:
 //
 //     far     |e| > FAR of the head's size + how far the rig itself moves the vertex
-//     torn    an edge longer than TORN times its linear length (crushed ones: twice that at rest), and more than
-//     contact
-//             explains: lips
-//             that the rig's own surface has through each other are held apart by that depth
+//     torn    an edge longer than TORN times its linear length, or its length at rest where the rig has it crushed, and
+//             more than contact explains: lips that the rig's own surface has through each other are held apart by that
+//             depth
 //
-// An edge can only be torn where an end has left its linear place by more than a sixth of the edge's length at rest:
+// An edge can only be torn where an end has left its linear place by more than a third of the edge's length at rest:
 // one pass over the vertices settles nearly all of them. What is beyond is scaled, x' = linear + keep e, with keep
 // rising evenly to 1 over RINGS edges around it; where that tears another edge, again with less. The last resort is
 // linear. Methods without a face cost less than linear blending: for them only what is too far for any sum of their
@@ -18,9 +17,10 @@
 
 #include <math.h>
 
-static const double FAR = 0.2, TINY = 3e-3; // of the head's size; what is smaller than TINY cannot tear
-static const double TORN = 6; // of an edge's length: lips that stick pull single edges to three and more times theirs
-static const float FADES = 0.7f; // of what contact explains, from a vertex to the next
+static const double FAR = 0.1, TINY = 1.2e-3; // of the head's size; what is smaller than TINY cannot tear
+static const double TORN = 3;                 // of an edge's length
+static const double MOST = 1e4;               // a weight beyond this is none
+static const float FADES = 0.7f;              // of what contact explains, from a vertex to the next
 enum { RINGS = 6, ROUNDS = 12, VERTICES = 2048 };
 
 struct FaBounds {
@@ -31,6 +31,7 @@ struct FaBounds {
     float *reach;   // m2: no edge of a vertex closer to its linear place is torn          (nvert)
     float *most;    // m: of the shapes: the farthest that a vertex goes                   (nshape)
     float *weights; // that were numbers                                                   (nshape)
+    float *sane;    // of fai_bounds_weights                                               (nshape)
     float *linear;  // (nvert x 3)
     float *made;    // the frame as the method made it                                     (nvert x 3)
     float *keep;    // (nvert)
@@ -69,10 +70,10 @@ static double head_size(const FaRig *rig) {
 static void measure(FaBounds *b) {
     const FaRig *rig = b->rig;
     for (int v = 0; v < rig->mesh.nvert; v++) {
-        double least = 6 * FAR * b->size;
+        double least = TORN * FAR * b->size;
         for (int n = b->topo.around_start[v]; n < b->topo.around_start[v + 1]; n++)
             least = fmin(least, distance(at(rig->mesh.x, v), at(rig->mesh.x, b->topo.around[n])));
-        least = fmax(least, TINY * b->size) / 6;
+        least = fmax(least, TINY * b->size) / TORN;
         b->reach[v] = (float)(least * least);
     }
     for (int s = 0; s < rig->nshape; s++)
@@ -93,8 +94,9 @@ FaCode fai_bounds_new(const FaRig *rig, FaBounds **bounds, FaError *err) {
     if (rc >= 0) rc = fa_blender_new(rig, &b->blender, err);
     if (rc >= 0 &&
         !((b->reach = FA_NEW(n, float)) && (b->most = FA_NEW(shapes, float)) && (b->weights = FA_NEW(shapes, float)) &&
-          (b->linear = FA_NEW(3 * n, float)) && (b->made = FA_NEW(3 * n, float)) && (b->keep = FA_NEW(n, float)) &&
-          (b->give = FA_NEW(n, float)) && (b->bad = FA_NEW(fai_chunks(rig->mesh.nvert, VERTICES) + 1, bool))))
+          (b->sane = FA_NEW(shapes, float)) && (b->linear = FA_NEW(3 * n, float)) && (b->made = FA_NEW(3 * n, float)) &&
+          (b->keep = FA_NEW(n, float)) && (b->give = FA_NEW(n, float)) &&
+          (b->bad = FA_NEW(fai_chunks(rig->mesh.nvert, VERTICES) + 1, bool))))
         rc = FA_FAIL_MEMORY(err);
     if (rc < 0) {
         fai_bounds_free(b);
@@ -109,7 +111,7 @@ void fai_bounds_free(FaBounds *b) {
     if (!b) return;
     fai_topology_free(&b->topo);
     fa_blender_free(b->blender);
-    void *all[] = {b->reach, b->most, b->weights, b->linear, b->made, b->keep, b->give, b->bad};
+    void *all[] = {b->reach, b->most, b->weights, b->sane, b->linear, b->made, b->keep, b->give, b->bad};
     for (int i = 0; i < FA_COUNT(all); i++) fa_free(all[i]);
     fa_free(b);
 }
@@ -118,7 +120,7 @@ void fai_bounds_free(FaBounds *b) {
 
 static double longest(const FaBounds *b, const float *linear, int i, int j) {
     double rest = distance(at(b->rig->mesh.x, i), at(b->rig->mesh.x, j)), now = distance(at(linear, i), at(linear, j));
-    double own = now < rest / TORN ? 2 * rest : TORN * now; // the rig's own surface has it crushed
+    double own = fmax(rest, TORN * now); // the rig's own surface may have it crushed
     return fmax(own, TORN * TINY * b->size) + (double)(b->give[i] + b->give[j]);
 }
 
@@ -252,6 +254,15 @@ static FaCode bring_back(FaBounds *b, FaMethod *m, const FaInput *in, const floa
     return FA_OK;
 }
 
+const float *fai_bounds_weights(FaBounds *b, const float *weights, FaStats *stats) {
+    int n = weights ? b->rig->nshape : 0, odd = 0;
+    for (int s = 0; s < n; s++) odd += isfinite(weights[s]) && fabs((double)weights[s]) > MOST;
+    if (!odd) return weights;
+    for (int s = 0; s < n; s++) b->sane[s] = fabs((double)weights[s]) > MOST ? NAN : weights[s];
+    stats->limited += odd;
+    return b->sane;
+}
+
 // Contact's depths, fading along the skin that hangs on what is held.
 static void explain(FaBounds *b, const FaMethod *m) {
     const int n = b->rig->mesh.nvert;
@@ -263,6 +274,13 @@ static void explain(FaBounds *b, const FaMethod *m) {
     }
 }
 
+// Contact does not carry a face that far: nothing of it is explained by what touches.
+static bool is_lost(const FaBounds *b, const float *linear, const float *x) {
+    for (int v = 0; v < b->rig->mesh.nvert; v++)
+        if (!(distance(at(x, v), at(linear, v)) <= farthest(b, linear, v))) return true;
+    return false;
+}
+
 FaCode fai_bounds_check(FaBounds *b, FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
     FaInput found = *in; // markers drive without weights: those that were found in them
     if (m->ops->found) m->ops->found(m, &found);
@@ -270,7 +288,7 @@ FaCode fai_bounds_check(FaBounds *b, FaMethod *m, const FaInput *in, float *surf
         if (isfinite(found.weights[s])) b->weights[s] = found.weights[s];
     const float *linear = linear_of(b, m, surface);
     if (!linear || !is_beyond(b, linear, surface) || !is_finite(b, linear)) return FA_OK;
-    if (m->ops->explain) explain(b, m);
+    if (m->ops->explain && !is_lost(b, linear, surface)) explain(b, m);
     if (is_beyond(b, linear, surface)) FA_TRY(bring_back(b, m, in, linear, surface, stats, err));
     memset(b->give, 0, (size_t)b->rig->mesh.nvert * sizeof *b->give);
     return FA_OK;

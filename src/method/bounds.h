@@ -10,6 +10,9 @@ typedef struct FaBounds FaBounds;
 
 FaCode fai_bounds_new(const FaRig *rig, FaBounds **bounds, FaError *err);
 void fai_bounds_free(FaBounds *b); // NULL is fine
+// Weights of 1e30 are a mistake that no method survives: what is no weight becomes no number, which every method takes
+// for the last that was one. The same array where all are sane. stats: limited is added to.
+const float *fai_bounds_weights(FaBounds *b, const float *weights, FaStats *stats);
 // The frame that a method made of `in` (in the rig's frame). stats: limited, worst and clamped are added to.
 FaCode fai_bounds_check(FaBounds *b, FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err);
 

@@ -67,6 +67,20 @@ void fai_felt_velocity(const FaFeltHead *f, const FaPoseCurve *curve, double tim
     fai_v3_scale(f->share, motion.omega, omega);
 }
 
+void fai_felt_restart(FaFeltHead *f, const FaPoseCurve *motion, double time, const FaPose *to, double h, double v[3],
+                      double omega[3]) {
+    FaMotion now = {0};
+    double turn[3], q[4];
+    if (motion) fai_pose_curve_eval(motion, time, &now);
+    f->head = *to;
+    fai_v3_mad(to->p, -h, now.v, f->head.p);
+    fai_v3_scale(-h, now.omega, turn);
+    fai_q_exp(turn, q);
+    fai_q_mul(to->q, q, f->head.q);
+    f->felt = f->head;
+    fai_felt_velocity(f, motion, time, v, omega);
+}
+
 void fai_felt_gravity(const FaFeltHead *f, const FaPose *to, double accel[3]) {
     double down[3] = {0, -FAI_GRAVITY, 0}, upright[3], g[3];
     fai_v3_scale(-FAI_GRAVITY, f->up, upright);

@@ -25,6 +25,10 @@ FaPose fai_felt_at(const FaFeltHead *f, const FaPoseCurve *motion, const FaInput
 FaPose fai_felt_pose(const FaFeltHead *f, const FaPose *to);
 // Velocities of the felt head at an input: world, m/s; head axes, rad/s. 0 where the motion as a whole is not known.
 void fai_felt_velocity(const FaFeltHead *f, const FaPoseCurve *motion, double time, double v[3], double omega[3]);
+// A cut: the head is at `to` now, as if it had come there without a jump in `h` seconds. Velocities as above, at
+// `time`.
+void fai_felt_restart(FaFeltHead *f, const FaPoseCurve *motion, double time, const FaPose *to, double h, double v[3],
+                      double omega[3]);
 // R'g - s g0, as much of its change as the flesh feels; none, to the bit, while the head is upright.
 void fai_felt_gravity(const FaFeltHead *f, const FaPose *to, double accel[3]);
 

@@ -1,6 +1,7 @@
 #include "method/head_force.h"
 
 #include "math/mat3.h"
+#include "math/pose_cut.h"
 
 void fai_head_force(const FaMotion *motion, const double up[3], double share, FaAffine *out) {
     double r[9], world[3], a0[3];
@@ -18,6 +19,9 @@ void fai_head_force(const FaMotion *motion, const double up[3], double share, Fa
 }
 
 void fai_trail_push(FaPoseTrail *t, double time, const FaPose *pose) {
+    // nothing is known of how a head came to where it jumped
+    int last = t->count - 1;
+    if (last >= 0 && fai_pose_jumps(&t->pose[last], pose, time - t->time[last])) *t = (FaPoseTrail){0};
     if (t->count == 3) {
         memmove(t->time, t->time + 1, 2 * sizeof *t->time);
         memmove(t->pose, t->pose + 1, 2 * sizeof *t->pose);

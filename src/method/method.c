@@ -136,8 +136,9 @@ const FaNotes *fa_method_notes(const FaMethod *m) { return &m->notes; }
 // --- stepping -----------------------------------------------------------------------------------------------------
 
 // Methods move the rig's own frame; inputs speak of the canonical one, as clips do.
-static FaInput in_rig_frame(const FaMethod *m, const FaInput *in) {
+static FaInput in_rig_frame(const FaMethod *m, const FaInput *in, FaStats *stats) {
     FaInput own = *in;
+    own.weights = fai_bounds_weights(m->bounds, in->weights, stats);
     const double *q = in->head.q;
     if (q[0] != 0 || q[1] != 0 || q[2] != 0 || q[3] != 0) own.head = fa_rig_pose(m->rig, &in->head);
     return own;
@@ -145,7 +146,7 @@ static FaInput in_rig_frame(const FaMethod *m, const FaInput *in) {
 
 static FaCode start(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
     if (!isfinite(in->time)) return FA_FAIL(err, FA_E_ARG, NULL, "give seconds", "the time is not a number");
-    const FaInput own = in_rig_frame(m, in);
+    const FaInput own = in_rig_frame(m, in, stats);
     FaCode rc = m->ops->reset(m, &own, surface, err);
     if (rc < 0) return rc;
     FA_TRY(fai_bounds_check(m->bounds, m, &own, surface, stats, err));
@@ -171,7 +172,7 @@ FaCode fa_method_step(FaMethod *m, const FaInput *in, float *surface, FaStats *s
         return FA_FAIL(err, FA_E_ARG, NULL, "give inputs in the order of time, each later than the last",
                        "time does not increase");
     else {
-        const FaInput own = in_rig_frame(m, in);
+        const FaInput own = in_rig_frame(m, in, stats);
         rc = m->ops->step(m, &own, surface, stats, err);
         if (rc >= 0) FA_TRY(fai_bounds_check(m->bounds, m, &own, surface, stats, err));
     }

@@ -4,12 +4,15 @@
 //     frame    0 1 2 3 4 5 6 7 8 ...
 //     stored   S     S     S        every `stride` frames, the state after that frame
 #include "method/run.h"
+#include "base/text.h"
 #include "io/sequence.h"
 #include "math/mat3.h"
 #include "math/pose_curve.h"
+#include "math/pose_cut.h"
 #include "method/method.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static const size_t STORE_ROOM = (size_t)64 << 20;
 
@@ -21,6 +24,7 @@ struct FaRun {
     FaDriver driver;
     FaPose *head;       // world from the mesh's own frame; NULL: still        (nframe)
     FaPoseCurve *curve; // through them; NULL: still
+    bool *cut;          // after these frames of `moves` the head jumps            (its nframe)
     FaSequence *target; // surfaces wanted in place of the rig's; NULL: none
     float *surface;     // of the frame at hand                                (nvert x 3)
     FaSequence *seq;
@@ -68,14 +72,16 @@ void fai_run_count_limited(FaRunStats *run, int frame, const FaStats *stats) {
 
 void fai_run_note_limited(FaNotes *notes, const FaRunStats *run) {
     if (!run->limited) return;
-    fai_notes_free(notes); // counts have changed since
-    fai_note_count(notes, run->limited, "limited-frames", FA_PLACE("frame %d", run->first_limited),
-                   "look at these frames; lips that cross at rest and weights far over 1 do this, and --contact off "
-                   "shows whether contact does",
-                   "%d frame%s would have torn the face (up to %.1f mm from linear blending) and %s blended back "
-                   "towards it",
-                   run->limited, run->limited == 1 ? "" : "s", 1e3 * run->worst_limited,
-                   run->limited == 1 ? "was" : "were");
+    char how[64] = "by weights over 10000";
+    if (run->worst_limited > 0)
+        snprintf(how, sizeof how, run->worst_limited < 10 ? "up to %.1f mm from linear blending" : "by metres",
+                 1e3 * run->worst_limited);
+    fai_note_count(
+        notes, run->limited, "limited-frames", FA_PLACE("frame %d", run->first_limited),
+        "look at these frames; lips that cross at rest, weights far over 1 and jumps of the head do this, and "
+        "--contact off shows whether contact does",
+        "%d frame%s would have torn the face (%s) and %s blended back towards linear blending", run->limited,
+        run->limited == 1 ? "" : "s", how, run->limited == 1 ? "was" : "were");
 }
 
 static FaCode advance(FaRun *r, int frame, float *x, FaError *err) {
@@ -120,8 +126,11 @@ static FaCode head_motion(FaRun *r, FaError *err) {
     if (!clip || !clip->head) return FA_OK;
     r->head = FA_NEW(FA_MAX(clip->nframe, r->nframe), FaPose);
     if (!r->head) return FA_FAIL_MEMORY(err);
+    r->cut = FA_NEW(clip->nframe, bool);
+    if (!r->cut) return FA_FAIL_MEMORY(err);
     for (int f = 0; f < clip->nframe; f++) r->head[f] = fa_rig_pose(rig, &clip->head[f]);
-    FA_TRY(fai_pose_curve_new(clip->nframe, clip->time, r->head, FA_ENDS_FREE, &r->curve, err));
+    fai_pose_cuts(clip->nframe, clip->time, r->head, r->cut);
+    FA_TRY(fai_pose_curve_new_cut(clip->nframe, clip->time, r->head, FA_ENDS_FREE, &r->curve, err));
     for (int f = 0; f < r->nframe && r->own; f++) {
         FaMotion motion;
         fai_pose_curve_eval(r->curve, r->own->time[f], &motion);
@@ -196,6 +205,7 @@ void fa_run_free(FaRun *r) {
     fai_driver_close(&r->driver);
     fa_clip_free(r->own);
     fa_free(r->head);
+    fa_free(r->cut);
     fa_free(r->weights);
     fai_notes_free(&r->notes);
     fa_free(r->surface);
@@ -207,7 +217,28 @@ FaSequence *fa_run_sequence(FaRun *run) { return run->seq; }
 const FaClip *fa_run_clip(const FaRun *run) { return run->clip; }
 FaRunStats fa_run_stats(const FaRun *run) { return run->stats; }
 
+void fai_run_note_cuts(FaNotes *notes, const FaRun *run, double begin) {
+    enum { NAMED = 4 };
+    int count = 0, first = -1;
+    FaText list = {0};
+    for (int f = 0, from = -1; run->cut && f < run->moves->nframe; f++) {
+        double time = run->moves->time[f] - begin;
+        if (from < 0 && time > -1e-9) from = f;
+        if (from < 0 || !run->cut[f]) continue;
+        if (count < NAMED) fai_text_printf(&list, "%s%d (%.2f s)", count ? ", " : "", f - from, time);
+        if (!count++) first = f - from;
+    }
+    if (count)
+        fai_note_count(
+            notes, count, "head-cut", FA_PLACE("frame %d", first), "mend the motion there if it is no cut",
+            "the head jumps as no neck does after frame%s %s%s: the flesh begins anew there, without a swing",
+            count == 1 ? "" : "s", list.data ? list.data : "", count > NAMED ? ", ..." : "");
+    fai_text_free(&list);
+}
+
 const FaNotes *fa_run_notes(FaRun *run) {
+    fai_notes_free(&run->notes); // counts have changed since
     fai_run_note_limited(&run->notes, &run->stats);
+    fai_run_note_cuts(&run->notes, run, 0);
     return &run->notes;
 }

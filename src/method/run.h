@@ -12,6 +12,8 @@ const struct FaPoseCurve *fai_run_motion(const FaRun *run); // of the head, in t
 void fai_run_input(FaRun *run, int frame, FaInput *in);
 void fai_run_count_limited(FaRunStats *run, int frame, const FaStats *stats);
 void fai_run_note_limited(FaNotes *notes, const FaRunStats *run);
+// Where the head's motion is cut, from `begin` (s, of the clip) on, which counts as frame 0.
+void fai_run_note_cuts(FaNotes *notes, const FaRun *run, double begin);
 int fai_run_nframe(const FaRun *run);
 
 #endif

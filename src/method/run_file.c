@@ -29,7 +29,7 @@ struct FaRunFile {
     int every, nframe;
     int last_changed; // the last frame whose input differs from the old file's; -1: none, nframe: no old file
     int state_at;     // the method's state is that after this frame; -1: none
-    double rejoin;
+    double rejoin, begin;
     float *surface;
     void *state;
 };
@@ -216,6 +216,7 @@ static FaCode prepare(FaRunFile *t, const FaClip *clip, const char *path, const 
     const FaRunFileOptions usual = fa_run_file_options_default();
     t->every = o->every > 0 ? o->every : usual.every;
     t->rejoin = o->rejoin > 0 ? o->rejoin : usual.rejoin;
+    t->begin = o->begin;
     t->shape = (FaRunStoreShape){hash_rig(rig), (uint64_t)rig->mesh.nvert, (uint64_t)rig->nshape,
                                  fa_method_state_size(t->method)};
     t->shape.key = fai_hash64(FA_VERSION_TEXT, sizeof FA_VERSION_TEXT, t->shape.key ^ (uint64_t)t->every);
@@ -231,7 +232,6 @@ static FaCode prepare(FaRunFile *t, const FaClip *clip, const char *path, const 
 }
 
 static FaCode open_files(FaRunFile *t, int *first_changed, FaError *err) {
-    FA_TRY(fa_output_fits(t->path, "run", err));
     const char *why = "", *none = "";
     int n = t->nframe, first = 0, last;
     *first_changed = 0;
@@ -271,6 +271,7 @@ FaCode fa_run_file_open(FaMethod *method, const FaClip *clip, const char *path, 
     t->report = (FaRunFileReport){.changed_at = -1, .rejoined_at = -1, .continued_at = -1, .fresh = ""};
     int first_changed = 0;
     FaCode rc = prepare(t, clip, path, &o, err);
+    if (rc >= 0 && !o.replace) rc = fa_output_fits(t->path, "run", err);
     if (rc >= 0) rc = open_files(t, &first_changed, err);
     if (rc >= 0) t->report.frames = t->nframe;
     bool make = rc >= 0 && !(fai_run_store_count(t->out) == t->report.frames && t->report.continued_at < 0);
@@ -295,7 +296,9 @@ const FaClip *fa_run_file_clip(const FaRunFile *t) { return fa_run_clip(t->run);
 FaRunStats fa_run_file_stats(const FaRunFile *t) { return t->stats; }
 
 const FaNotes *fa_run_file_notes(FaRunFile *t) {
+    fai_notes_free(&t->notes); // counts have changed since
     fai_run_note_limited(&t->notes, &t->stats);
+    fai_run_note_cuts(&t->notes, t->run, t->begin);
     return &t->notes;
 }
 

@@ -1,5 +1,7 @@
 #include "method/stepper.h"
 
+#include "math/pose_cut.h"
+
 #include <math.h>
 
 static const double SLACK = 0.01;     // of a step: times of even frames differ in their last digits
@@ -31,9 +33,12 @@ void fai_stepper_weights(FaStepper *s, const FaInput *in, double part, FaStats *
 
 FaStep fai_stepper_begin(const FaStepper *s, const FaMethod *m, const FaInput *in) {
     double span = in->time - m->time;
+    FaPose from = s->head.head, to = fai_felt_at(&s->head, m->motion, in, &from, in->time, 1);
+    bool jumps = !m->motion && fai_pose_jumps(&from, &to, span); // a tracker's
     return (FaStep){.in = in,
                     .motion = m->motion,
-                    .from = s->head.head,
+                    .from = jumps ? to : from,
+                    .cut = jumps,
                     .begin = m->time,
                     .end = in->time,
                     .n = (int)fmin(fmax(ceil(span * s->rate - SLACK), 1), MOST_STEPS),
@@ -46,7 +51,9 @@ bool fai_stepper_next(FaStepper *s, FaStep *step, FaStats *stats) {
     step->last = step->i == step->n;
     double span = step->end - step->begin, part = step->last ? 1 : (double)step->i / step->n;
     step->h = span / step->n;
+    double before = step->i == 1 ? step->begin : step->time;
     step->time = step->begin + part * span;
+    step->cut = step->motion ? fai_pose_curve_cut(step->motion, before, step->time) : step->cut && step->i == 1;
     step->share = 1.0 / (step->n - step->i + 1);
     step->head = fai_felt_at(&s->head, step->motion, step->in, &step->from, step->time, part);
     fai_stepper_weights(s, step->in, part, step->last ? stats : NULL);

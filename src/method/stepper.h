@@ -34,6 +34,7 @@ typedef struct FaStep {
     double time;  // s, its end
     double share; // of what is left to the input: 1 in the last step
     bool last;
+    bool cut;    // the head has jumped on the way: what it did before counts no more (fai_felt_restart)
     FaPose head; // at its end
 } FaStep;
 

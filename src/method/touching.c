@@ -81,12 +81,19 @@ FaCode fai_touching_new(const FaFace *f, const FaTouchOptions *o, FaTouching *t,
                           .max_rows = o->max_rows,
                           .seed = o->seed};
     FaContactSurface surface = {f->nskin, f->ntri, f->tri, f->x0, t->touch};
-    return fai_contact_new(&surface, t->ncollider, collider, &c, &t->contact, err);
+    FA_TRY(fai_contact_new(&surface, t->ncollider, collider, &c, &t->contact, err));
+    size_t n = 3 * (size_t)f->nskin;
+    t->rest = FA_NEW(n, float);
+    if (!t->rest) return FA_FAIL_MEMORY(err);
+    memcpy(t->rest, f->x0, n * sizeof *t->rest);
+    fai_contact_part(t->contact, t->rest);
+    return FA_OK;
 }
 
 void fai_touching_free(FaTouching *t) {
     fai_contact_free(t->contact);
     fa_free(t->touch);
+    fa_free(t->rest);
     *t = (FaTouching){0};
 }
 

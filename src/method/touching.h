@@ -29,6 +29,8 @@ typedef struct FaTouching {
     int ncollider;
     bool with_jaw[FA_TOUCH_COLLIDERS];
     unsigned char *touch; // bits as FaContactSurface has them                       (nskin)
+    float *rest;          // m: the face's x0, lips that lie on each other a little apart (fai_contact_part); NULL as
+                          // contact is                                              (nskin x 3)
 } FaTouching;
 
 FaCode fai_touching_new(const FaFace *face, const FaTouchOptions *o, FaTouching *t, FaNotes *notes, FaError *err);

@@ -245,8 +245,10 @@ static void aim(Projective *p, double h, const float *target, double share, FaSt
     p->times.goal += fai_seconds() - begin;
 }
 
+static const float *rest_of(const Projective *p) { return p->contact ? p->touching.rest : p->face->x0; }
+
 static void skin_of(const Projective *p, const float *u, float *skin) {
-    const float *x0 = p->face->x0;
+    const float *x0 = rest_of(p);
     for (int i = 0; i < p->face->nskin; i++)
         for (int k = 0; k < 3; k++)
             skin[3 * (size_t)i + (size_t)k] = x0[3 * (size_t)i + (size_t)k] + u[4 * (size_t)i + (size_t)k];
@@ -271,11 +273,12 @@ static FaCode solve(Projective *p, int iterations, FaStats *stats, FaError *err)
 
 // No frame ends crossed; what was stopped short is no longer where the solve put it.
 static void limit(Projective *p) {
+    const float *x0 = rest_of(p);
     if (fai_contact_limit(p->contact, p->skin, p->skin_to) == 0) return;
     for (int i = 0; i < p->face->nskin; i++)
         for (size_t k = 0; k < 3; k++) {
             size_t x = 3 * (size_t)i + k, u = 4 * (size_t)i + k;
-            if (p->skin_to[x] != p->face->x0[x] + p->u_new[u]) p->u_new[u] = p->skin_to[x] - p->face->x0[x];
+            if (p->skin_to[x] != x0[x] + p->u_new[u]) p->u_new[u] = p->skin_to[x] - x0[x];
         }
 }
 
@@ -409,7 +412,7 @@ static FaCode projective_reset(FaMethod *m, const FaInput *in, float *surface, F
     size_t n = 4 * (size_t)p->flesh->nnode;
     float *zero[] = {p->u, p->u_last, p->w, p->w_last, p->goal};
     for (int i = 0; i < FA_COUNT(zero); i++) memset(zero[i], 0, n * sizeof(float));
-    memcpy(p->skin, p->face->x0, 3 * (size_t)p->face->nskin * sizeof(float));
+    memcpy(p->skin, rest_of(p), 3 * (size_t)p->face->nskin * sizeof(float));
     if (p->contact) fai_contact_reset(p->contact, p->skin);
     fai_stepper_reset(&p->stepper, m, in);
     p->felt_last = p->stepper.head.felt;
@@ -439,11 +442,24 @@ static FaCode projective_reset(FaMethod *m, const FaInput *in, float *surface, F
     return FA_OK;
 }
 
+// After a cut of the head the flesh stays as it is in it and begins anew, without a swing.
+static void restart(Projective *p, const FaStep *step) {
+    double v[3], omega[3];
+    size_t n = 4 * (size_t)p->flesh->nnode;
+    fai_felt_restart(&p->stepper.head, step->motion, step->time, &step->head, step->h, v, omega);
+    fai_inertial_start(&p->stepper.head.felt, v, omega, p->flesh->nnode, p->flesh->e.x0, p->w);
+    memcpy(p->u_last, p->u, n * sizeof(float));
+    memcpy(p->w_last, p->w, n * sizeof(float));
+    p->felt_last = p->stepper.head.felt;
+    p->h_last = 0;
+}
+
 static FaCode projective_step(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
     Projective *p = (Projective *)m;
     p->times.goal = p->times.contact = p->times.solve = p->times.output = 0;
     FaStep step = fai_stepper_begin(&p->stepper, m, in);
     while (fai_stepper_next(&p->stepper, &step, stats)) {
+        if (step.cut) restart(p, &step);
         aim(p, step.h, in->target, step.share, step.last ? stats : NULL);
         FA_TRY(advance(p, step.h, &step.head, stats, err));
     }

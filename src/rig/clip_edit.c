@@ -1,8 +1,34 @@
 // Cutting and resampling clips.
 #include "base/base.h"
 #include "fascia/clip.h"
+#include "math/pose_cut.h"
 
+#include <limits.h>
 #include <math.h>
+
+// The head of a clip at any time, where it may jump (math/pose_cut.h): there is nothing half way through a cut.
+typedef struct HeadAt {
+    const FaClip *clip;
+    bool *cut; // (nframe)
+    int at;    // times are asked for in order
+} HeadAt;
+
+static FaCode head_open(const FaClip *clip, HeadAt *h, FaError *err) {
+    *h = (HeadAt){.clip = clip, .cut = FA_NEW(clip->nframe, bool)};
+    if (!h->cut) return FA_FAIL_MEMORY(err);
+    if (clip->head) fai_pose_cuts(clip->nframe, clip->time, clip->head, h->cut);
+    return FA_OK;
+}
+
+static void head_at(HeadAt *h, double time, FaPose *pose) {
+    const FaClip *c = h->clip;
+    while (h->at + 1 < c->nframe && c->time[h->at + 1] <= time) h->at++;
+    int i = h->at;
+    if (h->cut[i])
+        *pose = c->head[time >= 0.5 * (c->time[i] + c->time[i + 1]) ? i + 1 : i];
+    else
+        fa_clip_sample(c, time, NULL, pose);
+}
 
 static FaCode clip_like(const FaClip *clip, int nframe, double fps, FaClip **out, FaError *err) {
     FA_TRY(fa_clip_new(nframe, clip->nchan, clip->name, fps, out, err));
@@ -34,19 +60,32 @@ FaCode fa_clip_slice(const FaClip *clip, int first, int last, FaClip **out, FaEr
     return FA_OK;
 }
 
+int fa_clip_frames(const FaClip *clip, double fps) {
+    // recorded times jitter by up to half a step: a take that ends a little early has its last frame all the same
+    double frames = clip->time[clip->nframe - 1] * fps, jitter = 0.5 * fmin(1, fps / clip->fps);
+    return frames < 1e9 ? 1 + (int)floor(frames + jitter) : INT_MAX;
+}
+
 FaCode fa_clip_resample(const FaClip *clip, double fps, FaClip **out, FaError *err) {
     *out = NULL;
     if (!(fps > 0) || !isfinite(fps)) return FA_FAIL(err, FA_E_ARG, NULL, NULL, "a frame rate of %g is no rate", fps);
     double frames = clip->time[clip->nframe - 1] * fps;
     if (frames > 1e8) return FA_FAIL(err, FA_E_LIMIT, NULL, "use a lower rate", "%.0f frames are too many", frames);
-    int n = 1 + (int)floor(frames + 1e-6);
+    int n = fa_clip_frames(clip, fps);
+    HeadAt head;
     FA_TRY(clip_like(clip, n, fps, out, err));
     FaClip *c = *out;
-    for (int f = 0; f < n; f++) {
+    FaCode rc = head_open(clip, &head, err);
+    for (int f = 0; rc >= 0 && f < n; f++) {
         c->time[f] = f / fps;
-        fa_clip_sample(clip, c->time[f], c->weight + (size_t)f * (size_t)c->nchan, c->head ? &c->head[f] : NULL);
+        fa_clip_sample(clip, c->time[f], c->weight + (size_t)f * (size_t)c->nchan, NULL);
+        if (c->head) head_at(&head, c->time[f], &c->head[f]);
     }
-    return FA_OK;
+    fa_free(head.cut);
+    if (rc >= 0) return rc;
+    fa_clip_free(c);
+    *out = NULL;
+    return rc;
 }
 
 // Seconds from the last frame to the one after it.
@@ -75,21 +114,22 @@ FaCode fa_clip_with_head(const FaClip *clip, const FaClip *motion, FaClip **out,
     if (!motion->head)
         return FA_FAIL(err, FA_E_ARG, NULL, "give a BVH, or a clip with head angles", "%s has no head motion",
                        motion->path ? motion->path : "the motion");
-    double clip_end = clip->time[clip->nframe - 1], end = motion->time[motion->nframe - 1];
     // a rate that keeps what the motion has: 2-3 g impacts do not survive 30 frames a second
     double fps = motion->fps > clip->fps ? clip->fps * ceil(motion->fps / clip->fps - 1e-9) : clip->fps;
-    int n = clip_end > 0 ? 1 + (int)floor(clip_end * fps + 1e-6) : 1 + (int)floor(end * fps + 1e-6);
+    int n = fa_clip_frames(clip->nframe > 1 ? clip : motion, fps);
+    HeadAt head;
     FA_TRY(clip_like(clip, n, fps, out, err));
     FaClip *c = *out;
-    if (!c->head && !(c->head = FA_NEW(n, FaPose))) {
-        fa_clip_free(c);
-        *out = NULL;
-        return FA_FAIL_MEMORY(err);
-    }
-    for (int f = 0; f < n; f++) {
+    FaCode rc = head_open(motion, &head, err);
+    if (rc >= 0 && !c->head && !(c->head = FA_NEW(n, FaPose))) rc = FA_FAIL_MEMORY(err);
+    for (int f = 0; rc >= 0 && f < n; f++) {
         c->time[f] = f / fps;
         fa_clip_sample(clip, c->time[f], c->weight + (size_t)f * (size_t)c->nchan, NULL);
-        fa_clip_sample(motion, c->time[f], NULL, &c->head[f]);
+        head_at(&head, c->time[f], &c->head[f]);
     }
-    return FA_OK;
+    fa_free(head.cut);
+    if (rc >= 0) return rc;
+    fa_clip_free(c);
+    *out = NULL;
+    return rc;
 }

@@ -1,8 +1,10 @@
 // A low-pass filter for the head's motion that shifts nothing in time: a second-order Butterworth filter run forwards
 // and backwards. Positions and quaternions (signs made continuous, lengths restored) are filtered alike, number by
-// number.
+// number. Where the head jumps (math/pose_cut.h) the pieces are filtered apart.
+#include "rig/clip_smooth.h"
+
 #include "base/base.h"
-#include "fascia/clip.h"
+#include "math/pose_cut.h"
 
 #include <math.h>
 
@@ -31,17 +33,30 @@ static void pass(const Filter *f, int n, int step, double *x) {
     }
 }
 
-// One number per frame, out of and back into rows of NUMBERS. work: n + 2 pad.
-static void smooth(const Filter *f, int n, int pad, double *row, double *work) {
-    double first = row[0], last = row[NUMBERS * (size_t)(n - 1)];
-    for (int i = 0; i < n; i++) work[pad + i] = row[NUMBERS * (size_t)i];
+// One number per frame, out of and back into rows of `width`. work: n + 2 pad.
+static void smooth(const Filter *f, int n, int pad, size_t width, double *row, double *work) {
+    double first = row[0], last = row[width * (size_t)(n - 1)];
+    for (int i = 0; i < n; i++) work[pad + i] = row[width * (size_t)i];
     for (int i = 1; i <= pad; i++) { // the ends' own motion goes on
         work[pad - i] = 2 * first - work[pad + i];
         work[pad + n - 1 + i] = 2 * last - work[pad + n - 1 - i];
     }
     pass(f, n + 2 * pad, 1, work);
     pass(f, n + 2 * pad, -1, work + n + 2 * pad - 1);
-    for (int i = 0; i < n; i++) row[NUMBERS * (size_t)i] = work[pad + i];
+    for (int i = 0; i < n; i++) row[width * (size_t)i] = work[pad + i];
+}
+
+static int pad_of(double hz, double fps, int n) { return (int)fmin(ceil(SETTLES * fps / hz), n - 1); }
+
+FaCode fai_smooth_numbers(int n, double fps, double hz, double *x, FaError *err) {
+    if (n < 3 || hz / TWICE >= HIGHEST * fps) return FA_OK;
+    int pad = pad_of(hz, fps, n);
+    double *work = FA_NEW((size_t)n + 2 * (size_t)pad, double);
+    if (!work) return FA_FAIL_MEMORY(err);
+    const Filter f = filter_of(hz, fps);
+    smooth(&f, n, pad, 1, x, work);
+    fa_free(work);
+    return FA_OK;
 }
 
 FaCode fa_clip_smooth_head(FaClip *clip, double hz, FaError *err) {
@@ -49,13 +64,16 @@ FaCode fa_clip_smooth_head(FaClip *clip, double hz, FaError *err) {
         return FA_FAIL(err, FA_E_ARG, NULL, "give a frequency above 0", "%g Hz is no frequency", hz);
     const int n = clip->nframe;
     if (!clip->head || n < 3 || !(clip->fps > 0) || hz / TWICE >= HIGHEST * clip->fps) return FA_OK;
-    int pad = (int)fmin(ceil(SETTLES * clip->fps / hz), n - 1);
-    double *row = FA_NEW(NUMBERS * (size_t)n, double), *work = FA_NEW((size_t)n + 2 * (size_t)pad, double);
-    if (!row || !work) {
+    double *row = FA_NEW(NUMBERS * (size_t)n, double),
+           *work = FA_NEW((size_t)n + 2 * (size_t)pad_of(hz, clip->fps, n), double);
+    bool *cut = FA_NEW(n, bool);
+    if (!row || !work || !cut) {
         fa_free(row);
         fa_free(work);
+        fa_free(cut);
         return FA_FAIL_MEMORY(err);
     }
+    fai_pose_cuts(n, clip->time, clip->head, cut);
     for (int i = 0; i < n; i++) {
         double *r = row + NUMBERS * (size_t)i, dot = 0;
         memcpy(r, clip->head[i].q, 4 * sizeof *r);
@@ -64,7 +82,13 @@ FaCode fa_clip_smooth_head(FaClip *clip, double hz, FaError *err) {
         for (int k = 0; dot < 0 && k < 4; k++) r[k] = -r[k];
     }
     const Filter f = filter_of(hz, clip->fps);
-    for (int k = 0; k < NUMBERS; k++) smooth(&f, n, pad, row + k, work);
+    for (int first = 0, i = 0; i < n; i++) {
+        if (i + 1 < n && !cut[i]) continue;
+        int m = i + 1 - first;
+        for (int k = 0; m >= 3 && k < NUMBERS; k++)
+            smooth(&f, m, pad_of(hz, clip->fps, m), NUMBERS, row + NUMBERS * (size_t)first + k, work);
+        first = i + 1;
+    }
     for (int i = 0; i < n; i++) {
         const double *r = row + NUMBERS * (size_t)i;
         double length = sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + r[3] * r[3]);
@@ -73,5 +97,6 @@ FaCode fa_clip_smooth_head(FaClip *clip, double hz, FaError *err) {
     }
     fa_free(row);
     fa_free(work);
+    fa_free(cut);
     return FA_OK;
 }

@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "mesh/intersect.h"
 #include "mesh/mesh.h"
+#include "rig/bind.h"
+#include "rig/jaw_opener.h"
 #include "rig/names.h"
 
 #include <float.h>
@@ -20,18 +22,22 @@ static void name_axis(const double d[3], char out[4]) {
     snprintf(out, 4, "%s%c%c", fabs(d[k]) < 0.99 ? "~" : "", d[k] < 0 ? '-' : '+', "xyz"[k]);
 }
 
+static void canonical(const FaRig *rig, int v, double out[3]) {
+    const float *x = rig->mesh.x + 3 * (size_t)v;
+    for (int k = 0; k < 3; k++) {
+        const double *a = rig->axes + 3 * k;
+        out[k] = a[0] * (double)x[0] + a[1] * (double)x[1] + a[2] * (double)x[2];
+    }
+}
+
 static void measure_box(const FaRig *rig, FaInfo *info) {
     const FaMesh *mesh = &rig->mesh;
     double lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
     int corners = mesh->nface ? mesh->face_start[mesh->nface] : mesh->nvert;
     for (int c = 0; c < corners; c++) {
-        const float *x = mesh->x + 3 * (size_t)(mesh->nface ? mesh->face_vert[c] : c);
-        for (int k = 0; k < 3; k++) {
-            const double *a = rig->axes + 3 * k;
-            double v = a[0] * (double)x[0] + a[1] * (double)x[1] + a[2] * (double)x[2];
-            lo[k] = fmin(lo[k], v);
-            hi[k] = fmax(hi[k], v);
-        }
+        double x[3];
+        canonical(rig, mesh->nface ? mesh->face_vert[c] : c, x);
+        for (int k = 0; k < 3; k++) lo[k] = fmin(lo[k], x[k]), hi[k] = fmax(hi[k], x[k]);
     }
     if (corners == 0) return;
     info->width_m = hi[0] - lo[0];
@@ -49,6 +55,33 @@ static void measure_box(const FaRig *rig, FaInfo *info) {
         fai_note_count(&info->notes, far, "stray-vertices", FA_PLACE("vertex %d", first),
                        "delete or move them in a modelling program", "%d vertices lie more than 5 m from the rest",
                        far);
+}
+
+// The head is what shapes move and what stands above it, within a face's width of its middle: arms above the head and a
+// hat's far brim are not of it.
+static void measure_head(const FaRig *rig, FaInfo *info) {
+    const FaMesh *mesh = &rig->mesh;
+    double lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY}, top = -INFINITY, c[3];
+    for (int s = 0; s < rig->nshape; s++) {
+        const FaShape *shape = &rig->shape[s];
+        double most = 0;
+        for (int pass = 0; pass < 2; pass++)
+            for (int i = shape->first; i < shape->first + shape->count; i++) {
+                const float *d = rig->delta + 3 * (size_t)i;
+                double far = sqrt((double)d[0] * d[0] + (double)d[1] * d[1] + (double)d[2] * d[2]);
+                if (pass == 0) most = fmax(most, far);
+                // a fifth of what the shape moves most, and no rounding error
+                if (pass == 0 || far < fmax(0.2 * most, 5e-4)) continue;
+                canonical(rig, rig->row[i], c);
+                for (int k = 0; k < 3; k++) lo[k] = fmin(lo[k], c[k]), hi[k] = fmax(hi[k], c[k]);
+            }
+    }
+    double reach = fmax(hi[0] - lo[0], hi[1] - lo[1]);
+    for (int v = 0; v < mesh->nvert && reach > 0; v++) {
+        canonical(rig, v, c);
+        if (fabs(c[0] - 0.5 * (lo[0] + hi[0])) < reach && c[1] >= lo[1] && c[1] < hi[1] + reach) top = fmax(top, c[1]);
+    }
+    info->head_m = top > lo[1] ? top - lo[1] : 0;
 }
 
 static void note_topology(const FaTopology *t, int coincident, FaInfo *info) {
@@ -154,6 +187,7 @@ static FaCode examine_mesh(const FaRig *rig, bool deep, FaInfo *info, FaError *e
     info->polygons = mesh->nface;
     for (int f = 0; f < mesh->nface; f++) info->quads += mesh->face_start[f + 1] - mesh->face_start[f] == 4;
     measure_box(rig, info);
+    measure_head(rig, info);
     FaTopology topo = {0};
     FA_TRY(fai_topology_build(mesh, &topo, err));
     info->components = topo.nparts;
@@ -280,30 +314,34 @@ static void note_coverage(bool (*half)[2], int names, FaInfo *info) {
 }
 
 // The jaw's hinge and the lips are found from this shape; without it a face has neither.
-static void note_jaw(bool (*half)[2], int nshape, FaInfo *info) {
-    int jaw = fa_arkit_match("jawOpen", NULL);
-    if (nshape && !half[jaw][0] && !half[jaw][1])
-        fai_note(&info->notes, "no-jaw", "",
-                 "name it in the names file if it has another name: {\"theirs\": \"jawOpen\"}",
-                 "no shape is jawOpen: the jaw and the mouth are not found by it");
+static void note_jaw(const FaRig *rig, FaInfo *info) {
+    if (rig->nshape && fai_jaw_opener(rig) < 0)
+        fai_note(
+            &info->notes, "no-jaw", "", "name it in the names file if it has another name: {\"theirs\": \"jawOpen\"}",
+            "no shape opens the jaw (jawOpen, mouthOpen, AU26, AU27, aa): the jaw and the mouth are not found by it");
 }
 
-static void note_twice(const FaRig *rig, FaInfo *info) {
+// A jawOpen of the skin and one of the teeth in the same mesh are no duplicates.
+static FaCode note_twice(const FaRig *rig, FaInfo *info, FaError *err) {
     int first[FA_ARKIT_COUNT][3];
     FaSome twice = {0};
+    FaShapeParts parts = {0};
+    FaCode rc = FA_OK;
     memset(first, -1, sizeof first);
-    for (int s = 0; s < rig->nshape; s++) {
+    for (int s = 0; s < rig->nshape && rc >= 0; s++) {
         const FaShape *shape = &rig->shape[s];
+        bool apart = false;
         if (shape->arkit < 0) continue;
         int *slot = &first[shape->arkit][shape->half + 1];
-        if (*slot >= 0)
-            fai_some_add(&twice, s, shape->name);
-        else
-            *slot = s;
+        if (*slot >= 0) rc = fai_shapes_apart(&parts, rig, *slot, s, &apart, err);
+        if (*slot >= 0 && !apart) fai_some_add(&twice, s, shape->name);
+        if (*slot < 0) *slot = s;
     }
+    fai_shape_parts_free(&parts);
     note_some(info, &twice, "duplicate-arkit",
               "none needed: a channel drives the best name only; to choose, map the others to null",
               "shape matches an ARKit name that another has", "shapes match an ARKit name that another has");
+    return rc;
 }
 
 // --- clips --------------------------------------------------------------------------------------------------------
@@ -405,8 +443,8 @@ static FaCode examine_shapes(const FaRig *rig, FaInfo *info, FaError *err) {
     if (rc >= 0) {
         note_shapes(rig, peak, info);
         note_coverage(half, rig->nshape, info);
-        note_jaw(half, rig->nshape, info);
-        note_twice(rig, info);
+        note_jaw(rig, info);
+        rc = note_twice(rig, info, err);
     }
     fa_binding_free(&binding);
     fa_free(peak);

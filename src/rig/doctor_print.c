@@ -64,6 +64,7 @@ FaCode fa_info_json(const FaInfo *info, char **json, FaError *err) {
     fai_jw_num(w, "height_m", info->height_m);
     fai_jw_num(w, "width_m", info->width_m);
     fai_jw_num(w, "depth_m", info->depth_m);
+    fai_jw_num(w, "head_m", info->head_m);
     fai_jw_int(w, "frames", info->frames);
     fai_jw_num(w, "fps", info->fps);
     fai_jw_num(w, "seconds", info->seconds);
@@ -206,7 +207,10 @@ static void text_mesh(FaText *t, const FaInfo *info) {
     label(t, "size");
     fai_text_printf(t, "%s m high, ", SHOW(info->height_m, 3));
     fai_text_printf(t, "%s wide, ", SHOW(info->width_m, 3));
-    fai_text_printf(t, "%s deep\n", SHOW(info->depth_m, 3));
+    fai_text_printf(t, "%s deep", SHOW(info->depth_m, 3));
+    if (info->head_m > 0 && info->height_m > 1.5 * info->head_m)
+        fai_text_printf(t, "; the head on it %s m high", SHOW(info->head_m, 3));
+    fai_text_str(t, "\n");
     label(t, "file");
     fai_text_printf(t, "in %s, %s up, %s front\n", info->unit_name, info->up, info->front);
 }

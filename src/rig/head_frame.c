@@ -10,6 +10,43 @@ FaPose fai_head_axes(const FaRig *rig) {
     return axes;
 }
 
+static void rows_of(const FaPose *pose, double m[12]) {
+    double r[9];
+    fai_q_to_m3(pose->q, r);
+    for (int i = 0; i < 3; i++) {
+        memcpy(m + 4 * i, r + 3 * i, 3 * sizeof *m);
+        m[4 * i + 3] = pose->p[i];
+    }
+}
+
+FaCarry fai_carry(const FaRig *rig, const FaPose *pose) {
+    FaCarry carry;
+    FaPose body = *pose;
+    if (rig && rig->body) { // at rest, where the joint is
+        double at[3], turned[3];
+        body = rig->rest;
+        fai_pose_apply(pose, rig->pivot, at);
+        fai_q_rotate(body.q, rig->pivot, turned);
+        fai_v3_sub(at, turned, body.p);
+    }
+    rows_of(pose, carry.head);
+    rows_of(&body, carry.body);
+    return carry;
+}
+
+void fai_carry_points(const FaCarry *carry, const float *share, int begin, int end, float *x) {
+    for (int v = begin; v < end; v++) {
+        double in[3] = {x[3 * v], x[3 * v + 1], x[3 * v + 2]}, out[2][3];
+        for (int w = 0; w < (share ? 2 : 1); w++) {
+            const double *m = w ? carry->body : carry->head;
+            for (int k = 0; k < 3; k++)
+                out[w][k] = m[4 * k] * in[0] + m[4 * k + 1] * in[1] + m[4 * k + 2] * in[2] + m[4 * k + 3];
+        }
+        double s = share ? (double)share[v] : 1;
+        for (int k = 0; k < 3; k++) x[3 * v + k] = (float)(share ? s * out[0][k] + (1 - s) * out[1][k] : out[0][k]);
+    }
+}
+
 // Identity is left out, not multiplied by: a product may turn -0 to 0.
 static FaPose turned(const FaPose *pose, const FaPose *first) {
     return first->q[3] == 1 ? *pose : fai_pose_mul(pose, first);

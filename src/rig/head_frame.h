@@ -10,4 +10,12 @@
 // Canonical from the rig's own frame: the rig's axes as a pose. NULL, and a rig that says nothing: identity.
 FaPose fai_head_axes(const FaRig *rig);
 
+// What a pose (world from the rig's frame) does to the rig's vertices: out = share head + (1 - share) body, rows of 3x4
+// matrices. On a body whatever does not go with the head stands as at rest, below it.
+typedef struct FaCarry {
+    double head[12], body[12];
+} FaCarry;
+FaCarry fai_carry(const FaRig *rig, const FaPose *pose);
+void fai_carry_points(const FaCarry *carry, const float *share, int begin, int end, float *x); // share NULL: 1
+
 #endif

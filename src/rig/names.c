@@ -286,6 +286,18 @@ static bool join(const Words *w, int from, int to, int skip, char key[MAX_KEY]) 
     return used > 0;
 }
 
+static bool ends_at(const char *name, const char *words, int last) {
+    Words w;
+    char key[MAX_KEY];
+    if (!split_words(name, &w)) return false;
+    for (int from = 0; from <= FA_MIN(last, w.count - 1); from++)
+        if (join(&w, from, w.count, -1, key) && !strcmp(key, words)) return true;
+    return false;
+}
+
+bool fai_name_ends(const char *name, const char *words) { return ends_at(name, words, MAX_WORDS); }
+bool fai_name_is(const char *name, const char *words) { return ends_at(name, words, 0); }
+
 static const FaNameAlias *find_alias(const char *key) {
     size_t size = strlen(key);
     for (int i = 0; i < FA_COUNT(aliases); i++)

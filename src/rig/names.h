@@ -48,6 +48,11 @@ typedef struct FaSome {
 } FaSome;
 void fai_some_add(FaSome *some, int item, const char *name);
 
+// Whether a name's last words, prefixes before them left out, are these, written together in lower case:
+// "AA_VI_10_aa" ends "aa", "Fcl_MTH_A" ends "mtha". And whether that is all of the name.
+bool fai_name_ends(const char *name, const char *words);
+bool fai_name_is(const char *name, const char *words);
+
 // A name without a side that stands for a left and a right ARKit shape at once ("mouthSmile", "blink", "AU12").
 bool fai_arkit_pair(const char *name, int pair[2]);
 // The other side's shape: eyeBlinkLeft <-> eyeBlinkRight, jawLeft <-> jawRight; itself for the others.

@@ -1,10 +1,12 @@
 // From a draft in a file's coordinates to a finished rig.
 #include "rig/rig_build.h"
 
+#include "math/mat3.h"
 #include "mesh/mesh.h"
 #include "mesh/weld.h"
 #include "rig/names.h"
 #include "rig/rig_frame.h"
+#include "rig/rig_hinge.h"
 
 #include <limits.h>
 #include <math.h>
@@ -20,6 +22,8 @@ struct FaRigDraft {
     const FaNamesMap *names; // in the arena; NULL: none
     FaFileMesh *file_mesh;   // in the arena                                   (nfile_mesh)
     int nfile_mesh, file_room;
+    FaDraftJoint *joint; // in the arena                                   (njoint)
+    int njoint, joint_room;
 };
 
 FaCode fai_draft_new(FaRigDraft **draft, FaError *err) {
@@ -55,15 +59,32 @@ FaArena *fai_draft_arena(FaRigDraft *draft) { return draft->arena; }
 FaNotes *fai_draft_notes(FaRigDraft *draft) { return &draft->notes; }
 void fai_draft_mesh(FaRigDraft *draft, const FaMesh *mesh) { draft->mesh = *mesh; }
 
+// An array in the arena with room for one more than n; NULL: no memory.
+static void *grow(FaArena *arena, void *old, int n, int *room, size_t size) {
+    if (n < *room) return old;
+    *room = 2 * *room + 8;
+    void *grown = fai_arena_push(arena, (size_t)*room, size);
+    if (grown && n) memcpy(grown, old, (size_t)n * size);
+    return grown;
+}
+
+FaCode fai_draft_joint(FaRigDraft *d, const char *name, const double m[16], FaError *err) {
+    // the joint's origin: where m takes to zero
+    const double a[9] = {m[0], m[4], m[8], m[1], m[5], m[9], m[2], m[6], m[10]};
+    double inverse[9], at[3] = {0};
+    if (!fai_m3_inverse(a, inverse)) return FA_OK;
+    for (int i = 0; i < 9; i++) at[i / 3] -= inverse[i] * m[12 + i % 3];
+    if (!isfinite(at[0]) || !isfinite(at[1]) || !isfinite(at[2])) return FA_OK;
+    d->joint = grow(d->arena, d->joint, d->njoint, &d->joint_room, sizeof *d->joint);
+    const char *copy = d->joint ? fai_arena_strndup(d->arena, name, strlen(name)) : NULL;
+    if (!copy) return FA_FAIL_MEMORY(err);
+    d->joint[d->njoint++] = (FaDraftJoint){copy, {at[0], at[1], at[2]}};
+    return FA_OK;
+}
+
 FaCode fai_draft_file_mesh(FaRigDraft *d, const char *name, int64_t vertices, int shapes, bool taken, FaError *err) {
-    if (d->nfile_mesh == d->file_room) {
-        int room = 2 * d->file_room + 8;
-        FaFileMesh *grown = FA_PUSH(d->arena, room, FaFileMesh);
-        if (!grown) return FA_FAIL_MEMORY(err);
-        if (d->nfile_mesh) memcpy(grown, d->file_mesh, (size_t)d->nfile_mesh * sizeof *grown);
-        d->file_mesh = grown;
-        d->file_room = room;
-    }
+    d->file_mesh = grow(d->arena, d->file_mesh, d->nfile_mesh, &d->file_room, sizeof *d->file_mesh);
+    if (!d->file_mesh) return FA_FAIL_MEMORY(err);
     const char *copy = fai_arena_strndup(d->arena, name, strlen(name));
     if (!copy) return FA_FAIL_MEMORY(err);
     d->file_mesh[d->nfile_mesh++] = (FaFileMesh){copy, (int)FA_MIN(vertices, INT_MAX), shapes, taken};
@@ -383,6 +404,7 @@ static FaCode build(FaRigDraft *d, const FaRigHints *hints, const FaRigOptions *
     rig->axes_how = frame.axes_how;
     memcpy(rig->axes, frame.axes, sizeof rig->axes);
     for (int i = 0; i < 9; i++) rig->local[i] = frame.unit * in.scale[i];
+    FA_TRY(fai_rig_hinge(rig, d->joint, d->njoint, options ? options->hinge : NULL, d->arena, err));
 
     if (hints->splits_seams) FA_TRY(weld(d, err));
     FA_TRY(transform_mesh(d, rig->local, err));

@@ -33,6 +33,9 @@ FaNotes *fai_draft_notes(FaRigDraft *draft); // the future rig's notes
 void fai_draft_mesh(FaRigDraft *draft, const FaMesh *mesh);
 // Say which meshes the file has, `count` times in order of their numbers; names are copied. taken: this draft's.
 FaCode fai_draft_file_mesh(FaRigDraft *draft, const char *name, int64_t vertices, int shapes, bool taken, FaError *err);
+// A joint of the mesh's skin, by the matrix (column-major) that takes the mesh at rest to the joint's own coordinates.
+// The name is copied. For hinges of jaws.
+FaCode fai_draft_joint(FaRigDraft *draft, const char *name, const double inverse_bind[16], FaError *err);
 // Add a shape from dense deltas (nvert x 3, file coordinates) or from sparse ones (rows strictly increasing). Copies.
 // A delta that is exactly zero is dropped. Duplicate names are kept and noted ("duplicate-shape-names").
 FaCode fai_draft_shape_dense(FaRigDraft *draft, const char *name, const float *delta, float rest_weight, FaError *err);

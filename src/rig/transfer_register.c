@@ -260,7 +260,6 @@ static FaCode match(Reg *r, FaRegister *out, FaError *err) {
         return FA_FAIL(err, FA_E_MESH, NULL, "give corresponding vertices, or bring the meshes together first",
                        "only %d of %d vertices have a counterpart on the other face", found, t->nvert);
     out->rms = sqrt(sum / found);
-    out->x = r->x;
     return FA_OK;
 }
 
@@ -274,9 +273,10 @@ FaCode fai_register(const FaRegisterInput *in, FaArena *work, FaRegister *out, F
     r.own = FA_PUSH(work, n, double);
     if (!r.x || !r.normal || !r.from || !r.to || !r.own) return FA_FAIL_MEMORY(err);
     FA_TRY(fai_closest_new(in->target, NULL, &r.target, err));
-    out->align = rigid(&r, first_guess(&r));
+    out->align = in->similarity ? *in->similarity : rigid(&r, first_guess(&r));
     FaCode rc = warp(&r, &out->align, err);
-    if (rc >= 0) rc = match(&r, out, err);
+    out->x = r.x;
+    if (rc >= 0 && !in->lay_only) rc = match(&r, out, err);
     fai_closest_free(r.target);
     return rc;
 }

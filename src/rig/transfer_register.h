@@ -10,8 +10,11 @@
 typedef struct FaRegisterInput {
     const FaMesh *source, *target;
     int npair;
-    const int *from, *to; // corresponding vertices                            (npair)
-    double reach;         // m
+    const int *from, *to;      // corresponding vertices                            (npair)
+    double reach;              // m
+    const FaAlign *similarity; // from source to target, where the caller knows it; NULL: by closest points, from the
+                               // pairs, or from centre and size with no turn
+    bool lay_only;             // only align and x are wanted: no matter how much of the target has no counterpart
 } FaRegisterInput;
 
 typedef struct FaRegister {

@@ -153,6 +153,18 @@ FaCode fai_rebalance_reset(FaRebalance *r, const double *X, const double *mu, co
     return FA_OK;
 }
 
+void fai_rebalance_restart(FaRebalance *r, const FaPose *pose, const double v[3], const double omega[3]) {
+    const double *X = fai_solid_rest_x(r->rest[0]);
+    for (size_t i = 0; i < 3 * r->n; i++) r->start[i] = X[i] + r->d[i];
+    fai_inertial_start_d(pose, v, omega, (int)r->n, r->start, r->w);
+    memcpy(r->d_last, r->d, 3 * r->n * sizeof(double));
+    memset(r->gain_last, 0, 3 * r->n * sizeof(double));
+    double skew[9] = {0, -omega[2], omega[1], omega[2], 0, -omega[0], -omega[1], omega[0], 0};
+    r->frame.pose = r->frame.pose_last = *pose;
+    memcpy(r->frame.rate, skew, sizeof skew);
+    r->frame.h_last = 0;
+}
+
 static FaCode make_factor(FaRebalance *r, FaRebalanceFactor which, const double *X, const double *mu,
                           const double *lambda, double h, FaError *err) {
     double eta = (r->o.scheme == FA_SCHEME_BDF2 ? 2.0 / 3 : 1) * h;
@@ -427,6 +439,23 @@ FaCode fai_rebalance_settle(FaRebalance *r, const FaRebalanceInput *in, FaRebala
 // --- looking and keeping ------------------------------------------------------------------------------------------
 
 double *fai_rebalance_d(FaRebalance *r) { return r->d; }
+
+void fai_rebalance_calm(FaRebalance *r, const float *keep) {
+    double mean[3] = {0};
+    int whole = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        if (keep[i] < 1) continue;
+        for (size_t k = 0; k < 3; k++) mean[k] += r->w[3 * i + k];
+        whole++;
+    }
+    double *shrink[] = {r->d, r->d_last, r->gain_last, r->shift}, *calm[] = {r->w, r->w_last};
+    for (size_t i = 0; i < 3 * r->n; i++) {
+        double g = (double)keep[i / 3];
+        if (g >= 1) continue;
+        for (int a = 0; a < FA_COUNT(shrink); a++) shrink[a][i] *= g;
+        for (int a = 0; a < FA_COUNT(calm); a++) calm[a][i] = g * calm[a][i] + (1 - g) * mean[i % 3] / FA_MAX(whole, 1);
+    }
+}
 
 void fai_rebalance_energy(FaRebalance *r, double *kinetic, double *elastic) {
     const double *X = fai_solid_rest_x(r->rest[0]);

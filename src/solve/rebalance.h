@@ -68,6 +68,9 @@ void fai_rebalance_free(FaRebalance *r); // NULL is fine
 // At rest in X, carried by a head that moves with v (world, m/s) and omega (head axes, rad/s).
 FaCode fai_rebalance_reset(FaRebalance *r, const double *X, const double *mu, const double *lambda, const FaPose *pose,
                            const double v[3], const double omega[3], FaError *err);
+// The head is cut to another pose and motion: the body stays as it is in the head and begins anew there, without a
+// swing.
+void fai_rebalance_restart(FaRebalance *r, const FaPose *pose, const double v[3], const double omega[3]);
 // The state is replaced only on success. FA_STALLED: usable, see report. No allocation.
 FaCode fai_rebalance_step(FaRebalance *r, const FaRebalanceInput *in, FaRebalanceReport *report, FaError *err);
 // Come to rest under constant forces: static solves without inertia, momentum gone.
@@ -75,6 +78,9 @@ FaCode fai_rebalance_settle(FaRebalance *r, const FaRebalanceInput *in, FaRebala
 
 double *fai_rebalance_d(
     FaRebalance *r); // displacements from X, m; may be changed between steps (stopped contacts)   (nnode x 3)
+// Between steps: each node keeps a share of its displacement, 0..1, and where that is less than 1 it moves on as the
+// whole ones do on the mean (n).
+void fai_rebalance_calm(FaRebalance *r, const float *keep);
 // Energy of motion against the head, J; elastic energy, J.
 void fai_rebalance_energy(FaRebalance *r, double *kinetic, double *elastic);
 

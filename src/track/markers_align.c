@@ -307,7 +307,7 @@ FaCode fai_markers_align(const FaRig *rig, const FaMarkerFace *face, const FaClo
                          FaAlignment *out, FaError *err) {
     *out = (FaAlignment){.pose = fai_pose_identity()};
     if (n < 4)
-        return FA_FAIL(err, FA_E_FORMAT, NULL, "give a map of the markers, or name them v123",
+        return FA_FAIL(err, FA_E_FORMAT, NULL, "give their places with --map",
                        "%d markers are too few to find out where they are on the face", n);
     if (!face->ntri)
         return FA_FAIL(err, FA_E_MESH, NULL, "give a map of the markers", "no part of the rig's surface is outside");

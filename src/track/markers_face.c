@@ -4,13 +4,16 @@
 #include "math/mat3.h"
 #include "mesh/closest.h"
 #include "mesh/mesh.h"
+#include "track/markers_align.h"
 
 #include <math.h>
 
 enum { RAYS = 32 };
-static const double OPEN = 0.55; // share of the half space that must be free
-static const float NEAR = 2e-4f; // m: where rays start
-static const float FAR = 0.3f;   // m: what is further away covers nothing
+static const double OPEN = 0.55;   // share of the half space that must be free
+static const float NEAR = 2e-4f;   // m: where rays start
+static const float FAR = 0.3f;     // m: what is further away covers nothing
+static const double MOVING = 0.04; // of the largest displacement: what moves less is not the face
+static const double BEHIND = 0.2;  // share of the moving skin that must be outside, else something covers the face
 
 // --- which shapes move which vertex -------------------------------------------------------------------------------
 
@@ -60,6 +63,42 @@ double fai_marker_apart2(const FaRig *rig, const FaMarkerFace *face, int a, int 
         most = fmax(most, fai_v3_dot(d, d));
     }
     return most > SHEETS * SHEETS * rest ? most : rest;
+}
+
+// --- where the face is --------------------------------------------------------------------------------------------
+
+bool fai_face_place(const FaRig *rig, const float *move, double centre[3], double *radius) {
+    const FaMesh *mesh = &rig->mesh;
+    float most = 0;
+    double sum = 0, square = 0;
+    for (int v = 0; v < mesh->nvert; v++) most = fmaxf(most, move[v]);
+    fai_v3_set(centre, 0, 0, 0);
+    *radius = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int t = 0; t < mesh->ntri; t++) {
+            const int *v = mesh->tri + 3 * (size_t)t;
+            double p[3][3], middle[3], a[3], b[3], n[3];
+            double moved = ((double)move[v[0]] + (double)move[v[1]] + (double)move[v[2]]) / 3;
+            if (!(moved > MOVING * (double)most)) continue; // rounding of an exporter is all over a body
+            for (int k = 0; k < 3; k++) fai_v3_load(mesh->x, v[k], p[k]);
+            for (int k = 0; k < 3; k++) middle[k] = (p[0][k] + p[1][k] + p[2][k]) / 3;
+            fai_v3_sub(p[1], p[0], a);
+            fai_v3_sub(p[2], p[0], b);
+            fai_v3_cross(a, b, n);
+            double weight = fai_v3_norm(n) * moved;
+            if (pass == 0) {
+                sum += weight;
+                fai_v3_mad(centre, weight, middle, centre);
+            } else {
+                fai_v3_sub(middle, centre, middle);
+                square += weight * fai_v3_dot(middle, middle);
+            }
+        }
+        if (!(sum > 0)) return false;
+        if (pass == 0) fai_v3_scale(1 / sum, centre, centre);
+    }
+    *radius = 2 * sqrt(square / sum);
+    return true;
 }
 
 // --- what is outside ----------------------------------------------------------------------------------------------
@@ -120,25 +159,62 @@ static int main_part(const FaRig *rig, const FaMarkerFace *face, const FaTopolog
     return best;
 }
 
+// Where markers could be if nothing covered the skin.
+static void candidates(const FaRig *rig, FaMarkerFace *face, const FaTopology *topo, int part) {
+    const FaMesh *mesh = &rig->mesh;
+    for (int v = 0; v < mesh->nvert; v++)
+        face->open[v] = fai_weld(mesh, v) == v && topo->part[v] >= 0 && topo->part[v] == part &&
+                        fai_on_head(face->centre, face->radius, mesh->x + 3 * (size_t)v);
+    for (int e = 0; e < topo->nedge; e++)
+        if (topo->edge_tris[e] == 1) face->open[topo->edge[e][0]] = face->open[topo->edge[e][1]] = 0;
+}
+
+static int moving(const FaRig *rig, const FaMarkerFace *face) {
+    float most = 0;
+    int n = 0;
+    for (int v = 0; v < rig->mesh.nvert; v++) most = fmaxf(most, face->move[v]);
+    for (int v = 0; v < rig->mesh.nvert; v++) n += face->open[v] && (double)face->move[v] > MOVING * (double)most;
+    return n;
+}
+
+static void look_at_sky(const FaRig *rig, FaMarkerFace *face, const FaClosest *cover) {
+    Sky sky = {.closest = cover, .x = rig->mesh.x, .normal = face->normal, .open = face->open};
+    make_rays(&sky);
+    fai_parallel(rig->mesh.nvert, 256, look, &sky);
+}
+
+// The skin alone, as what covers itself: a visor or a mask before it does not count.
+static FaCode skin_only(const FaMesh *mesh, const FaTopology *topo, int part, FaClosest **cover, FaError *err) {
+    int *tri = FA_NEW(FA_MAX(mesh->ntri, 1), int), n = 0;
+    if (!tri) return FA_FAIL_MEMORY(err);
+    for (int t = 0; t < mesh->ntri; t++)
+        if (topo->part[fai_weld(mesh, mesh->tri[3 * (size_t)t])] == part) tri[n++] = t;
+    FaCode rc = fai_closest_of(mesh, tri, n, cover, err);
+    fa_free(tri);
+    return rc;
+}
+
 static FaCode find_open(const FaRig *rig, FaMarkerFace *face, FaError *err) {
     const FaMesh *mesh = &rig->mesh;
     FaTopology topo;
     FA_TRY(fai_topology_build(mesh, &topo, err));
     double *sum = FA_NEW(FA_MAX(topo.nparts, 1), double);
-    FaClosest *closest = NULL;
-    FaCode rc = sum ? fai_closest_new(mesh, NULL, &closest, err) : FA_FAIL_MEMORY(err);
+    FaClosest *all = NULL, *skin = NULL;
+    FaCode rc = sum ? fai_closest_new(mesh, NULL, &all, err) : FA_FAIL_MEMORY(err);
+    int part = rc >= 0 ? main_part(rig, face, &topo, sum) : -1;
     if (rc >= 0) {
-        int part = main_part(rig, face, &topo, sum);
-        for (int v = 0; v < mesh->nvert; v++)
-            face->open[v] = fai_weld(mesh, v) == v && topo.part[v] >= 0 && topo.part[v] == part;
-        for (int e = 0; e < topo.nedge; e++)
-            if (topo.edge_tris[e] == 1) face->open[topo.edge[e][0]] = face->open[topo.edge[e][1]] = 0;
         fai_mesh_normals(mesh, mesh->x, face->normal);
-        Sky sky = {.closest = closest, .x = mesh->x, .normal = face->normal, .open = face->open};
-        make_rays(&sky);
-        fai_parallel(mesh->nvert, 256, look, &sky);
+        candidates(rig, face, &topo, part);
+        int could = moving(rig, face);
+        look_at_sky(rig, face, all);
+        if (moving(rig, face) < BEHIND * could) {
+            rc = skin_only(mesh, &topo, part, &skin, err);
+            candidates(rig, face, &topo, part);
+            if (rc >= 0) look_at_sky(rig, face, skin);
+        }
     }
-    fai_closest_free(closest);
+    fai_closest_free(skin);
+    fai_closest_free(all);
     fa_free(sum);
     fai_topology_free(&topo);
     return rc;
@@ -153,6 +229,7 @@ FaCode fai_marker_face(const FaRig *rig, FaMarkerFace *face, FaError *err) {
         face->open = FA_PUSH(face->arena, mesh->nvert, unsigned char);
         face->tri = FA_PUSH(face->arena, FA_MAX(mesh->ntri, 1), int);
         face->normal = FA_PUSH(face->arena, 3 * (size_t)mesh->nvert, float);
+        fai_face_place(rig, face->move, face->centre, &face->radius);
         rc = face->open && face->tri && face->normal ? find_open(rig, face, err) : FA_FAIL_MEMORY(err);
     }
     if (rc < 0) {

@@ -5,8 +5,10 @@
 #include "io/decimal.h"
 #include "io/markers.h"
 #include "math/mat3.h"
+#include "math/procrustes.h"
 #include "mesh/mesh.h"
 #include "track/markers_align.h"
+#include "track/markers_neutral.h"
 
 #include <math.h>
 
@@ -14,6 +16,10 @@ static const double REACH = 0.01;        // m
 static const double SHEET = 0.002;       // m: another sheet of skin that is nearly as near ...
 static const double SHEET_APART = 0.008; // m: ... and moves this far from the first one makes a marker ambiguous
 static const double RIVAL_RATIO = 1.3;   // an alignment this much worse than the best is a rival
+static const double NAMES_FIT = 0.012;   // m rms: vertices named v123 that lie further off are another mesh's ...
+static const double NAMES_SIZE = 0.6;    // ... and so if they need to be scaled by more than this
+static const double EXPRESSION = 0.001;  // m rms that the shapes move the markers by: less is a neutral face
+static const double HALVED = 0.5;        // of the distance to the neutral: what an expression must leave of it
 static const double POOR = 0.006;        // m rms: an alignment that should be looked at
 
 FaMapOptions fa_map_options_default(void) { return (FaMapOptions){.frame = -1, .reach = REACH}; }
@@ -77,28 +83,65 @@ static FaCode read_point(const FaRig *rig, const int *first, const FaJson *v, Fa
     return read_offset(v, p, err);
 }
 
+// "v123": the vertex; -1 if the name is another; -2 if it is out of range.
+static int named_vertex(const char *name, int nvert) {
+    int64_t v;
+    size_t n = strlen(name);
+    if (n < 2 || name[0] != 'v' || name[1] < '0' || name[1] > '9') return -1;
+    for (size_t i = 1; i < n; i++)
+        if (name[i] < '0' || name[i] > '9') return -1;
+    if (!fai_parse_int(name + 1, name + n, &v)) return -2;
+    return v < nvert ? (int)v : -2;
+}
+
+// Of which mesh a map is; its names v123 are of the same one if they are where they say.
+static void set_mesh(FaMarkerMap *map, const FaRig *rig) {
+    map->mesh = map->named = fai_mesh_print(&rig->mesh);
+    for (int i = 0; i < map->count; i++) {
+        int v = named_vertex(map->name[i], rig->mesh.nvert);
+        const FaMarkerPoint *p = &map->point[i];
+        if (v != -1 && p->vert[0] >= 0 && (p->vert[0] != v || p->bary[0] != 1)) map->named = 0;
+    }
+}
+
+// {"#rig": "rig#0123..", ...}: the mesh whose vertices the numbers are.
+static const char RIG_KEY[] = "#rig";
+static bool is_rig(const FaJson *v) { return fai_json_is(v, FA_JSON_STRING) && !strcmp(v->key, RIG_KEY); }
+
+static FaCode check_rig(const FaJson *root, const FaRig *rig, FaError *err) {
+    const FaJson *v = fai_json_is(root, FA_JSON_OBJECT) ? fai_json_get(root, RIG_KEY) : NULL;
+    if (!v || !is_rig(v) || fai_rig_tag_read(v->string, v->string_size) == fai_mesh_print(&rig->mesh)) return FA_OK;
+    return FA_FAIL(err, FA_E_FORMAT, NULL,
+                   "make it again with fascia markers RIG TAKE -o map.json; if its numbers are of this rig all the "
+                   "same, take out the line \"#rig\"",
+                   "the map is of another rig: its vertices and triangles are not those of %s", rig->path);
+}
+
 static FaCode parse_map(const FaBytes *bytes, const FaRig *rig, const int *first, FaMarkerMap **map, FaError *err) {
     FaJsonDoc *doc = NULL;
     FA_TRY(fai_json_parse((const char *)bytes->data, bytes->size, &doc, NULL, err));
     int n = fai_json_count(doc->root);
-    FaCode rc = FA_OK;
+    FaCode rc = check_rig(doc->root, rig, err);
     const char **name = FA_PUSH(doc->arena, FA_MAX(n, 1), const char *);
-    if (!name)
+    if (rc >= 0 && !name)
         rc = FA_FAIL_MEMORY(err);
-    else if (!fai_json_is(doc->root, FA_JSON_OBJECT) || !n)
+    else if (rc >= 0 && (!fai_json_is(doc->root, FA_JSON_OBJECT) || !n))
         rc = FA_FAIL(err, FA_E_FORMAT, NULL, "a map is {\"marker\": 123, ...}", "the file names no markers");
     int i = 0;
     for (const FaJson *v = rc >= 0 ? doc->root->first : NULL; v; v = v->next) {
+        if (is_rig(v)) continue;
         name[i++] = v->key;
         if (fai_json_get(doc->root, v->key) != v && rc >= 0)
             rc = FA_FAIL(err, FA_E_FORMAT, NULL, "keep one of them", "the map names '%.80s' twice", v->key);
     }
-    if (rc >= 0) rc = fai_marker_map_new(n, name, map, err);
+    if (rc >= 0) rc = fai_marker_map_new(i, name, map, err);
     i = 0;
-    for (const FaJson *v = rc >= 0 ? doc->root->first : NULL; v && rc >= 0; v = v->next, i++) {
+    for (const FaJson *v = rc >= 0 ? doc->root->first : NULL; v && rc >= 0; v = v->next) {
+        if (is_rig(v)) continue;
         rc = read_point(rig, first, v, &(*map)->point[i], err);
-        if (rc >= 0) (*map)->mapped += (*map)->point[i].vert[0] >= 0;
+        if (rc >= 0) (*map)->mapped += (*map)->point[i++].vert[0] >= 0;
     }
+    if (rc >= 0) set_mesh(*map, rig);
     fai_json_free(doc);
     return rc;
 }
@@ -129,6 +172,9 @@ FaCode fa_marker_map_save(const FaMarkerMap *map, const char *path, FaError *err
     FaText text = {0};
     FaJsonWriter w = {.text = &text, .pretty = true};
     fai_jw_open(&w, NULL, '{');
+    char tag[FA_RIG_TAG + 1];
+    fai_rig_tag(map->mesh, tag);
+    if (map->mesh) fai_jw_str(&w, RIG_KEY, tag);
     for (int i = 0; i < map->count; i++) {
         const FaMarkerPoint *p = &map->point[i];
         bool vertex = p->bary[0] == 1 && p->bary[1] == 0 && p->bary[2] == 0;
@@ -169,6 +215,7 @@ typedef struct Work {
     double *at;           // positions at the neutral frame, take's frame               (nmarker x 3)
     unsigned char *known; // at is known                                                (nmarker)
     double *pair;         // scratch                                                    (nmarker x 6)
+    const float *x;       // the face at the neutral frame: the rig's neutral, unless that frame shows an expression
     int frame;
 } Work;
 
@@ -177,22 +224,10 @@ static const float *sample(const FaMarkerTake *t, int f, int m) {
 }
 static bool seen(const FaMarkerTake *t, int f, int m) { return t->ok[(size_t)f * (size_t)t->nmarker + (size_t)m]; }
 
-// "v123": the vertex; -1 if the name is another; -2 if it is out of range.
-static int named_vertex(const char *name, int nvert) {
-    int64_t v;
-    size_t n = strlen(name);
-    if (n < 2 || name[0] != 'v' || name[1] < '0' || name[1] > '9') return -1;
-    for (size_t i = 1; i < n; i++)
-        if (name[i] < '0' || name[i] > '9') return -1;
-    if (!fai_parse_int(name + 1, name + n, &v)) return -2;
-    return v < nvert ? (int)v : -2;
-}
-
-static FaCode map_by_name(Work *w, FaError *err) {
+static FaCode map_by_file(Work *w, FaError *err) {
     const FaMarkerTake *t = w->take;
     FaMarkerMap *file = NULL;
     if (w->options.file) FA_TRY(fa_marker_map_load(w->options.file, w->rig, &file, err));
-    FaCode rc = FA_OK;
     int unused = 0;
     const char *first_unused = "";
     for (int i = 0; file && i < file->count; i++) {
@@ -207,36 +242,79 @@ static FaCode map_by_name(Work *w, FaError *err) {
     fai_note_count(&w->map->notes, unused, "map-unused", first_unused, "check the names",
                    "%d marker%s of the map not in the take, the first is '%.60s'", unused,
                    unused == 1 ? " is" : "s are", first_unused);
-    for (int m = 0; m < t->nmarker && rc >= 0; m++) {
+    fa_marker_map_free(file);
+    return FA_OK;
+}
+
+// Do the vertices that the names name lie as the markers do? In the frame that shows most of them, whatever the pose
+// and the size. Fewer than four: nobody can say, and the names are believed.
+static bool names_fit(Work *w) {
+    const FaMarkerTake *t = w->take;
+    double *p = w->pair, *q = p + 3 * (size_t)t->nmarker;
+    int frame = 0, most = 0, n = 0;
+    for (int f = 0; f < t->nframe; f++) {
+        int shown = 0;
+        for (int m = 0; m < t->nmarker; m++) shown += seen(t, f, m) && named_vertex(t->name[m], INT32_MAX) >= 0;
+        if (shown > most) most = shown, frame = f;
+    }
+    for (int m = 0; m < t->nmarker; m++) {
+        int v = named_vertex(t->name[m], w->rig->mesh.nvert);
+        if (v < 0 || !seen(t, frame, m)) continue;
+        fai_v3_load(sample(t, frame, m), 0, p + 3 * (size_t)n);
+        fai_v3_load(w->rig->mesh.x, v, q + 3 * (size_t)n++);
+    }
+    if (n < 4) return true;
+    FaAlign a = fai_align(n, p, q, NULL, true);
+    return a.kind != FA_ALIGN_FULL || (a.rms <= NAMES_FIT && a.scale > NAMES_SIZE && a.scale < 1 / NAMES_SIZE);
+}
+
+// Names v123, if they are of this rig's mesh: as the take's fingerprint says, else as the places tell.
+static FaCode map_by_name(Work *w, FaError *err) {
+    const FaMarkerTake *t = w->take;
+    int named = 0, beyond = 0, first = -1;
+    for (int m = 0; m < t->nmarker; m++) {
         int v = w->state[m] == OPEN_MARKER ? named_vertex(t->name[m], w->rig->mesh.nvert) : -1;
-        if (v == -2)
-            rc = FA_FAIL(err, FA_E_FORMAT, FA_PLACE("marker '%.80s'", t->name[m]),
-                         "use the rig that the markers were taken from, or give a map",
-                         "the rig has no such vertex: it has %d", w->rig->mesh.nvert);
+        named += v >= 0, beyond += v == -2;
+        if (v != -1 && first < 0) first = m;
+    }
+    if (first < 0) return FA_OK;
+    bool known = t->mesh != 0, ours = known ? t->mesh == fai_mesh_print(&w->rig->mesh) : !beyond && names_fit(w);
+    for (int m = 0; ours && m < t->nmarker; m++) {
+        int v = w->state[m] == OPEN_MARKER ? named_vertex(t->name[m], w->rig->mesh.nvert) : -1;
         if (v < 0) continue;
         w->map->point[m] = fai_marker_vertex(&w->rig->mesh, w->first, v);
         w->state[m] = NAMED;
     }
-    fa_marker_map_free(file);
-    return rc;
+    if (ours && w->map->mesh) w->map->named = w->map->mesh;
+    if (!ours && t->nmarker < 4)
+        return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("marker '%.80s'", t->name[first]),
+                       "use the rig that the markers were taken from, or give their places with --map",
+                       "the name is a vertex of another rig");
+    if (!ours)
+        fai_note_count(&w->map->notes, named + beyond, "marker-names-other", t->name[first],
+                       "--retarget fits them to this face; --from RIG2 tells which rig they are of",
+                       "names like '%.30s' are vertices of another rig (%s): the markers are placed by where they are",
+                       t->name[first],
+                       known    ? "the take says so"
+                       : beyond ? "this one has not as many"
+                                : "its vertices of these numbers lie elsewhere");
+    return FA_OK;
 }
 
 static FaCode find_neutral(Work *w, FaError *err) {
     const FaMarkerTake *t = w->take;
     if (w->options.frame >= t->nframe)
-        return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", w->options.frame), NULL, "the take has %d frames",
-                       t->nframe);
+        return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", w->options.frame), "give one of its frames with --neutral",
+                       "the take has %d frames", t->nframe);
     w->frame = w->options.frame;
-    int most = 0;
-    for (int pass = 0; pass < 2 && w->frame < 0; pass++)
-        for (int f = 0; f < t->nframe && w->frame < 0; f++) {
-            int n = 0;
-            for (int m = 0; m < t->nmarker; m++) n += seen(t, f, m);
-            if (pass == 0)
-                most = FA_MAX(most, n);
-            else if (n >= most - most / 20)
-                w->frame = f;
-        }
+    if (w->frame >= 0) return FA_OK;
+    int first = w->frame = fai_first_frame(t), named = 0;
+    for (int m = 0; m < t->nmarker; m++) named += w->state[m] == NAMED;
+    if (named >= 4) return FA_OK; // they tell the pose, and the expression does not matter
+    FA_TRY(fai_neutral_frame(t, w->rig, w->options.aligned, &w->frame, err));
+    if (w->frame != first)
+        fai_note(&w->map->notes, "neutral-found", FA_PLACE("frame %d", w->frame), "name another with --neutral",
+                 "the take does not begin with a neutral face: frame %d is the nearest to one", w->frame);
     return FA_OK;
 }
 
@@ -298,9 +376,51 @@ static void find_positions(Work *w) {
             if (w->state[m] == OPEN_MARKER) list_add(w->known[m] ? &carried : &never, t->name[m]);
         }
     }
-    note_list(w, &carried, "marker-carried", "choose another neutral frame if they are misplaced",
+    note_list(w, &carried, "marker-carried", "name another frame with --neutral if they are misplaced",
               "not seen at the neutral frame, placed by the nearest frame that shows them");
     note_list(w, &never, "marker-unplaced", "leave them out", "never seen together with enough others, not mapped");
+}
+
+// "jawOpen 0.62, mouthSmileLeft 0.40": the strongest shapes.
+static void strongest(const FaRig *rig, const double *weight, char *text, size_t size) {
+    enum { NAMED_SHAPES = 3 };
+    int used[NAMED_SHAPES], n = 0;
+    for (size_t at = 0; n < NAMED_SHAPES && at < size; n++) {
+        int best = -1;
+        for (int s = 0; s < rig->nshape; s++) {
+            bool old = false;
+            for (int k = 0; k < n; k++) old |= used[k] == s;
+            if (!old && weight[s] > 0.05 && (best < 0 || weight[s] > weight[best])) best = s;
+        }
+        if (best < 0) return;
+        used[n] = best;
+        at +=
+            (size_t)snprintf(text + at, size - at, "%s%.30s %.2f", n ? ", " : "", rig->shape[best].name, weight[best]);
+    }
+}
+
+// A take without any neutral face: where the markers lie on this rig's own face in some expression, and clearly not on
+// its neutral, they are placed with that expression. A face of other proportions fits neither, and stays as it is.
+static FaCode with_expression(Work *w, int n, const double *p, double *rms, FaError *err) {
+    FaExpression fit = {.pose = w->map->rig_from_take};
+    if (w->rig->nshape < 1 || n < 8) return FA_OK;
+    FA_TRY(fai_expression_fit(w->rig, &w->face, n, p, w->arena, &fit, err));
+    if (fit.moved < EXPRESSION || !(fit.rms < HALVED * fit.before)) return FA_OK;
+    FaMesh now = w->rig->mesh;
+    char shapes[160] = "";
+    now.x = fit.x;
+    fai_closest_free(w->outside);
+    w->outside = NULL;
+    FA_TRY(fai_closest_of(&now, w->face.tri, w->face.ntri, &w->outside, err));
+    w->map->rig_from_take = fit.pose;
+    w->x = fit.x;
+    *rms = fit.rms;
+    strongest(w->rig, fit.weight, shapes, sizeof shapes);
+    fai_note(&w->map->notes, "neutral-expression", FA_PLACE("frame %d", w->frame),
+             "if a frame of the take is neutral, name it with --neutral",
+             "no frame shows a neutral face: the markers were placed with the expression of frame %d (%s)", w->frame,
+             shapes);
+    return FA_OK;
 }
 
 static FaCode align(Work *w, FaError *err) {
@@ -321,14 +441,16 @@ static FaCode align(Work *w, FaError *err) {
     FaAlignment a;
     FA_TRY(fai_markers_align(w->rig, &w->face, w->outside, n, p, &a, err));
     w->map->rig_from_take = a.pose;
+    if (w->options.frame < 0) FA_TRY(with_expression(w, n, p, &a.rms, err));
     if (a.rival_rms < RIVAL_RATIO * a.rms + 2e-4)
-        fai_note(&w->map->notes, "alignment-ambiguous", FA_PLACE("frame %d", w->frame), "give a map of a few markers",
+        fai_note(&w->map->notes, "alignment-ambiguous", FA_PLACE("frame %d", w->frame),
+                 "give a map of a few markers with --map",
                  "the markers fit the face nearly as well turned by %d degrees (%d and %d hundredths of a mm rms)",
                  (int)(a.rival_turn + 0.5), (int)(a.rms * 1e5 + 0.5), (int)(a.rival_rms * 1e5 + 0.5));
     if (a.rms > POOR)
         fai_note(&w->map->notes, "alignment-poor", FA_PLACE("frame %d", w->frame),
-                 "choose the take's neutral frame, or give a map", "the markers are %d.%d mm rms off the face",
-                 (int)(a.rms * 1e3), (int)(a.rms * 1e4) % 10);
+                 "name the take's neutral frame with --neutral; if it is another face, --retarget; or --map",
+                 "the markers are %d.%d mm rms off the face", (int)(a.rms * 1e3), (int)(a.rms * 1e4) % 10);
     return FA_OK;
 }
 
@@ -343,7 +465,7 @@ static bool ambiguous(const Work *w, const double x[3], const FaHit *hit, int tr
     for (int v = 0; v < mesh->nvert; v++) {
         if (!w->face.open[v]) continue;
         double d[3];
-        fai_v3_load(mesh->x, v, d);
+        fai_v3_load(w->x, v, d);
         fai_v3_sub(d, x, d);
         if (fai_v3_dot(d, d) > reach * reach) continue;
         if (fai_marker_apart2(w->rig, &w->face, own, v) > SHEET_APART * SHEET_APART) return true;
@@ -352,15 +474,15 @@ static bool ambiguous(const Work *w, const double x[3], const FaHit *hit, int tr
 }
 
 // How far off the surface it was, in the triangle's own frame: its axes are what unit offsets add.
-static void set_offset(const FaMesh *mesh, FaMarkerPoint *p, const double x[3]) {
+static void set_offset(const float *skin, FaMarkerPoint *p, const double x[3]) {
     double surface[3], d[3], along[3];
-    fa_marker_point_at(p, mesh->x, false, surface);
+    fa_marker_point_at(p, skin, false, surface);
     fai_v3_sub(x, surface, d);
     for (int k = 0; k < 3; k++) {
         FaMarkerPoint unit = *p;
         double e[3];
         for (int j = 0; j < 3; j++) unit.offset[j] = j == k;
-        fa_marker_point_at(&unit, mesh->x, true, e);
+        fa_marker_point_at(&unit, skin, true, e);
         fai_v3_sub(e, surface, e);
         along[k] = fai_v3_dot(d, e);
     }
@@ -388,15 +510,16 @@ static void map_by_nearness(Work *w) {
         *p = (FaMarkerPoint){.tri = tri};
         memcpy(p->vert, mesh->tri + 3 * (size_t)tri, sizeof p->vert);
         memcpy(p->bary, hit.bary, sizeof p->bary);
-        if (!w->options.no_offset) set_offset(mesh, p, x);
+        if (!w->options.no_offset) set_offset(w->x, p, x);
         if (ambiguous(w, x, &hit, tri)) list_add(&two, w->take->name[m]);
         sum += (double)hit.distance * (double)hit.distance;
         n++;
     }
     w->map->rms = n ? sqrt(sum / n) : 0;
-    note_list(w, &far, "marker-far", "raise the reach, leave them out, or give a map",
+    note_list(w, &far, "marker-far", "raise --reach, or give their places with --map",
               "too far from the face, not mapped");
-    note_list(w, &two, "marker-ambiguous", "check them in the picture, or give a map",
+    note_list(w, &two, "marker-ambiguous",
+              "check them with fascia markers RIG TAKE --picture look.png, or give their places with --map",
               "between two sheets of skin that move apart, mapped to the nearer one");
 }
 
@@ -430,6 +553,10 @@ static FaCode make(Work *w, FaError *err) {
     w->first = fai_first_triangles(&w->rig->mesh);
     if (!w->state || !w->known || !w->at || !w->pair || !w->first) return FA_FAIL_MEMORY(err);
     FA_TRY(fai_marker_map_new(n, t->name, &w->map, err));
+    w->map->mesh = fai_mesh_print(&w->rig->mesh);
+    w->map->named = t->mesh;
+    w->x = w->rig->mesh.x;
+    FA_TRY(map_by_file(w, err));
     FA_TRY(map_by_name(w, err));
     int open = 0;
     for (int m = 0; m < n; m++) open += w->state[m] == OPEN_MARKER;
@@ -450,7 +577,8 @@ static FaCode make(Work *w, FaError *err) {
     for (int m = 0; m < n; m++) w->map->mapped += w->map->point[m].vert[0] >= 0;
     if (!w->map->mapped)
         return FA_FAIL(err, FA_E_FORMAT, NULL,
-                       "give a map {\"marker\": vertex}, or check the unit and the neutral frame",
+                       "give their places with --map, another neutral frame with --neutral, the unit with --unit, or "
+                       "raise --reach",
                        "none of the %d markers has a place on the face", n);
     note_shared(w);
     return FA_OK;
@@ -474,7 +602,7 @@ FaCode fa_marker_map_new(const FaMarkerTake *take, const FaRig *rig, const FaMap
     fai_marker_face_free(&w.face);
     fa_free(w.first);
     fai_arena_free(w.arena);
-    return rc;
+    return take->path ? fai_fail_in(err, rc, take->path) : rc;
 }
 
 FaCode fa_marker_map_bind(const FaMarkers *neutral, const FaRig *rig, const FaMapOptions *options, FaMarkerMap **map,

@@ -7,6 +7,7 @@
 
 #include "base/task.h"
 #include "math/mat3.h"
+#include "mesh/mesh.h"
 #include "track/markers_face.h"
 
 #include <math.h>
@@ -245,6 +246,7 @@ static FaCode make_map(const Choice *c, FaMarkerMap **map, FaError *err) {
     for (int i = 0; i < c->nchosen; i++)
         (*map)->point[i] = fai_marker_vertex(&c->rig->mesh, first, c->vert[c->chosen[i]]);
     (*map)->mapped = c->nchosen;
+    (*map)->mesh = (*map)->named = fai_mesh_print(&c->rig->mesh);
     fa_free(first);
     return FA_OK;
 }
@@ -258,7 +260,7 @@ FaCode fa_markers_choose(const FaRig *rig, int count, FaMarkerMap **map, FaError
     FA_TRY(fai_marker_face(rig, &c.face, err));
     FaCode rc = find_candidates(&c, count, err);
     if (rc >= 0 && c.n < count)
-        rc = FA_FAIL(err, FA_E_ARG, NULL, "ask for fewer",
+        rc = FA_FAIL(err, FA_E_ARG, rig->path, FA_PLACE("ask for fewer: --count %d", c.n),
                      "%d markers on a face of which %d vertices move and are outside", count, c.n);
     if (rc >= 0 && !(c.chosen = FA_PUSH(c.face.arena, count, int))) rc = FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = find_symmetry(&c, err);
@@ -311,6 +313,7 @@ FaCode fa_markers_sample(FaSequence *seq, const FaMarkerMap *map, double fps, Fa
     for (int i = 0; rc >= 0 && i < map->count; i++)
         if (map->point[i].vert[0] >= 0) name[n++] = map->name[i];
     if (rc >= 0) rc = fa_markers_new(fa_sequence_nframe(seq), n, name, fps, &t, err);
+    if (rc >= 0) t->mesh = map->named;
     if (rc >= 0) rc = read_frames(seq, map, t, x, err);
     const FaClip *clip = fa_sequence_clip(seq);
     if (rc >= 0 && clip && clip->head) {

@@ -1,7 +1,10 @@
 // node three_check.mjs MODEL.glb REFERENCE.pc2 [--mesh NAME] [--frames 0,10,299] [--fps 30] [--start 0] [--tolerance-mm 0.06]
+//                      [--world] [--joint NAME=X,Y,Z]
 // Play a GLB in three.js inside headless Chromium and compare every morphed vertex with the exact frames of a PC2 file.
+// With a .json of tests/parts_truth.c in its place: every vertex of every part of the head, in the world, at --start.
 // The vertices are evaluated twice: from the loaded attributes and influences, and by three's own
-// Mesh.getVertexPosition. Nothing is fetched: the page and the model are handed to the browser by this script.
+// Mesh.getVertexPosition. --world: as a viewer shows them instead, moved by nodes and skin. --joint: that node stays
+// within 1 mm of the place. Nothing is fetched: the page and the model are handed to the browser by this script.
 // Exit 0: within tolerance and no console error; 1: not; 77: something is not installed.
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -27,7 +30,11 @@ function parseArgs(argv) {
     else if (argv[i] === '--frames') o.frames = argv[++i].split(',').map(Number);
     else if (argv[i] === '--fps') o.fps = Number(argv[++i]);
     else if (argv[i] === '--start') o.start = Number(argv[++i]);
-    else if (argv[i] === '--tolerance-mm') o.toleranceMm = Number(argv[++i]);
+    else if (argv[i] === '--world') o.world = true;
+    else if (argv[i] === '--joint') {
+      const [name, place] = argv[++i].split('=');
+      o.joint = { name, at: place.split(',').map(Number) };
+    } else if (argv[i] === '--tolerance-mm') o.toleranceMm = Number(argv[++i]);
     else if (argv[i].startsWith('--')) usage(`unknown option ${argv[i]}`);
     else o.files.push(argv[i]);
   }
@@ -125,6 +132,57 @@ function evaluate(mesh) {
   return x;
 }
 
+// positions as they are seen: by morphs, skin and nodes
+window.seen = (time, base64, joint) => {
+  const ref = new Float32Array(Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)).buffer);
+  const { gltf, face, mixer } = window.state;
+  mixer.setTime(time);
+  gltf.scene.updateMatrixWorld(true);
+  const p = new THREE.Vector3();
+  let max = 0, at = -1, offset = 0, off = 0;
+  // primitives may share all vertices
+  const shared = face.prims[0].geometry.attributes.position.count * 3 === ref.length;
+  for (const mesh of shared ? face.prims.slice(0, 1) : face.prims) {
+    const n = mesh.geometry.attributes.position.count;
+    for (let i = 0; i < n; i++) {
+      mesh.getVertexPosition(i, p).applyMatrix4(mesh.matrixWorld);
+      const k = 3 * (offset + i), d = Math.hypot(p.x - ref[k], p.y - ref[k + 1], p.z - ref[k + 2]);
+      if (d > max) { max = d; at = offset + i; }
+    }
+    offset += n;
+  }
+  if (joint) {
+    gltf.scene.getObjectByName(joint.name).getWorldPosition(p);
+    off = Math.hypot(p.x - joint.at[0], p.y - joint.at[1], p.z - joint.at[2]);
+  }
+  window.state.draw();
+  return { max, max3: 0, at, count: offset, off };
+};
+
+// how far each list of world positions is from the nearest vertex that is shown, at most
+window.parts = (time, wanted) => {
+  const { gltf, mixer } = window.state, cloud = [];
+  mixer.setTime(time);
+  gltf.scene.updateMatrixWorld(true);
+  gltf.scene.traverse((o) => {
+    const p = new THREE.Vector3();
+    for (let i = 0; o.isMesh && i < o.geometry.attributes.position.count; i++) {
+      o.getVertexPosition(i, p).applyMatrix4(o.matrixWorld);
+      cloud.push([p.x, p.y, p.z]);
+    }
+  });
+  window.state.draw();
+  return wanted.map((x) => {
+    let most = 0;
+    for (let v = 0; v < x.length; v += 3 * Math.max(1, Math.floor(x.length / 600))) {
+      let best = Infinity;
+      for (const c of cloud) best = Math.min(best, (c[0] - x[v]) ** 2 + (c[1] - x[v + 1]) ** 2 + (c[2] - x[v + 2]) ** 2);
+      most = Math.max(most, Math.sqrt(best));
+    }
+    return most;
+  });
+};
+
 window.frame = (time, base64) => {
   const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
   const ref = new Float32Array(bytes.buffer);
@@ -166,7 +224,8 @@ async function bundle() {
 }
 
 const o = parseArgs(process.argv.slice(2));
-const ref = readPc2(o.files[1]);
+const truth = o.files[1].endsWith('.json') ? JSON.parse(readFileSync(o.files[1], 'utf8')) : null;
+const ref = truth ? null : readPc2(o.files[1]);
 const model = readFileSync(o.files[0]);
 need('three');
 const { chromium } = need('playwright-core');
@@ -196,12 +255,18 @@ try {
   await page.addScriptTag({ content: script });
   const info = await page.evaluate((mesh) => window.load(mesh), o.mesh);
   console.log(JSON.stringify({ ...info, names: info.names.length }));
-  if (info.vertices !== ref.points) complain(`the model has ${info.vertices} vertices, the reference ${ref.points}`);
-  const frames = o.frames ?? [...Array(ref.samples).keys()].filter((f) => f % Math.ceil(ref.samples / 40) === 0 || f === ref.samples - 1);
+  if (truth) {
+    const off = await page.evaluate(([t, w]) => window.parts(t, w), [o.start, truth.parts.map((p) => p.world)]);
+    truth.parts.forEach((p, i) => console.log(`three: ${p.name || 'face'} (${p.follows}) within ${(1000 * truth.unit * off[i]).toFixed(4)} mm`));
+    if (!(1000 * truth.unit * Math.max(...off) <= o.toleranceMm)) complain('a part is not where it should be');
+  }
+  if (ref && info.vertices !== ref.points && !(o.world && info.vertices === info.primitives * ref.points)) complain(`the model has ${info.vertices} vertices, the reference ${ref.points}`);
+  const frames = !ref ? [] : o.frames ?? [...Array(ref.samples).keys()].filter((f) => f % Math.ceil(ref.samples / 40) === 0 || f === ref.samples - 1);
   let worst = 0;
   for (const f of failed ? [] : frames) {
     const time = Math.fround(o.start + f / o.fps);
-    const r = await page.evaluate(([t, b]) => window.frame(t, b), [time, ref.frame(f).toString('base64')]);
+    const r = await page.evaluate(([t, b, w, j]) => (w ? window.seen(t, b, j) : window.frame(t, b)), [time, ref.frame(f).toString('base64'), o.world, o.joint]);
+    if (r.off > 1e-3) complain(`frame ${f}: ${o.joint.name} is ${(1000 * r.off).toFixed(3)} mm off`);
     const mm = 1000 * Math.max(r.max, r.max3);
     worst = Math.max(worst, mm);
     if (!(mm <= o.toleranceMm)) complain(`frame ${f}: vertex ${r.at} is off by ${(1000 * r.max).toFixed(5)} mm (${(1000 * r.max3).toFixed(5)} by getVertexPosition)`);

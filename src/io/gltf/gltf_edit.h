@@ -13,6 +13,7 @@ typedef struct FaGltfMotion {
     const float *weight;   // of the user's own targets (fai_gltf_user_targets)               (nframe x nuser)
                            // NULL, without a bake: what moves the weights stays
     bool new_head;         // the head's motion is replaced: by `head`, or by none; else it stays as it is
+    bool on_neck;          // it turns the head of a body, which stays on its neck: no translation
     const FaPose *head;    // nullable                                                        (nframe)
     const FaBake *bake;    // targets to add, in the file's coordinates; NULL: none
     double allowed_mm;     // the error asked for, recorded with the bake
@@ -34,5 +35,18 @@ FaCode fai_gltf_bake_frames(const char *path, int nframe, FaSequenceReadFn *read
 // whose transform is a matrix is changed to the three parts. *possible is false where it cannot be moved that way.
 FaCode fai_gltf_head_keys(FaGltfOut *out, const FaRig *rig, int nframe, const FaPose *head, float *translation,
                           float *rotation, bool *possible, FaError *err);
+
+// gltf_head.c: animated nodes are not allowed a matrix; s: its own scale.
+void fai_gltf_split_matrix(FaGltfOut *out, int node, const FaGltfNode *n, const double s[3]);
+
+// gltf_follow.c. Motions in the document's world, against rest: nframe column-major 4x4, rigid.
+// Keys that move a node by them, its parents at rest; *possible as above.
+FaCode fai_gltf_node_keys(FaGltfOut *out, int node, int nframe, const double *move, float *translation, float *rotation,
+                          bool *possible, FaError *err);
+// The head's, from the keys of its carrier; the jaw's against the head, from the face's weights (nframe x nweight, its
+// first shapes). False: they cannot be told.
+bool fai_gltf_head_moves(const FaGltf *doc, int nframe, const float *translation, const float *rotation, double *move);
+bool fai_gltf_jaw_moves(const FaGltf *doc, const FaRig *rig, int nframe, const float *weight, int nweight,
+                        double *move);
 
 #endif

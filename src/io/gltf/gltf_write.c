@@ -2,6 +2,7 @@
 
 #include "io/gltf/gltf_edit.h"
 #include "io/gltf/gltf_new.h"
+#include "rig/bind.h"
 
 #include <math.h>
 
@@ -43,6 +44,7 @@ static FaCode motion_of_clip(Motion *k, const FaRig *rig, const FaClip *clip, do
     bool by_number = clip->nframe == k->m.nframe;
     size_t nuser = (size_t)k->nuser;
     k->m.new_head = head;
+    k->m.on_neck = head && clip->head && rig->body && !fai_clip_is_own(rig, clip);
     if (head && clip->head) k->m.head = k->head = FA_NEW(k->m.nframe, FaPose);
     float *channel = FA_NEW(clip->nchan, float), *shape = FA_NEW(rig->nshape, float);
     bool have = channel && shape && (k->head || !head || !clip->head);

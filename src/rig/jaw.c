@@ -1,14 +1,20 @@
 // Where the jaw turns. A sculpted jawOpen is a rotation's end pose: bone, chin and lower teeth follow it rigidly, lips
 // and cheeks partly, the rest not at all. So: the rigid motion that most of the surface agrees on, by a fit whose
-// weights favour what agrees (annealed, so that it neither starts at a wrong answer nor ends at a blurred one).
-#include "face/jaw.h"
+// weights favour what agrees (annealed, so that it neither starts at a wrong answer nor ends at a blurred one). How
+// close "agrees" is grows until enough of the surface does. What still is no motion of a jaw (shapes that only slide,
+// few vertices, snouts) gets the turn about the place where anatomy has the joint that comes nearest.
+#include "rig/jaw.h"
 
 #include "math/mat3.h"
 #include "mesh/mesh.h"
+#include "rig/jaw_opener.h"
+#include "rig/mean_head.h"
 #include "rig/names.h"
 #include "rig/stats.h"
 
 enum { ROUNDS = 36, SMOOTH_ROUNDS = 40 };
+#define MOVES 1e-3       // m: the largest motion of a shape that opens a jaw, at least
+#define JOINT_SHARE 0.05 // how heavy the joints are against all of the chin where no turn was sculpted
 
 // --- motion by name -----------------------------------------------------------------------------------------------
 
@@ -61,34 +67,57 @@ typedef struct Fit {
     double weight;     // sum of weights
 } Fit;
 
+// The joints of the jaw, left and right, which would rather stay where they are: as heavy as `share` of all that is
+// fitted. share 0: no say.
+typedef struct Prior {
+    double at[2][3], share;
+} Prior;
+
+static const Prior no_prior;
+
+// Add a point and its image to the sums of a Procrustes fit, about the means given.
+static void add_point(const double p[3], const double q[3], double w, const double mx[3], const double my[3],
+                      double h[9]) {
+    double a[3], b[3];
+    fai_v3_sub(p, mx, a);
+    fai_v3_sub(q, my, b);
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) h[3 * i + k] += w * b[i] * a[k];
+}
+
+static void load_pair(const float *x, const float *d, int v, double p[3], double q[3]) {
+    fai_v3_load(x, v, p);
+    fai_v3_load(d, v, q);
+    fai_v3_add(p, q, q);
+}
+
 // Weighted Procrustes of x -> x + d over the listed vertices.
-static Fit procrustes(int n, const int *list, const double *w, const float *x, const float *d) {
+static Fit procrustes(int n, const int *list, const double *w, const float *x, const float *d, const Prior *prior) {
     Fit fit = {.r = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
-    double mx[3] = {0}, my[3] = {0}, h[9] = {0};
+    double mx[3] = {0}, my[3] = {0}, h[9] = {0}, p[3], q[3];
     for (int i = 0; i < n; i++) {
-        double p[3], q[3];
-        fai_v3_load(x, list[i], p);
-        fai_v3_load(d, list[i], q);
+        load_pair(x, d, list[i], p, q);
         fai_v3_mad(mx, w[i], p, mx);
         fai_v3_mad(my, w[i], q, my);
         fit.weight += w[i];
     }
     if (!(fit.weight > 0)) return fit;
-    fai_v3_scale(1 / fit.weight, mx, mx);
-    fai_v3_scale(1 / fit.weight, my, my);
-    for (int i = 0; i < n; i++) {
-        double p[3], q[3];
-        fai_v3_load(x, list[i], p);
-        fai_v3_load(d, list[i], q);
-        for (int k = 0; k < 3; k++) q[k] += p[k] - mx[k] - my[k];
-        fai_v3_sub(p, mx, p);
-        for (int a = 0; a < 3; a++)
-            for (int b = 0; b < 3; b++) h[3 * a + b] += w[i] * q[a] * p[b];
+    double held = 0.5 * prior->share * fit.weight, all = fit.weight + 2 * held;
+    for (int i = 0; i < 2; i++) {
+        fai_v3_mad(mx, held, prior->at[i], mx);
+        fai_v3_mad(my, held, prior->at[i], my);
     }
+    fai_v3_scale(1 / all, mx, mx);
+    fai_v3_scale(1 / all, my, my);
+    for (int i = 0; i < n; i++) {
+        load_pair(x, d, list[i], p, q);
+        add_point(p, q, w[i], mx, my, h);
+    }
+    for (int i = 0; i < 2 && held > 0; i++) add_point(prior->at[i], prior->at[i], held, mx, my, h);
     fai_m3_polar(h, fit.r, NULL);
     double rm[3];
     fai_m3_mulv(fit.r, mx, rm);
-    for (int k = 0; k < 3; k++) fit.t[k] = mx[k] + my[k] - rm[k];
+    fai_v3_sub(my, rm, fit.t);
     return fit;
 }
 
@@ -110,15 +139,15 @@ static double misfit(const Fit *fit, const float *x, const float *d, int v) {
 // Fit again and again with weights base / (1 + (misfit / s)^2)^2, s falling from `wide` to `tight`. w ends as the last
 // weights.
 static Fit robust_fit(int n, const int *list, const double *base, double *w, const float *x, const float *d,
-                      double wide, double tight) {
-    Fit fit = procrustes(n, list, w, x, d);
+                      const Prior *prior, double wide, double tight) {
+    Fit fit = procrustes(n, list, w, x, d, prior);
     for (int round = 0; round < ROUNDS; round++) {
         double u = fmin(1, round / (0.75 * ROUNDS)), s = wide * pow(tight / wide, u);
         for (int i = 0; i < n; i++) {
             double e = misfit(&fit, x, d, list[i]) / s, g = 1 / (1 + e * e);
             w[i] = base[i] * g * g;
         }
-        Fit next = procrustes(n, list, w, x, d);
+        Fit next = procrustes(n, list, w, x, d, prior);
         if (!(next.weight > 0)) break;
         fit = next;
     }
@@ -141,6 +170,11 @@ typedef struct Core {
     int *list, nlist; // vertices that jawOpen moves far
     double most;      // m: the largest motion of jawOpen
     Fit open;
+    double joint[3]; // where the joint should be, m
+    double size;     // of the head against the mean adult's
+    bool known;      // by the user, a joint of the skin, or eyes and lips; else a guess from the chin
+    bool given;      // by one of the first two
+    bool loose;      // no turn was sculpted: the nearest one
     FaArena *arena;
 } Core;
 
@@ -177,7 +211,7 @@ static void favour_rigid_parts(Core *c, int *scratch) {
         }
         if (still || n < 24) continue;
         for (int i = 0; i < n; i++) c->w[i] = 1;
-        Fit fit = procrustes(n, scratch, c->w, mesh->x, c->d);
+        Fit fit = procrustes(n, scratch, c->w, mesh->x, c->d, &no_prior);
         double sum = 0;
         for (int i = 0; i < n; i++) {
             double e = misfit(&fit, mesh->x, c->d, scratch[i]);
@@ -190,6 +224,21 @@ static void favour_rigid_parts(Core *c, int *scratch) {
             while (k < c->nlist && c->list[k] < scratch[i]) k++;
             if (k < c->nlist && c->list[k] == scratch[i]) c->base[k] *= 20;
         }
+    }
+}
+
+// The share of the surface that agrees, 0 if what moves does not move enough or the fit is no better than a guess.
+static double agreeing(const Core *c, const Fit *fit) {
+    double total = 0;
+    for (int i = 0; i < c->nlist; i++) total += c->base[i];
+    return c->most > MOVES && total > 0 && fit->rms < 0.1 * c->most ? fit->weight / total : 0;
+}
+
+// Weights for what moves most: the chin. w may be base.
+static void favour_far(const Core *c, double *w) {
+    for (int i = 0; i < c->nlist; i++) {
+        double u = fmin(1, length_of(c->d, c->list[i]) / c->most);
+        w[i] = c->base[i] * u * u * u * u;
     }
 }
 
@@ -208,37 +257,30 @@ static FaCode find_core(Core *c, FaError *err) {
             c->list[c->nlist++] = v;
         }
     favour_rigid_parts(c, scratch);
-    // start from what moves most: the chin
-    for (int i = 0; i < c->nlist; i++) {
-        double u = fmin(1, length_of(c->d, c->list[i]) / c->most);
-        c->w[i] = c->base[i] * u * u * u * u;
-    }
-    c->open = robust_fit(c->nlist, c->list, c->base, c->w, mesh->x, c->d, 0.12 * c->most, 0.01 * c->most);
     return FA_OK;
 }
-
-// --- the hinge ----------------------------------------------------------------------------------------------------
 
 // Centroid of a motion's squared length; false if nothing moves.
 static bool motion_centre(const Core *c, const char *const *names, int n, float *d, double out[3]) {
     const FaMesh *mesh = &c->rig->mesh;
     memset(d, 0, 3 * (size_t)mesh->nvert * sizeof *d);
     for (int i = 0; i < n; i++) fai_arkit_motion_add(c->rig, names[i], 1, d);
-    double sum = 0, at[3] = {0};
+    double sum = 0, at[3] = {0}, most = 0;
     for (int v = 0; v < mesh->nvert; v++) {
         double p[3], len = length_of(d, v), w = (double)c->area[v] * len * len;
         fai_v3_load(mesh->x, v, p);
         fai_v3_mad(at, w, p, at);
         sum += w;
+        most = fmax(most, len);
     }
-    if (!(sum > 0)) return false;
+    if (!(sum > 0) || most < 2e-4) return false; // rounding errors move the feet as much as the lips
     fai_v3_scale(1 / sum, at, out);
     return true;
 }
 
 // Where the middle of the two joints should be, from the eyes and the mouth: on an average head it is .42 of their
 // distance below the eyes' lids and .94 of it behind them. A few millimetres off on most people.
-static bool expected_joint(const Core *c, float *d, double out[3]) {
+static bool joint_by_eyes(const Core *c, float *d, double out[3]) {
     static const char *const eyes[] = {"eyeBlinkLeft", "eyeBlinkRight"};
     static const char *const lips[] = {"mouthPucker", "mouthRollUpper", "mouthRollLower"};
     double eye[3], lip[3], off[3];
@@ -251,14 +293,68 @@ static bool expected_joint(const Core *c, float *d, double out[3]) {
     return true;
 }
 
+// ... from the chin alone, in the middle of what moves far: as far above it as behind it.
+static void joint_by_chin(Core *c) {
+    double sum = 0, at[3] = {0};
+    for (int i = 0; i < c->nlist; i++) {
+        double p[3], u = length_of(c->d, c->list[i]) / c->most, w = c->base[i] * u * u;
+        fai_v3_load(c->rig->mesh.x, c->list[i], p);
+        fai_v3_mad(at, w, p, at);
+        sum += w;
+    }
+    const double *up = c->rig->axes + 3, *front = c->rig->axes + 6;
+    for (int k = 0; k < 3; k++) c->joint[k] = at[k] / sum + 0.07 * c->size * (up[k] - front[k]);
+}
+
+static void find_joint(Core *c, float *scratch) {
+    FaMeanHead mean = fai_mean_head_find(c->rig);
+    c->size = mean.found ? mean.size : fmin(mean.size, 1.5); // without eyes and mouth it is the height of the mesh
+    c->given = c->rig->hinge_how != NULL;
+    if (c->given) memcpy(c->joint, c->rig->hinge, sizeof c->joint);
+    c->known = c->given || joint_by_eyes(c, scratch, c->joint);
+    if (!c->known) joint_by_chin(c);
+}
+
+static Fit fit_open(Core *c, const Prior *prior, double tight) {
+    favour_far(c, c->w);
+    return robust_fit(c->nlist, c->list, c->base, c->w, c->rig->mesh.x, c->d, prior, 0.12 * c->most, tight * c->most);
+}
+
+// A motion that a fifth of what moves follows within 1 % was sculpted as a turn, whatever it turns about; one that a
+// twentieth follows, if it leaves the joints about where they should be.
+static bool sculpted(const Core *c) {
+    double share = c->nlist >= 12 ? agreeing(c, &c->open) : 0, slide[3];
+    rigid_move(&c->open, c->joint, slide);
+    return share > 0.2 || (share > 0.05 && (!c->known || fai_v3_norm(slide) < 0.35 * c->most));
+}
+
+// The sculpted turn; else, as near to one as the chin gets, a turn that holds the joints: closeness is given up until
+// enough of the surface agrees.
+static bool fit_core(Core *c) {
+    c->open = fit_open(c, &no_prior, 0.01);
+    if (sculpted(c)) return true;
+    Prior held = {.share = JOINT_SHARE};
+    for (int i = 0; i < 2; i++) fai_v3_mad(c->joint, (i ? -0.05 : 0.05) * c->size, c->rig->axes, held.at[i]);
+    c->loose = true;
+    favour_far(c, c->base); // else the fit creeps towards the joints, where all are near to standing still
+    for (double tight = 0.02; tight < 0.1; tight *= 2) {
+        c->open = fit_open(c, &held, tight);
+        if (c->nlist >= 4 && agreeing(c, &c->open) > 0.05) return true;
+    }
+    return false;
+}
+
+// --- the hinge ----------------------------------------------------------------------------------------------------
+
 // A finite motion fixes the axis' direction and its screw line, not the joint: every point h is a hinge if the slide
 // s(h) = r h + t - h follows the turn. Anatomy decides: near the expected joint, unless that needs a large slide. With
 // k = 2 sin(angle / 2) and distance L of the expected joint from the line, h = that joint moved towards the line by
 // the share that minimises (share L)^2 + ((1 - share) k L)^2. A slide of more than 15 mm is no joint's: such a shape
 // was turned about a pivot of its sculptor's, on the line.
-static void place_hinge(const Core *c, FaJaw *jaw, float *scratch) {
+static void place_hinge(const Core *c, FaJaw *jaw) {
     const Fit *fit = &c->open;
-    double q[4], turn[3], joint[3], h[3], toward[3], t_perp[3], c_line[3];
+    const double *joint = c->joint;
+    double q[4], turn[3], h[3], toward[3], t_perp[3], c_line[3];
     fai_q_from_m3(fit->r, q);
     fai_q_log(q, turn);
     jaw->open_angle = fai_v3_norm(turn);
@@ -268,19 +364,7 @@ static void place_hinge(const Core *c, FaJaw *jaw, float *scratch) {
         fai_v3_scale(1 / jaw->open_angle, turn, jaw->axis);
     else
         memcpy(jaw->axis, left, sizeof jaw->axis);
-    bool known = expected_joint(c, scratch, joint);
-    if (!known) { // the middle of what moves
-        double sum = 0;
-        fai_v3_set(joint, 0, 0, 0);
-        for (int i = 0; i < c->nlist; i++) {
-            double p[3];
-            fai_v3_load(c->rig->mesh.x, c->list[i], p);
-            fai_v3_mad(joint, c->w[i], p, joint);
-            sum += c->w[i];
-        }
-        fai_v3_scale(1 / sum, joint, joint);
-    }
-    memcpy(h, joint, sizeof h);
+    memcpy(h, joint, 3 * sizeof *h);
     if (turns) {
         // the point of the screw line nearest to the joint: solve (I - r) x = t in the plane across the axis
         double k = 2 * sin(jaw->open_angle / 2), along, cot = 1 / tan(jaw->open_angle / 2), cross[3], move[3];
@@ -291,7 +375,8 @@ static void place_hinge(const Core *c, FaJaw *jaw, float *scratch) {
         for (int i = 0; i < 3; i++) c_line[i] = joint[i] + 0.5 * (t_perp[i] + cot * cross[i]);
         fai_v3_sub(c_line, joint, toward);
         double far = fai_v3_norm(toward), share = k * k / (1 + k * k), slide = (1 - share) * k * far;
-        if (!known || slide > 0.015) share = 1;
+        if (!c->known || slide > 0.015 * c->size) share = 1;
+        if (c->given) share = 0;
         fai_v3_mad(joint, share, toward, h);
     }
     memcpy(jaw->hinge, h, sizeof h);
@@ -330,11 +415,50 @@ static void fit_sides(const Core *c, FaJaw *jaw, float *d, double *w, FaNotes *n
                          "%s does not move the jaw", names[i]);
             continue;
         }
-        Fit fit = robust_fit(c->nlist, c->list, c->w, w, c->rig->mesh.x, d, 0.3 * most, 0.05 * most);
+        Fit fit = robust_fit(c->nlist, c->list, c->w, w, c->rig->mesh.x, d, &no_prior, 0.3 * most, 0.05 * most);
         double q[4];
         fai_q_from_m3(fit.r, q);
         fai_q_log(q, jaw->turn[i]);
         rigid_move(&fit, jaw->hinge, jaw->slide[i]);
+    }
+}
+
+// How far a shape's motion d of the core is that of jawOpen, as a share of it that half of the core agrees on: 0 if it
+// is another motion. Visemes open the jaw and shape the lips, some of which are in the core.
+static double opens_by(const Core *c, const float *d) {
+    double share = 0, agree = 0, all = 0;
+    for (int round = 0; round < 12; round++) {
+        double both = 0, open = 0, s = 0.3 * c->most * fmax(0.05, share);
+        agree = all = 0;
+        for (int i = 0; i < c->nlist; i++) {
+            double p[3], q[3], left[3];
+            fai_v3_load(c->d, c->list[i], p);
+            fai_v3_load(d, c->list[i], q);
+            fai_v3_mad(q, -share, p, left);
+            double e = round ? fai_v3_norm(left) / s : 0, g = 1 / (1 + e * e), w = c->w[i] * g * g;
+            both += w * fai_v3_dot(p, q);
+            open += w * fai_v3_dot(p, p);
+            agree += w;
+            all += c->w[i];
+        }
+        share = open > 0 ? both / open : 0;
+    }
+    return share > 0.05 && agree > 0.5 * all ? share : 0;
+}
+
+// The other shapes that open the jaw.
+static void fit_more(const Core *c, FaJaw *jaw, float *d) {
+    const FaRig *rig = c->rig;
+    for (int s = 0; s < rig->nshape && jaw->nmore < FA_JAW_MORE; s++) {
+        bool known = !rig->shape[s].count;
+        for (int i = 0; i < 4; i++) known |= s == jaw->shape[i];
+        if (known) continue;
+        memset(d, 0, 3 * (size_t)rig->mesh.nvert * sizeof *d);
+        add_shape(rig, s, 1, d);
+        double share = opens_by(c, d);
+        if (!(share > 0)) continue;
+        jaw->more[jaw->nmore] = s;
+        jaw->share[jaw->nmore++] = share;
     }
 }
 
@@ -392,6 +516,27 @@ static int whole_shape(const FaRig *rig, const char *name) {
     return -1;
 }
 
+bool fai_jaw_motion(const FaRig *rig, float *d) {
+    int opener = fai_jaw_opener(rig);
+    memset(d, 0, 3 * (size_t)rig->mesh.nvert * sizeof *d);
+    if (opener >= 0) add_shape(rig, opener, 1, d);
+    return opener >= 0;
+}
+
+static void note_jaw(const Core *c, const FaJaw *jaw, FaNotes *notes) {
+    const char *name = c->rig->shape[jaw->shape[0]].name;
+    if (c->rig->shape[jaw->shape[0]].arkit != arkit_index("jawOpen"))
+        fai_note(notes, "jaw-by-other-shape", name,
+                 "none needed; if another shape opens the jaw, call it jawOpen in a names file",
+                 "there is no jawOpen that moves: the jaw is taken from this shape");
+    if (c->loose) {
+        int tenths = (int)llround(1e4 * jaw->residual);
+        fai_note(
+            notes, "jaw-approximate", name, "none needed; --hinge x,y,z or a joint's name says where the jaw turns",
+            "the chin does not turn as one piece: the jaw's nearest turn is %d.%d mm off it", tenths / 10, tenths % 10);
+    }
+}
+
 static FaCode fit_all(Core *c, FaJaw *jaw, float *with_jaw, FaNotes *notes, FaError *err) {
     const FaRig *rig = c->rig;
     size_t nvert = (size_t)rig->mesh.nvert;
@@ -402,36 +547,37 @@ static FaCode fit_all(Core *c, FaJaw *jaw, float *with_jaw, FaNotes *notes, FaEr
     fai_mesh_areas(&rig->mesh, rig->mesh.x, c->area);
     add_shape(rig, jaw->shape[0], 1, c->d);
     FA_TRY(find_core(c, err));
-    // what agrees must be some of the surface, and agree: a jaw that only scales or bends is none
-    double total = 0;
-    for (int i = 0; i < c->nlist; i++) total += c->base[i];
-    bool rigid = c->nlist >= 12 && c->most > 1e-3 && c->open.weight > 0.05 * total && c->open.rms < 0.05 * c->most;
-    if (!rigid) {
+    if (c->nlist) find_joint(c, scratch);
+    if (!c->nlist || !fit_core(c)) {
         if (notes)
-            fai_note(notes, "jaw-not-rigid", "jawOpen",
-                     "give the jaw as a mesh, or sculpt jawOpen as a turn of the chin",
-                     "jawOpen moves nothing rigidly; the face is built without a jaw");
+            fai_note(notes, "jaw-not-rigid", rig->shape[jaw->shape[0]].name,
+                     "sculpt the shape as a turn of the chin; without a jaw all of the flesh hangs on the skull",
+                     "the shape moves the chin by less than 1 mm, or no two parts of it alike: the face is built "
+                     "without a jaw");
         return FA_OK;
     }
     jaw->found = true;
     jaw->residual = c->open.rms;
-    place_hinge(c, jaw, scratch);
+    place_hinge(c, jaw);
+    if (notes) note_jaw(c, jaw, notes);
     double *w = FA_PUSH(c->arena, c->nlist, double);
     if (!w) return FA_FAIL_MEMORY(err);
     fit_sides(c, jaw, scratch, w, notes);
+    fit_more(c, jaw, scratch);
     return with_jaw ? spread(c, with_jaw, err) : FA_OK;
 }
 
 FaCode fai_fit_jaw(const FaRig *rig, FaJaw *jaw, float *with_jaw, FaNotes *notes, FaError *err) {
-    static const char *const names[4] = {"jawOpen", "jawForward", "jawLeft", "jawRight"};
-    *jaw = (FaJaw){0};
-    for (int i = 0; i < 4; i++) jaw->shape[i] = whole_shape(rig, names[i]);
+    static const char *const names[4] = {NULL, "jawForward", "jawLeft", "jawRight"};
+    *jaw = (FaJaw){.shape = {fai_jaw_opener(rig)}};
+    for (int i = 1; i < 4; i++) jaw->shape[i] = whole_shape(rig, names[i]);
     memcpy(jaw->axis, rig->axes, sizeof jaw->axis);
     if (with_jaw) memset(with_jaw, 0, (size_t)rig->mesh.nvert * sizeof *with_jaw);
-    if (jaw->shape[0] < 0 || !rig->shape[jaw->shape[0]].count) {
+    if (jaw->shape[0] < 0) {
         if (notes)
-            fai_note(notes, "no-jaw", NULL, "name the shape in names.json if the rig has one under another name",
-                     "no shape jawOpen: the face is built without a jaw");
+            fai_note(
+                notes, "no-jaw", NULL, "name the shape that opens it jawOpen in a names file",
+                "no shape opens the jaw (jawOpen, mouthOpen, AU26, AU27, aa): all of the flesh hangs on the skull");
         return FA_OK;
     }
     Core c = {.rig = rig, .arena = fai_arena_new(0)};
@@ -447,6 +593,7 @@ FaPose fai_jaw_pose(const FaJaw *jaw, const float *weights) {
     if (!jaw->found) return fai_pose_identity();
     double side[3] = {0}, move[3], turn[3], a[4], b[4];
     double open = jaw->shape[0] >= 0 ? (double)weights[jaw->shape[0]] : 0;
+    for (int i = 0; i < jaw->nmore; i++) open += jaw->share[i] * (double)weights[jaw->more[i]];
     fai_v3_scale(open, jaw->open_slide, move);
     for (int i = 1; i < 4; i++) {
         if (jaw->shape[i] < 0) continue;
