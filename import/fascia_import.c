@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ASK_FD = 0, ANSWER_FD = 1 };
@@ -39,7 +40,9 @@ static bool answer(FaCode rc, const FaImportDoc *doc, const FaError *err) {
 
 int main(int argc, char **argv) {
     FaImportAsk ask;
-    if (argc != 2 || !take(&ask, sizeof ask) || ask.magic != FA_ASK_MAGIC) {
+    struct stat st;
+    bool asked = argc == 2 && fstat(ASK_FD, &st) == 0 && S_ISSOCK(st.st_mode);
+    if (!asked || !take(&ask, sizeof ask) || ask.magic != FA_ASK_MAGIC) {
         fprintf(stderr,
                 "fascia-import is started by fascia and by programs that use libfascia, to read files of others.\n");
         return FA_IMPORT_MISUSED;
