@@ -3,7 +3,6 @@
 
 #include "base/base.h"
 #include "base/file.h"
-#include "io/assimp_import.h"
 #include "io/gltf/gltf.h"
 #include "mesh/mesh.h"
 
@@ -13,10 +12,6 @@ int main(void) {
     return 0;
 }
 #else
-
-// Assimp loses memory of its own on broken files; that is not ours to find here.
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void) { return "leak:libassimp\n"; }
 
 static void write_file(const char *path, const char *text, size_t size) {
     FaError err = {0};

@@ -105,6 +105,7 @@ typedef struct FaRigOptions {
                        // joint of its skin; NULL: a joint called jaw or mandible if there is one, else by the shapes
     bool one_mesh;     // do not look for parts among the file's other meshes
     bool any_size;     // accept what is not the size of a head (metres assumed when the unit cannot be found)
+    bool in_process;   // FBX and the like: read them in this process, without a box; only for files that you trust
 } FaRigOptions;
 FA_API FaRigOptions fa_rig_options_default(void); // all 0
 
@@ -120,7 +121,9 @@ FA_API FaPose fa_rig_head(const FaRig *rig, const FaPose *pose);
 /// body, no head motion, or the rig's own animation, whose head is where it is. Notes of *shown say what was done.
 FA_API FaCode fa_clip_on_body(const FaRig *rig, const FaClip *clip, FaClip **shown, FaClip **felt, FaError *err);
 
-/// Load .glb/.gltf/.vrm, a folder of OBJ files (neutral + shapes) or one .obj, .fbx and others (through assimp).
+/// Load .glb/.gltf/.vrm, a folder of OBJ files (neutral + shapes) or one .obj, .fbx and others (through assimp, in a
+/// process of its own: the program fascia-import, looked for in $FASCIA_IMPORT, beside the running program, and where
+/// fascia was installed; where it is not, those formats are refused unless options->in_process).
 /// options NULL: defaults. *rig is NULL on failure. Free with fa_rig_free.
 FA_API FaCode fa_rig_load(const char *path, const FaRigOptions *options, FaRig **rig, FaError *err);
 FA_API void fa_rig_free(FaRig *rig);

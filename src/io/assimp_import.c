@@ -1,27 +1,10 @@
+#include "base/base.h"
+
+#ifdef FA_HAVE_ASSIMP
+
 #include "io/assimp_import.h"
 
 #include "base/file.h"
-
-#include <strings.h>
-
-bool fai_assimp_reads(const char *ext) {
-    static const char *const known[] = {"fbx", "dae", "blend", "3ds", "ply", "stl"};
-    for (int i = 0; i < FA_COUNT(known); i++)
-        if (!strcasecmp(ext, known[i])) return true;
-    return false;
-}
-
-#ifndef FA_HAVE_ASSIMP
-
-FaCode fai_assimp_rig(const char *path, const FaRigOptions *options, FaRig **rig, FaError *err) {
-    (void)options;
-    *rig = NULL;
-    return FA_FAIL(err, FA_E_UNSUPPORTED, NULL, "install assimp and build fascia again, or export the rig as .glb",
-                   ".%.20s is read through assimp, which is not built in", fai_path_ext(path));
-}
-
-#else
-
 #include "io/assimp_scene.h"
 
 #include <assimp/cimport.h>
@@ -44,8 +27,6 @@ static double metadata(const struct aiScene *scene, const char *key, double abse
     }
     return absent;
 }
-
-static const double upright[9] = {1, 0, 0, 0, 0, 1, 0, -1, 0}; // z up to y up
 
 // What the file says of its axes, as rows of the rotation to ours (x, up, front). False: nothing that can be used.
 static bool declared_axes(const struct aiScene *ai, double turn[9]) {
@@ -70,45 +51,33 @@ static bool declared_axes(const struct aiScene *ai, double turn[9]) {
         m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) + m[2] * (m[3] * m[7] - m[4] * m[6]);
     if (det != 1) { // left-handed or nonsense: only up is believed
         if (m[3 + 1] != 1 && m[3 + 2] != 1) return false;
-        for (int i = 0; i < 9; i++) turn[i] = m[3 + 2] == 1 ? upright[i] : i % 4 == 0;
+        for (int i = 0; i < 9; i++) turn[i] = m[3 + 2] == 1 ? fai_upright[i] : i % 4 == 0;
         return true;
     }
     memcpy(turn, m, sizeof m);
     return true;
 }
 
-typedef struct Import {
-    const char *path;
-    const struct aiScene *ai;
-    FaScenePlace place;
-    FaGltfOrigin origin;
-    FaRigOptions options; // for the document
-} Import;
-
 // What is said about the unit and the axes: by the user, else by the file.
-static void find_place(Import *im, const FaRigOptions *options) {
-    bool fbx = metadata(im->ai, "UnitScaleFactor", 0) > 0; // only FBX says it, whatever the file is called
-    bool settled = fai_path_has_ext(im->path, "dae") || fai_path_has_ext(im->path, "blend");
-    double factor = metadata(im->ai, "UnitScaleFactor", 1); // in centimetres
-    im->options = options ? *options : (FaRigOptions){0};
-    im->origin.made = true;
-    for (int i = 0; i < 9; i++) im->place.turn[i] = i % 4 == 0;
+static void find_place(const struct aiScene *ai, const char *path, const FaImportAsk *ask, FaImportDoc *doc) {
+    bool fbx = metadata(ai, "UnitScaleFactor", 0) > 0; // only FBX says it, whatever the file is called
+    bool settled = fai_path_has_ext(path, "dae") || fai_path_has_ext(path, "blend");
+    double factor = metadata(ai, "UnitScaleFactor", 1); // in centimetres
+    doc->origin = (FaGltfOrigin){.made = true};
+    for (int i = 0; i < 9; i++) doc->place.turn[i] = i % 4 == 0;
     if (settled) { // assimp puts what such files say into the root's transform
-        im->origin.unit = 1;
-        im->origin.up = FA_UP_Y;
+        doc->origin.unit = 1;
+        doc->origin.up = FA_UP_Y;
     } else if (fbx) {
-        im->origin.unit = isfinite(factor) ? 0.01 * factor : 0.01;
-        im->origin.up = declared_axes(im->ai, im->place.turn) ? FA_UP_Y : FA_UP_AUTO;
+        doc->origin.unit = isfinite(factor) ? 0.01 * factor : 0.01;
+        doc->origin.up = declared_axes(ai, doc->place.turn) ? FA_UP_Y : FA_UP_AUTO;
     }
-    if (im->options.unit > 0 && isfinite(im->options.unit)) {
-        im->origin.unit = im->options.unit;
-        im->options.unit = FA_UNIT_M;
+    if (ask->unit > 0 && isfinite(ask->unit)) doc->origin.unit = ask->unit;
+    if (ask->up) {
+        for (int i = 0; i < 9; i++) doc->place.turn[i] = ask->up == FA_UP_Z ? fai_upright[i] : i % 4 == 0;
+        doc->origin.up = FA_UP_Y;
     }
-    if (im->options.up) {
-        for (int i = 0; i < 9; i++) im->place.turn[i] = im->options.up == FA_UP_Z ? upright[i] : i % 4 == 0;
-        im->origin.up = im->options.up = FA_UP_Y;
-    }
-    im->place.unit = im->origin.unit > 0 ? im->origin.unit : 1;
+    doc->place.unit = doc->origin.unit > 0 ? doc->origin.unit : 1;
 }
 
 // --- import -------------------------------------------------------------------------------------------------------
@@ -116,7 +85,7 @@ static void find_place(Import *im, const FaRigOptions *options) {
 // Assimp's error text is shared by all threads.
 static pthread_mutex_t import_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static FaCode import_scene(const char *path, const struct aiScene **scene, FaError *err) {
+FaCode fai_assimp_open(const char *path, const struct aiScene **scene, FaError *err) {
     *scene = NULL;
     struct stat st;
     if (stat(path, &st) == 0 && st.st_size > MAX_FILE)
@@ -128,9 +97,12 @@ static FaCode import_scene(const char *path, const struct aiScene **scene, FaErr
     FaCode rc = FA_OK;
     pthread_mutex_lock(&import_lock);
     *scene = aiImportFileExWithProperties(path, 0, NULL, props);
-    if (!*scene)
-        rc = FA_FAIL(err, FA_E_FORMAT, NULL, "export the rig as .glb", "assimp cannot read it: %.200s",
-                     aiGetErrorString());
+    const char *why = *scene ? "" : aiGetErrorString();
+    if (strstr(why, "bad_alloc"))
+        rc = FA_FAIL(err, FA_E_LIMIT, NULL, "open it in Blender and export the rig as .glb",
+                     "assimp wants more memory for it than it may have");
+    else if (!*scene)
+        rc = FA_FAIL(err, FA_E_FORMAT, NULL, "export the rig as .glb", "assimp cannot read it: %.200s", why);
     pthread_mutex_unlock(&import_lock);
     aiReleasePropertyStore(props);
     return rc;
@@ -146,76 +118,24 @@ static void note_order(const struct aiScene *ai, FaNotes *notes) {
         }
 }
 
-static FaCode make(const Import *im, FaRig **rig, FaError *err) {
-    FaText glb = {0};
-    FaNotes notes = {0};
-    FaCode rc = fai_scene_document(im->ai, im->path, &im->place, &glb, &notes, err);
-    note_order(im->ai, &notes);
-    if (rc >= 0) rc = fai_gltf_made_rig(glb.data, glb.size, im->path, &im->origin, &notes, &im->options, rig, err);
-    fai_text_free(&glb);
-    fai_notes_free(&notes);
-    return rc;
-}
-
-// The rig was found to be in another unit, or to stand otherwise, than the document says. False: all is well.
-static bool correct(Import *im, const FaRig *rig) {
-    const FaGltf *doc = fai_gltf_of_rig(rig);
-    bool scaled = fabs(rig->unit - 1) > 1e-9, turned = false;
-    if (!im->origin.up) {
-        double m[16], r[9], s[9], up[3] = {0};
-        fai_gltf_face_world(doc, m);
-        if (fai_gltf_split(m, r, s))
-            for (int k = 0; k < 3; k++)
-                up[k] = r[3 * k] * rig->axes[3] + r[3 * k + 1] * rig->axes[4] + r[3 * k + 2] * rig->axes[5];
-        turned = up[2] > 0.9;
-    }
-    if (turned) memcpy(im->place.turn, upright, sizeof upright);
-    im->origin.up = FA_UP_Y;
-    im->place.unit *= rig->unit;
-    im->origin.unit = im->place.unit;
-    im->options.unit = FA_UNIT_M;
-    return scaled || turned;
-}
-
-// How the unit was found, and what was said about it, stay with the rig that is made again.
-static FaCode hand_on(const FaRig *from, FaRig *to, FaError *err) {
-    to->unit_how = fai_arena_strndup(to->arena, from->unit_how, strlen(from->unit_how));
-    if (!to->unit_how) return FA_FAIL_MEMORY(err);
-    static const char *const code[] = {"unit-suspect", "unit-unknown"};
-    for (int i = 0; i < FA_COUNT(code); i++) {
-        const FaNote *n = fai_note_find(&from->notes, code[i]);
-        if (n && !fai_note_find(&to->notes, code[i])) fai_note(&to->notes, n->code, n->where, n->remedy, "%s", n->text);
-    }
-    return FA_OK;
-}
-
-static FaCode build(Import *im, const FaRigOptions *options, FaRig **rig, FaError *err) {
-    if (!im->ai->mRootNode)
+FaCode fai_assimp_document(const struct aiScene *ai, const char *path, const FaImportAsk *ask, FaImportDoc *doc,
+                           FaError *err) {
+    *doc = (FaImportDoc){0};
+    if (!ai->mRootNode)
         return FA_FAIL(err, FA_E_MESH, NULL, "export the mesh with its faces", "no mesh with faces in the file");
-    find_place(im, options);
-    FaRig *first;
-    FA_TRY(make(im, &first, err));
-    if (!correct(im, first)) {
-        *rig = first;
-        return FA_OK;
-    }
-    FaCode rc = make(im, rig, err);
-    if (rc >= 0) rc = hand_on(first, *rig, err);
-    fa_rig_free(first);
-    if (rc < 0) {
-        fa_rig_free(*rig);
-        *rig = NULL;
-    }
+    if (ask->placed) {
+        doc->place = ask->place;
+        doc->origin = (FaGltfOrigin){.made = true, .unit = ask->origin_unit, .up = (FaUp)ask->origin_up};
+    } else
+        find_place(ai, path, ask, doc);
+    FaCode rc = fai_scene_document(ai, path, &doc->place, &doc->own, &doc->notes, err);
+    note_order(ai, &doc->notes);
+    doc->glb = doc->own.data;
+    doc->glb_size = doc->own.size;
+    if (rc < 0) fai_import_doc_free(doc);
     return rc;
 }
 
-FaCode fai_assimp_rig(const char *path, const FaRigOptions *options, FaRig **rig, FaError *err) {
-    *rig = NULL;
-    Import im = {.path = path};
-    FA_TRY(import_scene(path, &im.ai, err));
-    FaCode rc = build(&im, options, rig, err);
-    aiReleaseImport(im.ai);
-    return rc;
-}
+void fai_assimp_close(const struct aiScene *scene) { aiReleaseImport(scene); }
 
 #endif

@@ -21,12 +21,6 @@ bool fai_scene_faces(const struct aiMesh *m) {
     return false;
 }
 
-unsigned fai_scene_shapes(const struct aiScene *ai, const struct aiNode *node) {
-    unsigned most = 0;
-    for (unsigned i = 0; i < node->mNumMeshes; i++) most = FA_MAX(most, ai->mMeshes[node->mMeshes[i]]->mNumAnimMeshes);
-    return most;
-}
-
 void fai_scene_columns(const struct aiMatrix4x4 *m, double unit, double out[16]) {
     const double rows[16] = {m->a1, m->a2, m->a3, m->a4, m->b1, m->b2, m->b3, m->b4,
                              m->c1, m->c2, m->c3, m->c4, m->d1, m->d2, m->d3, m->d4};

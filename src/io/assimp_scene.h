@@ -8,16 +8,11 @@
 #define FAI_ASSIMP_SCENE_H
 
 #include "io/gltf/gltf_out.h"
+#include "io/import_answer.h"
 
 #include <assimp/scene.h>
 
 enum { FA_SCENE_DEPTH = 512 };
-
-// How the document stands against the file.
-typedef struct FaScenePlace {
-    double unit;    // metres per unit of the file
-    double turn[9]; // of the root, row-major
-} FaScenePlace;
 
 // Pictures that could not be had.
 typedef struct FaSceneLost {
@@ -48,10 +43,9 @@ typedef struct FaScene {
 // assimp_scene.c: the document as the bytes of a GLB. glb: fai_text_free. notes: added to.
 FaCode fai_scene_document(const struct aiScene *ai, const char *path, const FaScenePlace *place, FaText *glb,
                           FaNotes *notes, FaError *err);
-const char *fai_scene_name(const FaScene *s, const struct aiString *name); // as UTF-8; NULL: no memory
-int fai_scene_node(const FaScene *s, const char *name);                    // -1: none has this name
-bool fai_scene_faces(const struct aiMesh *m);                              // has some
-unsigned fai_scene_shapes(const struct aiScene *ai, const struct aiNode *node);
+const char *fai_scene_name(const FaScene *s, const struct aiString *name);        // as UTF-8; NULL: no memory
+int fai_scene_node(const FaScene *s, const char *name);                           // -1: none has this name
+bool fai_scene_faces(const struct aiMesh *m);                                     // has some
 void fai_scene_columns(const struct aiMatrix4x4 *m, double unit, double out[16]); // column-major, in metres
 int fai_scene_accessor(FaScene *s, int view, FaGltfComp comp, int count, const char *type);
 

@@ -1,7 +1,7 @@
 // Which reader and which writer: by content where a format can be told by its first bytes, by extension else.
 #include "base/file.h"
 #include "fascia/sequence.h"
-#include "io/assimp_import.h"
+#include "io/foreign.h"
 #include "io/gltf/gltf.h"
 #include "io/gltf/gltf_write.h"
 #include "io/obj.h"
@@ -11,7 +11,7 @@
 
 #include <strings.h>
 
-typedef enum RigFormat { RIG_UNKNOWN, RIG_GLTF, RIG_OBJ, RIG_ASSIMP } RigFormat;
+typedef enum RigFormat { RIG_UNKNOWN, RIG_GLTF, RIG_OBJ, RIG_FOREIGN } RigFormat;
 
 #define READABLE ".glb .gltf .vrm .obj, a folder of .obj files, .fbx .dae .blend .3ds .ply .stl"
 
@@ -53,14 +53,14 @@ static RigFormat judge(const char *path, const unsigned char *head, size_t n) {
     static const char fbx[] = "Kaydara FBX Binary";
     size_t skip = n >= 3 && !memcmp(head, "\xEF\xBB\xBF", 3) ? 3 : 0;
     if (n >= 4 && !memcmp(head, "glTF", 4)) return RIG_GLTF;
-    if (n >= sizeof fbx - 1 && !memcmp(head, fbx, sizeof fbx - 1)) return RIG_ASSIMP;
-    if (n >= 5 + skip && !memcmp(head + skip, "; FBX", 5)) return RIG_ASSIMP;
+    if (n >= sizeof fbx - 1 && !memcmp(head, fbx, sizeof fbx - 1)) return RIG_FOREIGN;
+    if (n >= 5 + skip && !memcmp(head + skip, "; FBX", 5)) return RIG_FOREIGN;
 
     static const char *const gltf[] = {"glb", "gltf", "vrm"};
     for (int i = 0; i < FA_COUNT(gltf); i++)
         if (fai_path_has_ext(path, gltf[i])) return RIG_GLTF;
     if (fai_path_has_ext(path, "obj")) return RIG_OBJ;
-    if (fai_assimp_reads(fai_path_ext(path))) return RIG_ASSIMP;
+    if (fai_foreign_reads(fai_path_ext(path))) return RIG_FOREIGN;
 
     // no known extension: text may still be what it looks like
     while (skip < n && strchr(" \t\r\n", head[skip]) && head[skip]) skip++;
@@ -88,7 +88,7 @@ static FaCode load(const char *path, const FaRigOptions *options, FaRig **rig, F
     switch (judge(path, head, n)) {
     case RIG_GLTF: return fai_gltf_load_rig(path, options, rig, err);
     case RIG_OBJ: return fai_obj_rig(path, options, rig, err);
-    case RIG_ASSIMP: return fai_assimp_rig(path, options, rig, err);
+    case RIG_FOREIGN: return fai_foreign_rig(path, options, rig, err);
     case RIG_UNKNOWN: break;
     }
     const char *ext = fai_path_ext(path);
