@@ -18,25 +18,6 @@ typedef struct Parser {
     int depth, values;
 } Parser;
 
-static FaCode fail(Parser *ps, const char *at, const char *what) {
-    int line = 1, column = 1;
-    for (const char *c = ps->text; c < at; c++) {
-        if (*c == '\n') {
-            line++;
-            column = 1;
-        } else
-            column += ((unsigned char)*c & 0xC0) != 0x80;
-    }
-    return FA_FAIL(ps->err, FA_E_FORMAT, FA_PLACE("line %d, column %d", line, column),
-                   "check that it is complete, strict JSON", "%s", what);
-}
-
-static void skip_space(Parser *ps) {
-    while (ps->p < ps->end && (*ps->p == ' ' || *ps->p == '\n' || *ps->p == '\r' || *ps->p == '\t')) ps->p++;
-}
-
-// --- strings ------------------------------------------------------------------------------------------------------
-
 // Length of the well-formed UTF-8 sequence at s (RFC 3629: no overlong forms, no surrogates), 0 if ill-formed.
 static int utf8_length(const unsigned char *s, const unsigned char *end) {
     static const struct {
@@ -55,6 +36,47 @@ static int utf8_length(const unsigned char *s, const unsigned char *end) {
     }
     return 0;
 }
+
+// The line around a place, as it may be shown: short, what is no UTF-8 as '?'.
+static FaPlace quote_line(const Parser *ps, const char *at) {
+    enum { BEFORE = 24, AFTER = 16 };
+    FaPlace quote;
+    size_t n = 0;
+    const char *from = at, *to = at;
+    while (from > ps->text && at - from < BEFORE && from[-1] != '\n' && from[-1] != '\r') from--;
+    while (to < ps->end && to - at < AFTER && *to != '\n' && *to != '\r') to++;
+    while (from < at && ((unsigned char)*from & 0xC0) == 0x80) from++; // begin with a whole character
+    while (from < to) {
+        int bytes = utf8_length((const unsigned char *)from, (const unsigned char *)to);
+        if (!bytes && ((unsigned char)*from & 0xC0) != 0x80) quote.text[n++] = '?';
+        for (int i = 0; i < bytes; i++) quote.text[n++] = from[i] ? from[i] : ' ';
+        from += bytes ? bytes : 1;
+    }
+    quote.text[n] = 0;
+    return quote;
+}
+
+static FaCode fail(Parser *ps, const char *at, const char *what) {
+    int line = 1, column = 1;
+    for (const char *c = ps->text; c < at; c++) {
+        if (*c == '\n') {
+            line++;
+            column = 1;
+        } else
+            column += ((unsigned char)*c & 0xC0) != 0x80;
+    }
+    FaPlace quote = quote_line(ps, at);
+    bool any = quote.text[strspn(quote.text, " \t")] != 0;
+    return FA_FAIL(ps->err, FA_E_FORMAT, FA_PLACE("line %d, column %d", line, column),
+                   "check that it is complete, strict JSON", "%s%s%s%s", what, any ? ", at '" : "",
+                   any ? quote.text : "", any ? "'" : "");
+}
+
+static void skip_space(Parser *ps) {
+    while (ps->p < ps->end && (*ps->p == ' ' || *ps->p == '\n' || *ps->p == '\r' || *ps->p == '\t')) ps->p++;
+}
+
+// --- strings ------------------------------------------------------------------------------------------------------
 
 static int put_utf8(char *to, uint32_t c) {
     if (c < 0x80) return to[0] = (char)c, 1;
