@@ -502,6 +502,19 @@ static void test_quotes(void **state) {
         if (!strstr(err.what, cases[i].what)) fail_msg("%s", err.what);
         assert_true(strlen(err.what) < 110 && !strchr(err.what, '\n'));
     }
+    // a value that is of another kind than expected: its beginning, in one line
+    static const char text[] =
+        "{\"n\": [\n    {\n      \"deep\": 1,\n      \"more\": [1, 2, 3, 4, 5, 6, 7, 8, 9]\n    }\n  ],"
+        " \"u\": \"0123456789012345678901234567890123456\xE2\x99\xBB\xE2\x99\xBB\"}";
+    FaJsonDoc *doc;
+    FaError err = {0}, odd = {0};
+    int64_t value;
+    CHECK_OK(fai_json_parse(text, sizeof text - 1, &doc, NULL, &err), &err);
+    assert_int_equal(fai_json_int(doc->root, "n", 0, 9, &value, &err), FA_E_FORMAT);
+    assert_string_equal(err.what, "expected an integer, found [ { \"deep\": 1, \"more\": [1, 2, 3, 4, 5, 6...");
+    assert_int_equal(fai_json_int(doc->root, "u", 0, 9, &value, &odd), FA_E_FORMAT);
+    assert_string_equal(odd.what, "expected an integer, found \"0123456789012345678901234567890123456...");
+    fai_json_free(doc);
 }
 
 int main(void) {

@@ -46,8 +46,8 @@ static void test_odd(void **state) {
     const struct {
         size_t at;
         int32_t value;
-    } change[] = {{HEADER, 7},      {HEADER, -1},      {HEADER + 4, 4},  {HEADER + 4, 1 << 30}, {HEADER + 4, -1},
-                  {HEADER + 8, 4},  {HEADER + 8, -1},  {HEADER + 16, NODES}, {HEADER + 56, 0}}; // the last: shape 0 again
+    } change[] = {{HEADER, 7},     {HEADER, -1},     {HEADER + 4, 4},      {HEADER + 4, 1 << 30}, {HEADER + 4, -1},
+                  {HEADER + 8, 4}, {HEADER + 8, -1}, {HEADER + 16, NODES}, {HEADER + 56, 0}}; // the last: shape 0 again
     for (size_t i = 0; i <= sizeof change / sizeof *change; i++) {
         FaText text = packed();
         FaVolumeColumn c[SHAPES] = {0};

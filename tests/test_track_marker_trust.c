@@ -33,10 +33,10 @@ static void test_refused(void **state) {
     (void)state;
     static const struct {
         const char *text, *place, *what;
-    } cases[] = {{"a", "line 1", "no weight"},          {"a,1\nb,1", "line 2", "no marker is called 'b'"},
-                 {"a,", "line 1", "no weight"},         {"a,-1", "line 1", "no weight"},
-                 {"a,nan", "line 1", "no weight"},      {"a,1e30", "line 1", "no weight"},
-                 {",1", "line 1", "no weight"},         {"a,1 2", "line 1", "no weight"},
+    } cases[] = {{"a", "line 1", "no weight"},     {"a,1\nb,1", "line 2", "no marker is called 'b'"},
+                 {"a,", "line 1", "no weight"},    {"a,-1", "line 1", "no weight"},
+                 {"a,nan", "line 1", "no weight"}, {"a,1e30", "line 1", "no weight"},
+                 {",1", "line 1", "no weight"},    {"a,1 2", "line 1", "no weight"},
                  {"a,1\n\na,2", "line 3", "twice"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         float trust[3];

@@ -377,9 +377,23 @@ FaPlace fai_json_path(const FaJson *v) {
     return place;
 }
 
+FaPlace fai_json_show(const FaJson *v) {
+    enum { MOST = 40 };
+    FaPlace shown = {""};
+    int n = 0, i = 0, size = v->src ? v->src_size : 0;
+    for (; i < size && n < MOST; i++) {
+        bool space = (unsigned char)v->src[i] <= ' ';
+        if (!space || (n > 0 && shown.text[n - 1] != ' ')) shown.text[n++] = space ? ' ' : v->src[i];
+    }
+    if (i == size) return shown;
+    while (n > 0 && ((unsigned char)v->src[i] & 0xC0) == 0x80) i--, n--; // whole characters
+    memcpy(shown.text + n, "...", 4);
+    return shown;
+}
+
 static FaCode wrong(const FaJson *v, FaError *err, const char *expected) {
-    return FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, NULL, "expected %s, found %.*s", expected,
-                   FA_MIN(v->src_size, 40), v->src ? v->src : "");
+    return FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, NULL, "expected %s, found %s", expected,
+                   fai_json_show(v).text);
 }
 
 static FaCode missing(const FaJson *object, const char *key, FaError *err) {
@@ -394,8 +408,8 @@ FaCode fai_json_int_or(const FaJson *object, const char *key, int64_t min, int64
     if (v->type != FA_JSON_NUMBER || v->number != floor(v->number) || fabs(v->number) > 0x1p53)
         return wrong(v, err, "an integer");
     if (v->number < (double)min || v->number > (double)max)
-        return FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, NULL, "%.*s is out of range (%lld to %lld)",
-                       FA_MIN(v->src_size, 40), v->src ? v->src : "it", (long long)min, (long long)max);
+        return FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, NULL, "%s is out of range (%lld to %lld)",
+                       fai_json_show(v).text, (long long)min, (long long)max);
     *value = (int64_t)v->number;
     return FA_OK;
 }

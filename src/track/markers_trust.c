@@ -38,8 +38,8 @@ static FaCode read_line(const char *s, const char *end, int line, const FaMarker
     size_t n = (size_t)(drop_spaces(s, comma) - s);
     int at = find(map, s, n), shown = (int)FA_MIN(n, 60);
     if (at < 0)
-        return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("line %d", line), "use the take's names", "no marker is called '%.*s'",
-                       shown, s);
+        return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("line %d", line), "use the take's names",
+                       "no marker is called '%.*s'", shown, s);
     if (!isnan(trust[at]))
         return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("line %d", line), "keep one of them",
                        "the marker '%.*s' is there twice", shown, s);
