@@ -66,7 +66,8 @@ static void markers(void) {
     ok(fa_markers_new(FRAMES, 3, name, 60, &take, &err));
     for (int i = 0; i < FRAMES * 3; i++) {
         take->ok[i] = i != 5;
-        for (int k = 0; k < 3 && take->ok[i]; k++) take->x[3 * i + k] = 0.05f * (float)((i + k) % 3) + 0.001f * (float)i;
+        for (int k = 0; k < 3 && take->ok[i]; k++)
+            take->x[3 * i + k] = 0.05f * (float)((i + k) % 3) + 0.001f * (float)i;
     }
     for (int i = 0; i < 3; i++) ok(fa_markers_save(take, path_of("fuzz_markers", file[i]), &err));
     fa_markers_free(take);
