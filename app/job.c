@@ -214,6 +214,23 @@ static bool writes_motion(const Job *j) {
     return j->doctor || (!strcmp(j->verb, "convert") && (j->clip_path || !whole));
 }
 
+// Artists go to 2, some channels are degrees; what is far beyond is a mistake that no frame can show.
+static FaCode check_weights(const FaClip *clip, const char *path, FaError *err) {
+    static const float most = 1e4f;
+    for (int f = 0; f < clip->nframe; f++)
+        for (int c = 0; c < clip->nchan; c++) {
+            float w = clip->weight[(size_t)f * (size_t)clip->nchan + (size_t)c];
+            if (w <= most && w >= -most) continue;
+            *err = (FaError){.code = FA_E_FORMAT};
+            snprintf(err->what, sizeof err->what, "a weight of %g: no rig means that", (double)w);
+            snprintf(err->path, sizeof err->path, "%s", path);
+            snprintf(err->place, sizeof err->place, "frame %d, channel '%.80s'", f, clip->name[c]);
+            snprintf(err->remedy, sizeof err->remedy, "mend the weight there; 1 is a whole shape");
+            return FA_E_FORMAT;
+        }
+    return FA_OK;
+}
+
 static FaCode load(Job *j, FaError *err) {
     if (j->rig_path) TRY(load_subject(j, err));
     if (j->clip_path)
@@ -223,6 +240,7 @@ static FaCode load(Job *j, FaError *err) {
     TRY(head_of_clip(j, err));
     j->clip = j->loaded ? j->loaded : j->rig ? j->rig->clip : NULL;
     if (j->no_clip && !j->clip) return cli_wrong(err, "%s has no animation: give %s", j->rig_path, j->no_clip);
+    if (j->no_clip) TRY(check_weights(j->clip, j->clip_path ? j->clip_path : j->rig_path, err));
     if (j->no_clip && j->clip_path) TRY(job_bind(j, j->clip, j->clip_path, j->rig, err));
     TRY(examine(j, err));
     if (writes_motion(j)) fa_rig_part_notes(j->rig, j->output, &j->parts);
