@@ -39,9 +39,11 @@ soak:
 bench: all
 	build/fascia bench blend --json
 
+# a minute for each parser: make fuzz SECONDS=10 for less
+SECONDS ?= 60
 fuzz:
 	@tools/setup test
-	tools/fuzz
+	tools/fuzz $(SECONDS)
 
 clean:
 	rm -rf build build-* demo

@@ -10,7 +10,6 @@
 
 #include "marker_map.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,35 +162,10 @@ static FaCode load_landmarks(DriveJob *j, FaError *err) {
     return FA_OK;
 }
 
-// Lines of NAME,WEIGHT.
 static FaCode load_trust(DriveJob *j, const char *path, FaError *err) {
     j->trust = malloc(sizeof *j->trust * (size_t)j->map->count);
-    FILE *file = fopen(path, "rb");
-    FaCode rc = FA_OK;
-    char line[512];
-    if (!file) return fail(err, FA_E_FILE, path, NULL, strerror(errno));
-    if (!j->trust) rc = fail(err, FA_E_MEMORY, NULL, NULL, "out of memory");
-    for (int i = 0; rc >= 0 && i < j->map->count; i++) j->trust[i] = 1;
-    for (int n = 1; rc >= 0 && fgets(line, sizeof line, file); n++) {
-        char *comma = strrchr(line, ','), *end = NULL;
-        line[strcspn(line, "\r\n")] = 0;
-        if (!line[0] || line[0] == '#') continue;
-        double weight = comma ? strtod(comma + 1, &end) : NAN;
-        int at = -1;
-        if (comma) *comma = 0;
-        for (int i = 0; i < j->map->count; i++)
-            if (!strcmp(j->map->name[i], line)) at = i;
-        if (end && *end == 0 && end != comma + 1 && weight >= 0 && weight <= 1e6 && at >= 0) {
-            j->trust[at] = (float)weight;
-            continue;
-        }
-        rc = fail(err, FA_E_FORMAT, path,
-                  at < 0 && comma ? "use the take's names" : "write NAME,WEIGHT, the weight 0 or more",
-                  at < 0 && comma ? "no such marker" : "no weight of a marker");
-        snprintf(err->place, sizeof err->place, "line %d", n);
-    }
-    fclose(file);
-    return rc;
+    if (!j->trust) return fail(err, FA_E_MEMORY, NULL, NULL, "out of memory");
+    return fa_marker_trust_load(path, j->map, j->trust, err);
 }
 
 // --- words --------------------------------------------------------------------------------------------------------

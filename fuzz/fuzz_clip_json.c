@@ -1,18 +1,18 @@
 // Clip JSON: what is accepted must hold the clip's invariants, and come back unchanged when it is written and read
 // again.
+#include "fuzz.h"
+
 #include "base/base.h"
 #include "io/clip_json.h"
 
 #include <stdlib.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_one(const uint8_t *data, size_t size) {
     FaClip *a, *b;
     FaError err = {0};
     FaCode rc = fai_clip_json_parse(data, size, &a, &err);
     if (rc < 0 && (a || !err.what[0])) abort();
-    if (rc < 0) return 0;
+    if (rc < 0) return;
     FaText text = {0};
     if (fa_clip_check(a, &err) < 0 || fai_clip_json_write(a, &text, &err) < 0) abort();
     if (fai_clip_json_parse(text.data, text.size, &b, &err) < 0) abort();
@@ -25,5 +25,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fai_text_free(&text);
     fa_clip_free(a);
     fa_clip_free(b);
-    return 0;
 }

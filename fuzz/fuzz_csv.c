@@ -1,13 +1,13 @@
 // CSV: the plain reader, Live Link takes and our clip CSV on the same bytes. What is accepted must hold the clip's
 // invariants, and survive being written and read again.
+#include "fuzz.h"
+
 #include "base/base.h"
 #include "io/clip_csv.h"
 #include "io/csv.h"
 #include "io/livelink.h"
 
 #include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void same_weights(const FaClip *a, const FaClip *b) {
     if (a->nframe != b->nframe || a->nchan != b->nchan) abort();
@@ -33,7 +33,7 @@ static void check(FaClip *clip, FaCode rc, const FaError *err) {
     fa_clip_free(clip);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_one(const uint8_t *data, size_t size) {
     FaCsv csv;
     FaError err = {0};
     bool more = true;
@@ -50,5 +50,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         rc = fai_livelink_parse(data, size, &(FaClipOptions){.head_units = (FaHeadUnits)unit}, &clip, &err);
         check(clip, rc, &err);
     }
-    return 0;
 }

@@ -1,14 +1,14 @@
 // .face files: whatever the bytes say, nothing is read past the end, nothing is allocated that is not there, and what
 // is accepted is sound. Size and checksum are set right first, or no change would get past them. Build with FASCIA_FUZZ
 // (clang) and run: fuzz_face -max_len=1048576 CORPUS tests/data/fuzz
+#include "fuzz.h"
+
 #include "base/base.h"
 #include "face/face.h"
 #include "face/face_file.h"
 #include "fascia/face.h"
 
 #include <stdlib.h>
-
-static void silent(void *user, const FaLogRec *rec) { (void)user, (void)rec; }
 
 static void use(const uint8_t *data, size_t size) {
     FaError err = {0};
@@ -32,12 +32,9 @@ static void use(const uint8_t *data, size_t size) {
     fa_face_free(f);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    fa_log_set(silent, NULL);
-    fa_threads_set(1);
+void fuzz_one(const uint8_t *data, size_t size) {
     use(data, size);
-    if (size < 32) return 0;
+    if (size < 32) return;
     uint8_t *copy = malloc(size);
     if (!copy) abort();
     memcpy(copy, data, size);
@@ -48,5 +45,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(copy + 24, &sum, 8);
     use(copy, size);
     free(copy);
-    return 0;
 }

@@ -1,12 +1,12 @@
 // GLB: the input is the body of a file. Its header and chunk sizes are made right first, so that mutations reach what
 // is inside; inputs that start with "glTF" are taken as they are.
+#include "fuzz.h"
+
 #include "json_mutator.h"
 
 #include "io/gltf/gltf.h"
 
 #include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void put_u32(uint8_t *p, size_t v) {
     for (int i = 0; i < 4; i++) p[i] = (uint8_t)(v >> (8 * i));
@@ -52,14 +52,13 @@ static void run(const uint8_t *data, size_t size) {
     fa_rig_free(rig);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_one(const uint8_t *data, size_t size) {
     if (size >= 4 && !memcmp(data, "glTF", 4)) {
         run(data, size);
-        return 0;
+        return;
     }
     size_t total;
     uint8_t *glb = wrap(data, size, &total);
     run(glb, total);
     free(glb);
-    return 0;
 }

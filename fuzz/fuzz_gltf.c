@@ -1,11 +1,11 @@
 // glTF as JSON, and whatever else is given: document, rig, clip, and every accessor read in full.
+#include "fuzz.h"
+
 #include "json_mutator.h"
 
 #include "io/gltf/gltf.h"
 
 #include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 // Read all of an accessor where the file is large enough to hold it; its size must be what it says.
 static void read_accessor(const FaGltf *doc, int i) {
@@ -27,23 +27,22 @@ static void read_accessor(const FaGltf *doc, int i) {
     free(row);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_one(const uint8_t *data, size_t size) {
     FaGltf *doc;
     FaRig *rig;
     FaError err = {0};
     FaCode rc = fai_gltf_parse_memory(data, size, NULL, &doc, &err);
     if ((rc < 0) != !doc || (rc < 0 && !err.what[0])) abort();
-    if (rc < 0) return 0;
+    if (rc < 0) return;
     for (int i = 0; i < doc->naccessor && i < 256; i++) read_accessor(doc, i);
     rc = fai_gltf_rig(doc, &(FaRigOptions){.any_size = true}, &rig, &err);
     if (rc < 0) {
         if (!err.what[0]) abort();
         fai_gltf_free(doc);
-        return 0;
+        return;
     }
     if (fa_rig_check(rig, &err) < 0) abort();
     rc = fai_gltf_clip(doc, rig, &rig->clip, &err);
     if (rc >= 0 && rig->clip && fa_clip_check(rig->clip, &err) < 0) abort();
     fa_rig_free(rig);
-    return 0;
 }

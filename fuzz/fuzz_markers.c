@@ -1,13 +1,13 @@
 // Markers (CSV, TRC, C3D) and landmarks (JSON, CSV) on the same bytes. What is accepted must hold the take's
 // invariants, and survive being written and read again.
+#include "fuzz.h"
+
 #include "base/base.h"
 #include "io/landmarks.h"
 #include "io/markers.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef FaCode ParseFn(const void *data, size_t size, const FaMarkerOptions *options, FaMarkerTake **take,
                        FaError *err);
@@ -66,7 +66,7 @@ static void landmarks(const uint8_t *data, size_t size) {
     fa_landmarks_free(b);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_one(const uint8_t *data, size_t size) {
     static ParseFn *const parse[] = {fai_markers_csv_parse, fai_markers_trc_parse, fai_markers_c3d_parse};
     static const FaMarkerOptions options[] = {{0}, {.unit = FA_UNIT_CM, .fps = 60}};
     for (int p = 0; p < 3; p++)
@@ -79,5 +79,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             fa_markers_free(take);
         }
     landmarks(data, size);
-    return 0;
 }

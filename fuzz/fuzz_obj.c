@@ -1,15 +1,11 @@
 // OBJ: the parser, the comparison with another file of the same mesh, and the rig that comes of it.
-// Build with FASCIA_FUZZ (clang) and run: fuzz_obj -max_len=65536 CORPUS SEEDS
+#include "fuzz.h"
+
 #include "base/base.h"
 #include "fascia/fascia.h"
 #include "io/obj.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-static void silent(void *user, const FaLogRec *rec) { (void)user, (void)rec; }
 
 static FaBytes copy_of(const uint8_t *data, size_t size) {
     FaBytes b = {fai_resize(NULL, size + 1), size};
@@ -44,24 +40,17 @@ static void parse_twice(const uint8_t *data, size_t size) {
 }
 
 static void load_rig(const uint8_t *data, size_t size) {
-    char path[64];
-    int fd = memfd_create("fuzz", MFD_CLOEXEC);
-    if (fd < 0 || write(fd, data, size) != (ssize_t)size) abort();
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    FuzzFile file = fuzz_file(data, size);
     FaError err = {0};
     FaRig *rig;
-    if (fai_obj_rig(path, &(FaRigOptions){.any_size = true}, &rig, &err) >= 0) {
+    if (fai_obj_rig(file.path, &(FaRigOptions){.any_size = true}, &rig, &err) >= 0) {
         if (fa_rig_check(rig, &err) < 0) abort();
         fa_rig_free(rig);
     }
-    close(fd);
+    fuzz_file_close(&file);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    fa_log_set(silent, NULL);
-    fa_threads_set(1);
+void fuzz_one(const uint8_t *data, size_t size) {
     parse_twice(data, size);
     load_rig(data, size);
-    return 0;
 }

@@ -1,12 +1,12 @@
 // Painted faces: whatever is accepted is in range; whatever is not leaves nothing behind.
+#include "fuzz.h"
+
 #include "json_mutator.h"
 
 #include "face/skin_paint.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { VERTS = 24 };
 
@@ -17,7 +17,7 @@ static void check(const float *a, double min, double max) {
     if (memcmp(&a[3], &a[1], sizeof *a)) abort(); // copies of one vertex
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_one(const uint8_t *data, size_t size) {
     static float x[3 * VERTS], delta[] = {0.01f, 0, 0, 0, -0.02f, 0, 0.005f, 0, 0};
     static int row[] = {2, 5, 9}, weld[VERTS];
     static FaShape shape[] = {{"cheekPuff", 46, 0, 0, 3, FA_SAID_NOTHING}, {"still", -1, 0, 3, 0, FA_SAID_NOTHING}};
@@ -33,12 +33,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     FaCode rc = fai_paint_parse((const char *)data, size, &rig, &paint, &err);
     if (rc < 0) {
         if (!err.what[0] || paint.arena || paint.thickness) abort();
-        return 0;
+        return;
     }
     check(paint.thickness, 4.9e-5, 0.1001);
     check(paint.skull, 0, 1);
     check(paint.jaw, 0, 1);
     for (int r = 0; r < FA_REGIONS; r++) check(paint.region[r], 0, 1);
     fai_paint_free(&paint);
-    return 0;
 }

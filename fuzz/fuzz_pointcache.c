@@ -1,25 +1,17 @@
 // PC2 and MDD: whatever the header says, nothing is read past the end and nothing is allocated that is not there.
+#include "fuzz.h"
+
 #include "base/base.h"
 #include "io/pointcache.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-static void silent(void *user, const FaLogRec *rec) { (void)user, (void)rec; }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    fa_log_set(silent, NULL);
-    char path[64];
-    int fd = memfd_create("fuzz", MFD_CLOEXEC);
-    if (fd < 0 || write(fd, data, size) != (ssize_t)size) abort();
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+void fuzz_one(const uint8_t *data, size_t size) {
+    FuzzFile file = fuzz_file(data, size);
     FaError err = {0};
     FaPointCache *c;
-    if (fai_cache_open(path, &c, &err) >= 0) {
+    if (fai_cache_open(file.path, &c, &err) >= 0) {
         if (c->nvert <= 0 || c->nframe <= 0 || 12.0 * c->nvert * c->nframe > (double)size) abort();
         if (!(c->fps >= 0) || !isfinite(c->fps)) abort();
         for (int i = 1; c->time && i < c->nframe; i++)
@@ -34,6 +26,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         fai_cache_close(c);
     } else if (!err.what[0])
         abort();
-    close(fd);
-    return 0;
+    fuzz_file_close(&file);
 }

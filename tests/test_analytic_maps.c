@@ -113,6 +113,7 @@ static void test_refusals(void **state) {
         {"{\"regions\": [{\"vertices\": [[5, 2]], \"mass\": 1}]}", "/regions/0/vertices/0"},
         {"{\"regions\": [{\"vertices\": [1.5], \"mass\": 1}]}", "/regions/0/vertices/0"},
         {"{\"regions\": [{\"shape\": \"nose\", \"mass\": 1}]}", "/regions/0/shape"},
+        {"{\"regions\": [{\"vertices\": [1], \"gain\": 1e39}]}", "/regions/0/gain"},
         {"{\"vertices\": {\"mass\": [1, 2]}}", "/vertices/mass"},
         {"{\"vertices\": {\"gain\": 7}}", "/vertices/gain"},
         {"{\"regions\": ", "line 1"},

@@ -34,6 +34,31 @@ static void test_error_cuts_long_paths_at_characters(void **state) {
     assert_true(strlen(err.path) > 300);
 }
 
+// Whatever a file holds, what is said of it is one line of whole characters.
+static void test_error_is_one_line(void **state) {
+    (void)state;
+    FaError err = {0};
+    FA_FAIL(&err, FA_E_FORMAT, "/a\nb", NULL, "'%s' is not known", "x\r\ny\tz\x1b[0m");
+    assert_string_equal(err.place, "/a b");
+    assert_string_equal(err.what, "'x  y z [0m' is not known");
+    char name[600];
+    for (size_t i = 0; i < sizeof name - 3; i += 3) memcpy(name + i, "\xE2\x99\xBB", 4);
+    for (int shift = 0; shift < 3; shift++) {
+        err = (FaError){0};
+        FA_FAIL(&err, FA_E_FORMAT, NULL, NULL, "%.*s%s", shift, "abc", name);
+        assert_int_equal((strlen(err.what) - (size_t)shift) % 3, 0);
+        assert_true(strlen(err.what) > 300);
+    }
+    err = (FaError){0};
+    FA_FAIL(&err, FA_E_FORMAT, NULL, NULL, "\xE2\x99\xBB");
+    assert_string_equal(err.what, "\xE2\x99\xBB");
+    FaNotes notes = {0};
+    fai_note(&notes, "n", "two\nlines", "", "a\nb");
+    assert_string_equal(notes.note[0].where, "two lines");
+    assert_string_equal(notes.note[0].text, "a b");
+    fai_notes_free(&notes);
+}
+
 static void test_notes_count(void **state) {
     (void)state;
     FaNotes notes = {0}, copy = {0};
@@ -247,6 +272,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_error_keeps_the_first),
         cmocka_unit_test(test_error_cuts_long_paths_at_characters),
+        cmocka_unit_test(test_error_is_one_line),
         cmocka_unit_test(test_notes_count),
         cmocka_unit_test(test_arrays_refuse_overflow),
         cmocka_unit_test(test_arena),

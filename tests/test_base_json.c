@@ -482,12 +482,47 @@ static void test_public_writer(void **state) {
     assert_null(json);
 }
 
+// An error shows the line that it means, in short.
+static void test_quotes(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *what;
+    } cases[] = {
+        {"{\n  \"mu\": 3 \"x\": 4\n}", "a comma or a closing bracket is missing, at '  \"mu\": 3 \"x\": 4'"},
+        {"[1, 2\n\n", "an array is not closed"},
+        {"", "the text ends where a value should be"},
+        {"[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16 17,18,19,20,21,22,23,24,25]",
+         "at ',9,10,11,12,13,14,15,16 17,18,19,20,21,2'"},
+        {"[\"\xff\"]", "a string is not UTF-8, at '[\"?\"]'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        FaJsonDoc *doc;
+        FaError err = {0};
+        assert_int_equal(fai_json_parse(cases[i].text, strlen(cases[i].text), &doc, NULL, &err), FA_E_FORMAT);
+        if (!strstr(err.what, cases[i].what)) fail_msg("%s", err.what);
+        assert_true(strlen(err.what) < 110 && !strchr(err.what, '\n'));
+    }
+    // a value that is of another kind than expected: its beginning, in one line
+    static const char text[] =
+        "{\"n\": [\n    {\n      \"deep\": 1,\n      \"more\": [1, 2, 3, 4, 5, 6, 7, 8, 9]\n    }\n  ],"
+        " \"u\": \"0123456789012345678901234567890123456\xE2\x99\xBB\xE2\x99\xBB\"}";
+    FaJsonDoc *doc;
+    FaError err = {0}, odd = {0};
+    int64_t value;
+    CHECK_OK(fai_json_parse(text, sizeof text - 1, &doc, NULL, &err), &err);
+    assert_int_equal(fai_json_int(doc->root, "n", 0, 9, &value, &err), FA_E_FORMAT);
+    assert_string_equal(err.what, "expected an integer, found [ { \"deep\": 1, \"more\": [1, 2, 3, 4, 5, 6...");
+    assert_int_equal(fai_json_int(doc->root, "u", 0, 9, &value, &odd), FA_E_FORMAT);
+    assert_string_equal(odd.what, "expected an integer, found \"0123456789012345678901234567890123456...");
+    fai_json_free(doc);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parsing_suite),  cmocka_unit_test(test_transform_suite), cmocka_unit_test(test_set),
         cmocka_unit_test(test_add_and_remove), cmocka_unit_test(test_edit_real_files), cmocka_unit_test(test_typed),
         cmocka_unit_test(test_places),         cmocka_unit_test(test_limits),          cmocka_unit_test(test_mangled),
-        cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_public_writer),
+        cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_public_writer),   cmocka_unit_test(test_quotes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -331,6 +331,24 @@ static void test_override_fps(void **state) {
     }
 }
 
+// Two stamps a nanosecond apart are a fault of the file, at any rate.
+static void test_too_close(void **state) {
+    (void)state;
+    const FaClipOptions options[] = {{0}, {.fps = 30}};
+    for (int i = 0; i < 2; i++) {
+        FaClip *clip;
+        FaError err = {0};
+        save_text("ns.csv", "time,jawOpen\n0,0\n0.033,1\n0.033000001,0\n0.066,0\n0.1,1\n");
+        assert_int_equal(fa_clip_load(test_path("ns.csv"), &options[i], &clip, &err), FA_E_FORMAT);
+        assert_string_equal(err.place, "frame 2");
+        assert_non_null(strstr(err.what, "1e-09 s apart"));
+        err = (FaError){0};
+        save_text("us.csv", "time,jawOpen\n0,0\n0.033,1\n0.033002,0\n0.066,0\n0.1,1\n");
+        CHECK_OK(fa_clip_load(test_path("us.csv"), &options[i], &clip, &err), &err);
+        fa_clip_free(clip);
+    }
+}
+
 static void test_rig_files(void **state) {
     (void)state;
     FaError err = {0};
@@ -493,7 +511,8 @@ int main(void) {
         cmocka_unit_test(test_json_lossless), cmocka_unit_test(test_json_accepted), cmocka_unit_test(test_json_refused),
         cmocka_unit_test(test_csv_lossless),  cmocka_unit_test(test_csv_cells),     cmocka_unit_test(test_csv_refused),
         cmocka_unit_test(test_load),          cmocka_unit_test(test_override_fps),  cmocka_unit_test(test_rig_files),
-        cmocka_unit_test(test_save),          cmocka_unit_test(test_mangled),       cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_too_close),     cmocka_unit_test(test_save),          cmocka_unit_test(test_mangled),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

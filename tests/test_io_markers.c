@@ -810,13 +810,24 @@ static void test_kind(void **state) {
     assert_int_equal(fa_motion_kind(test_dir()), FA_MOTION_OTHER);
 }
 
+// As clips: a nanosecond between two frames is a fault of the file.
+static void test_too_close(void **state) {
+    (void)state;
+    FaMarkerTake *take;
+    FaError err = {0};
+    write_file("ns.csv", "time,a.x,a.y,a.z,b.x,b.y,b.z\n0,0,0,0,0.1,0.1,0\n1e-9,0,0,0,0.1,0.1,0\n1,0,0,0,0.1,0.1,0\n");
+    assert_int_equal(fa_markers_load(test_path("ns.csv"), NULL, &take, &err), FA_E_FORMAT);
+    assert_string_equal(err.place, "frame 1");
+    assert_null(take);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_csv),        cmocka_unit_test(test_csv_refused), cmocka_unit_test(test_units),
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_trc),         cmocka_unit_test(test_trc_refused),
         cmocka_unit_test(test_c3d),        cmocka_unit_test(test_c3d_counts),  cmocka_unit_test(test_c3d_refused),
         cmocka_unit_test(test_odd),        cmocka_unit_test(test_truncated),   cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_kind),
+        cmocka_unit_test(test_kind),       cmocka_unit_test(test_too_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "test_rig_head.h"
 
 #include "base/file.h"
+#include "base/text.h"
 #include "math/mat3.h"
 #include "track/markers_align.h"
 #include "track/markers_face.h"
@@ -577,6 +578,26 @@ static void test_procrustes(void **state) {
     assert_false(fai_procrustes(2, p, q, &found));
 }
 
+// A large map costs as much as it is long.
+static void test_map_large(void **state) {
+    (void)state;
+    FaText text = {0};
+    FaError err = {0};
+    FaRig *rig = head_rig(NULL);
+    FaMarkerMap *map;
+    fai_text_str(&text, "{\"first\": 0");
+    for (int i = 0; i < 100000; i++) fai_text_printf(&text, ",\"m%d\":0", i);
+    fai_text_str(&text, "}");
+    CHECK_OK(fai_file_write(test_path("large.json"), text.data, text.size, &err), &err);
+    double begin = fai_seconds();
+    CHECK_OK(fa_marker_map_load(test_path("large.json"), rig, &map, &err), &err);
+    assert_true(fai_seconds() - begin < 5);
+    assert_int_equal(map->mapped, 100001);
+    fa_marker_map_free(map);
+    fa_rig_free(rig);
+    fai_text_free(&text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_choose),
@@ -589,6 +610,7 @@ int main(void) {
         cmocka_unit_test(test_error_names_the_take),
         cmocka_unit_test(test_begins_in_mid_expression),
         cmocka_unit_test(test_map_names),
+        cmocka_unit_test(test_map_large),
         cmocka_unit_test(test_map_no_memory),
         cmocka_unit_test(test_procrustes),
     };

@@ -125,6 +125,9 @@ FA_API FaCode fa_marker_map_bind(const FaMarkers *neutral, const FaRig *rig, con
 FA_API FaCode fa_marker_map_load(const char *path, const FaRig *rig, FaMarkerMap **map, FaError *err);
 FA_API FaCode fa_marker_map_save(const FaMarkerMap *map, const char *path, FaError *err);
 FA_API void fa_marker_map_free(FaMarkerMap *map); // NULL is fine
+/// How much each marker counts, for FaDriveOptions.trust: a file with lines of NAME,WEIGHT, 0 to 1e6; # begins a
+/// remark. trust (map->count): 1 for those that are not named. Names that the map does not have are an error.
+FA_API FaCode fa_marker_trust_load(const char *path, const FaMarkerMap *map, float *trust, FaError *err);
 /// Where a mapped marker is for vertex positions x (nvert x 3): out in the same frame. offset false: its surface point.
 FA_API void fa_marker_point_at(const FaMarkerPoint *point, const float *x, bool offset, double out[3]);
 

@@ -207,6 +207,13 @@ static double between(double a, double b, double u) {
     return a > 0 && b > 0 ? exp((1 - u) * log(a) + u * log(b)) : (1 - u) * a + u * b;
 }
 
+// How much of the head's motion is felt: 1 is all of it, and beyond a hundred times nobody means it.
+static FaCode check_gain(Reader *r, const FaJson *v) {
+    if (v && !(fabs(v->number) <= 100))
+        return bad(r, v, "give -100 to 100; 1 is all of the head's motion", "this is no gain");
+    return FA_OK;
+}
+
 static FaCode read_region(Reader *r, const FaJson *region) {
     if (!fai_json_is(region, FA_JSON_OBJECT))
         return bad(r, region, "write {\"shape\": \"cheekPuff\", \"preset\": \"jelly\"}", "a region is an object");
@@ -217,6 +224,7 @@ static FaCode read_region(Reader *r, const FaJson *region) {
     FA_TRY(read_oscillator(r, region, &r->base, &o, &given));
     FA_TRY(fai_json_num_or(region, "gain", NAN, &gain, r->err));
     if (given) FA_TRY(vertex_maps(r));
+    if (!isnan(gain)) FA_TRY(check_gain(r, fai_json_get(region, "gain")));
     if (!isnan(gain)) FA_TRY(gain_map(r));
     for (int v = 0; v < r->rig->mesh.nvert; v++) {
         double u = r->weight[v];
@@ -259,7 +267,10 @@ static FaCode read_vertices(Reader *r, const FaJson *vertices) {
     FA_TRY(vertex_numbers(r, vertices, "gain", &list));
     if (list) FA_TRY(gain_map(r));
     int v = 0;
-    for (const FaJson *j = list ? list->first : NULL; j; j = j->next) r->maps->gain[v++] = (float)j->number;
+    for (const FaJson *j = list ? list->first : NULL; j; j = j->next) {
+        FA_TRY(check_gain(r, j));
+        r->maps->gain[v++] = (float)j->number;
+    }
     for (v = 0; r->maps->vertex && v < r->rig->mesh.nvert; v++)
         if (fa_oscillator_check(&r->maps->vertex[v], NULL) < 0)
             return FA_FAIL(r->err, FA_E_FORMAT, FA_PLACE("/vertices, vertex %d", v),

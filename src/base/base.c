@@ -41,6 +41,18 @@ static void copy_text(char *to, size_t room, const char *from) {
     to[n] = 0;
 }
 
+// What a file says may be quoted: a message stays one line whatever that holds, and ends with a whole character.
+static void one_line(char *text) {
+    size_t n = 0;
+    for (; text[n]; n++)
+        if ((unsigned char)text[n] < ' ' || text[n] == 0x7f) text[n] = ' ';
+    size_t lead = n;
+    while (lead > 0 && n - lead < 3 && ((unsigned char)text[lead - 1] & 0xC0) == 0x80) lead--;
+    unsigned char c = lead > 0 ? (unsigned char)text[lead - 1] : 0;
+    size_t need = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : c >= 0xC0 ? 2 : 1;
+    if (need > 1 && n - lead + 1 < need) text[lead - 1] = 0; // cut off inside a character
+}
+
 FaCode fai_fail(FaError *err, FaCode code, const char *func, int line, const char *place, const char *remedy,
                 const char *fmt, ...) {
     if (!err || err->code != FA_OK) return code;
@@ -53,6 +65,9 @@ FaCode fai_fail(FaError *err, FaCode code, const char *func, int line, const cha
     va_start(args, fmt);
     vsnprintf(err->what, sizeof err->what, fmt, args);
     va_end(args);
+    one_line(err->place);
+    one_line(err->what);
+    one_line(err->remedy);
     return code;
 }
 
@@ -62,7 +77,9 @@ FaCode fai_progress(FaProgressFn *fn, void *user, const char *stage, double done
 }
 
 void fai_error_name(FaError *err, const char *path) {
-    if (err && !err->path[0]) copy_text(err->path, sizeof err->path, path);
+    if (!err || err->path[0]) return;
+    copy_text(err->path, sizeof err->path, path);
+    one_line(err->path);
 }
 
 FaPlace fai_place(const char *fmt, ...) {
@@ -102,9 +119,11 @@ static void add_note(FaNotes *notes, const char *code, const char *text, const c
     notes->note = grown;
     FaNote n = {fai_strdup(code), fai_strdup(text), fai_strdup(where ? where : ""), fai_strdup(remedy ? remedy : ""),
                 count};
-    if (n.code && n.text && n.where && n.remedy)
+    if (n.code && n.text && n.where && n.remedy) {
+        one_line((char *)n.text);
+        one_line((char *)n.where);
         notes->note[notes->count++] = n;
-    else
+    } else
         free_note(&n);
 }
 

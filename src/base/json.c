@@ -18,25 +18,6 @@ typedef struct Parser {
     int depth, values;
 } Parser;
 
-static FaCode fail(Parser *ps, const char *at, const char *what) {
-    int line = 1, column = 1;
-    for (const char *c = ps->text; c < at; c++) {
-        if (*c == '\n') {
-            line++;
-            column = 1;
-        } else
-            column += ((unsigned char)*c & 0xC0) != 0x80;
-    }
-    return FA_FAIL(ps->err, FA_E_FORMAT, FA_PLACE("line %d, column %d", line, column),
-                   "check that it is complete, strict JSON", "%s", what);
-}
-
-static void skip_space(Parser *ps) {
-    while (ps->p < ps->end && (*ps->p == ' ' || *ps->p == '\n' || *ps->p == '\r' || *ps->p == '\t')) ps->p++;
-}
-
-// --- strings ------------------------------------------------------------------------------------------------------
-
 // Length of the well-formed UTF-8 sequence at s (RFC 3629: no overlong forms, no surrogates), 0 if ill-formed.
 static int utf8_length(const unsigned char *s, const unsigned char *end) {
     static const struct {
@@ -55,6 +36,47 @@ static int utf8_length(const unsigned char *s, const unsigned char *end) {
     }
     return 0;
 }
+
+// The line around a place, as it may be shown: short, what is no UTF-8 as '?'.
+static FaPlace quote_line(const Parser *ps, const char *at) {
+    enum { BEFORE = 24, AFTER = 16 };
+    FaPlace quote;
+    size_t n = 0;
+    const char *from = at, *to = at;
+    while (from > ps->text && at - from < BEFORE && from[-1] != '\n' && from[-1] != '\r') from--;
+    while (to < ps->end && to - at < AFTER && *to != '\n' && *to != '\r') to++;
+    while (from < at && ((unsigned char)*from & 0xC0) == 0x80) from++; // begin with a whole character
+    while (from < to) {
+        int bytes = utf8_length((const unsigned char *)from, (const unsigned char *)to);
+        if (!bytes && ((unsigned char)*from & 0xC0) != 0x80) quote.text[n++] = '?';
+        for (int i = 0; i < bytes; i++) quote.text[n++] = from[i] ? from[i] : ' ';
+        from += bytes ? bytes : 1;
+    }
+    quote.text[n] = 0;
+    return quote;
+}
+
+static FaCode fail(Parser *ps, const char *at, const char *what) {
+    int line = 1, column = 1;
+    for (const char *c = ps->text; c < at; c++) {
+        if (*c == '\n') {
+            line++;
+            column = 1;
+        } else
+            column += ((unsigned char)*c & 0xC0) != 0x80;
+    }
+    FaPlace quote = quote_line(ps, at);
+    bool any = quote.text[strspn(quote.text, " \t")] != 0;
+    return FA_FAIL(ps->err, FA_E_FORMAT, FA_PLACE("line %d, column %d", line, column),
+                   "check that it is complete, strict JSON", "%s%s%s%s", what, any ? ", at '" : "",
+                   any ? quote.text : "", any ? "'" : "");
+}
+
+static void skip_space(Parser *ps) {
+    while (ps->p < ps->end && (*ps->p == ' ' || *ps->p == '\n' || *ps->p == '\r' || *ps->p == '\t')) ps->p++;
+}
+
+// --- strings ------------------------------------------------------------------------------------------------------
 
 static int put_utf8(char *to, uint32_t c) {
     if (c < 0x80) return to[0] = (char)c, 1;
@@ -355,9 +377,23 @@ FaPlace fai_json_path(const FaJson *v) {
     return place;
 }
 
+FaPlace fai_json_show(const FaJson *v) {
+    enum { MOST = 40 };
+    FaPlace shown = {""};
+    int n = 0, i = 0, size = v->src ? v->src_size : 0;
+    for (; i < size && n < MOST; i++) {
+        bool space = (unsigned char)v->src[i] <= ' ';
+        if (!space || (n > 0 && shown.text[n - 1] != ' ')) shown.text[n++] = space ? ' ' : v->src[i];
+    }
+    if (i == size) return shown;
+    while (n > 0 && ((unsigned char)v->src[i] & 0xC0) == 0x80) i--, n--; // whole characters
+    memcpy(shown.text + n, "...", 4);
+    return shown;
+}
+
 static FaCode wrong(const FaJson *v, FaError *err, const char *expected) {
-    return FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, NULL, "expected %s, found %.*s", expected,
-                   FA_MIN(v->src_size, 40), v->src ? v->src : "");
+    return FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, NULL, "expected %s, found %s", expected,
+                   fai_json_show(v).text);
 }
 
 static FaCode missing(const FaJson *object, const char *key, FaError *err) {
@@ -372,8 +408,8 @@ FaCode fai_json_int_or(const FaJson *object, const char *key, int64_t min, int64
     if (v->type != FA_JSON_NUMBER || v->number != floor(v->number) || fabs(v->number) > 0x1p53)
         return wrong(v, err, "an integer");
     if (v->number < (double)min || v->number > (double)max)
-        return FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, NULL, "%.*s is out of range (%lld to %lld)",
-                       FA_MIN(v->src_size, 40), v->src ? v->src : "it", (long long)min, (long long)max);
+        return FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, NULL, "%s is out of range (%lld to %lld)",
+                       fai_json_show(v).text, (long long)min, (long long)max);
     *value = (int64_t)v->number;
     return FA_OK;
 }

@@ -60,6 +60,8 @@ int fai_json_count(const FaJson *value);                     // 0 for anything b
 static inline bool fai_json_is(const FaJson *v, FaJsonType type) { return v && v->type == type; }
 FaPlace fai_json_path(const FaJson *value); // "/meshes/0/primitives/1"
 
+FaPlace fai_json_show(const FaJson *value); // its text as a message may quote it: short, and one line
+
 // Typed reads that fail with the JSON path. `absent` forms accept a missing key.
 FaCode fai_json_int(const FaJson *object, const char *key, int64_t min, int64_t max, int64_t *value, FaError *err);
 FaCode fai_json_int_or(const FaJson *object, const char *key, int64_t min, int64_t max, int64_t absent, int64_t *value,

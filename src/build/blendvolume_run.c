@@ -1,42 +1,26 @@
 // The volumes of all shapes: in parallel, kept on disk as they come, so that a build that was stopped goes on.
-//
-// The partial file, rewritten as a whole (temporary file, rename) after each batch of shapes, this machine's byte
-// order:
-//   0 8 signature   8 8 key: what the volumes depend on   16 8 size   24 8 checksum of the rest
-//   then per finished shape: number, entries; nodes (entries), displacements (entries x 3)
-// A file with another key, or damaged, is not used; it is replaced.
 #include "build/blendvolume.h"
 
 #include "base/file.h"
 #include "base/task.h"
 #include "base/text.h"
 #include "build/unfold.h"
+#include "build/volume_part.h"
 #include "face/columns.h"
 #include "face/leave_out.h"
 
 #include <math.h>
 #include <stdio.h>
 
-enum { BATCH = 8, HEADER = 32, DRAWS = 64 };
+enum { BATCH = 8, DRAWS = 64 };
 static const double LEAST =
     1e-6; // J of a tet: what has less counts as inverted, whoever measures it and however it rounds
-static const char SIGNATURE[8] = {'F', 'A', 'V', 'O', 'L', '\r', '\n', 0x1a};
-
-typedef struct Column {
-    bool done, resumed;
-    int count;
-    int *node;
-    float *value; // (count x 3)
-    FaVolumeShape report;
-    int left_out; // triangles
-    bool measured;
-} Column;
 
 typedef struct Run {
     const FaFace *face;
     const FaRig *rig;
     FaVolumeModel *model;
-    Column *column; // (nshape)
+    FaVolumeColumn *column; // (nshape)
     int pending[BATCH], npending;
     FaError error[BATCH];
     FaCode code[BATCH];
@@ -63,75 +47,32 @@ static uint64_t key_of(const FaFace *f, const FaRig *rig) {
 
 static FaCode keep(const Run *r, const char *path, FaError *err) {
     FaText text = {0};
-    uint64_t head[4] = {0};
-    memcpy(head, SIGNATURE, 8);
-    head[1] = r->key;
-    fai_text_bytes(&text, head, sizeof head);
-    for (int s = 0; s < r->rig->nshape; s++) {
-        const Column *c = &r->column[s];
-        const int pair[2] = {s, c->count};
-        if (!c->done) continue;
-        fai_text_bytes(&text, pair, sizeof pair);
-        fai_text_bytes(&text, c->node, (size_t)c->count * sizeof(int));
-        fai_text_bytes(&text, c->value, 3 * (size_t)c->count * sizeof(float));
-    }
-    if (text.failed) {
-        fai_text_free(&text);
-        return FA_FAIL_MEMORY(err);
-    }
-    head[2] = text.size;
-    head[3] = fai_hash64(text.data + HEADER, text.size - HEADER, r->key);
-    memcpy(text.data, head, sizeof head);
-    FaCode rc = fai_file_write(path, text.data, text.size, err);
+    fai_volume_part_pack(r->key, r->rig->nshape, r->column, &text);
+    FaCode rc = text.failed ? FA_FAIL_MEMORY(err) : fai_file_write(path, text.data, text.size, err);
     fai_text_free(&text);
     return rc;
-}
-
-static bool take(Column *c, int n, int count, const unsigned char *at) {
-    c->node = FA_NEW(count, int);
-    c->value = FA_NEW(3 * (size_t)count, float);
-    if (!c->node || !c->value) return false;
-    memcpy(c->node, at, (size_t)count * sizeof(int));
-    memcpy(c->value, at + (size_t)count * sizeof(int), 3 * (size_t)count * sizeof(float));
-    for (int i = 0; i < count; i++)
-        if (c->node[i] < 0 || c->node[i] >= n || (i && c->node[i] <= c->node[i - 1])) return false;
-    c->count = count;
-    c->done = c->resumed = true;
-    return true;
 }
 
 // What an earlier run left. Anything odd: nothing is taken, and no error made of it.
 static void resume(Run *r, const char *path) {
     FaBytes b = {0};
     FaError ignored = {0};
-    uint64_t head[4];
     if (!fai_file_exists(path) || fai_file_read(path, 0, &b, &ignored) < 0) return;
-    size_t at = HEADER;
-    if (b.size >= HEADER) memcpy(head, b.data, sizeof head);
-    bool good = b.size >= HEADER && !memcmp(head, SIGNATURE, 8) && head[1] == r->key && head[2] == b.size &&
-                head[3] == fai_hash64(b.data + HEADER, b.size - HEADER, r->key);
-    while (good && at + 8 <= b.size) {
-        int pair[2];
-        memcpy(pair, b.data + at, sizeof pair);
-        at += sizeof pair;
-        good = pair[0] >= 0 && pair[0] < r->rig->nshape && pair[1] >= 0 && !r->column[pair[0]].done &&
-               (b.size - at) / 16 >= (size_t)pair[1] && take(&r->column[pair[0]], r->face->nnode, pair[1], b.data + at);
-        if (good) at += 16 * (size_t)pair[1];
-    }
+    fai_volume_part_unpack(b.data, b.size, r->key, r->rig->nshape, r->face->nnode, r->column);
     fai_bytes_free(&b);
 }
 
 // --- a batch --------------------------------------------------------------------------------------------------------
 
 // Dense again (nnode x 3).
-static void spread(const Column *c, float *dense) {
+static void spread(const FaVolumeColumn *c, float *dense) {
     for (int i = 0; i < c->count; i++)
         memcpy(dense + 3 * (size_t)c->node[i], c->value + 3 * (size_t)i, 3 * sizeof(float));
 }
 
 static FaCode fill(const Run *r, int s, FaError *err) {
     const int n = r->face->nnode, on = fai_volume_base(r->model, s);
-    Column *c = &r->column[s];
+    FaVolumeColumn *c = &r->column[s];
     float *dense = FA_NEW(6 * (size_t)n, float), *base = dense ? dense + 3 * (size_t)n : NULL;
     if (!dense) return FA_FAIL_MEMORY(err);
     if (on >= 0) spread(&r->column[on], base);
@@ -200,7 +141,7 @@ static void place_shape(const Run *r, int s, double *X) {
     const int on = fai_volume_base(r->model, s);
     for (size_t i = 0; i < 3 * (size_t)r->face->nnode; i++) X[i] = (double)r->face->x0[i];
     for (int k = 0; k < 2; k++) {
-        const Column *c = k ? on >= 0 ? &r->column[on] : NULL : &r->column[s];
+        const FaVolumeColumn *c = k ? on >= 0 ? &r->column[on] : NULL : &r->column[s];
         for (int i = 0; c && i < 3 * c->count; i++)
             X[3 * (size_t)c->node[i / 3] + (size_t)(i % 3)] += (double)c->value[i];
     }
@@ -221,7 +162,7 @@ static void find_folded(Run *r, const double *X0, double *X, unsigned char *out)
     }
 }
 
-static void renumber(Column *c, const int *node) {
+static void renumber(FaVolumeColumn *c, const int *node) {
     int n = 0;
     for (int i = 0; i < c->count; i++) {
         if (node[c->node[i]] < 0) continue;
@@ -305,7 +246,7 @@ static void measure(void *ctx, int begin, int end, int chunk) {
     const Run *r = ctx;
     (void)chunk;
     for (int s = begin; s < end; s++) {
-        Column *c = &r->column[s];
+        FaVolumeColumn *c = &r->column[s];
         if (!c->resumed && !r->left_out) continue;
         double *X = FA_NEW(3 * (size_t)r->face->nnode, double);
         if (!(c->measured = X != NULL)) continue;
@@ -415,7 +356,7 @@ FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *op
     FaColumns columns = {0};
     FaVolumesReport own;
     FaCode rc = fai_volume_model_new(face, rig, &r.model, err);
-    if (rc >= 0 && !(r.column = FA_NEW(rig->nshape, Column))) rc = FA_FAIL_MEMORY(err);
+    if (rc >= 0 && !(r.column = FA_NEW(rig->nshape, FaVolumeColumn))) rc = FA_FAIL_MEMORY(err);
     if (rc >= 0) r.key = key_of(face, rig);
     if (rc >= 0 && options && options->partial) resume(&r, options->partial);
     if (rc >= 0) rc = all_shapes(&r, options, err);
@@ -430,10 +371,7 @@ FaCode fa_face_volumes(FaFace *face, const FaRig *rig, const FaVolumeOptions *op
         rc = tell(&r, face, options, report ? report : &own, err);
         if (report) report->seconds = fai_seconds() - t0;
     }
-    for (int s = 0; r.column && s < rig->nshape; s++) {
-        fa_free(r.column[s].node);
-        fa_free(r.column[s].value);
-    }
+    fai_volume_columns_free(rig->nshape, r.column);
     fa_free(r.column);
     fai_volume_model_free(r.model);
     return rc;

@@ -30,8 +30,7 @@ static const Field thickness = {"mm", "use millimetres, 0.05 to 100", 0.05, 100,
 static const Field share = {"0 to 1", "use a number from 0 to 1", 0, 1, 1, true, NULL};
 
 static FaCode wrong(const Reader *r, const FaJson *v, const char *remedy, const char *what) {
-    return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(v).text, remedy, "%s, found %.*s", what, FA_MIN(v->src_size, 40),
-                   v->src ? v->src : "");
+    return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(v).text, remedy, "%s, found %s", what, fai_json_show(v).text);
 }
 
 // --- numbers ------------------------------------------------------------------------------------------------------
@@ -40,8 +39,8 @@ static FaCode read_value(const Reader *r, const Field *f, const FaJson *v, doubl
     if (!fai_json_is(v, FA_JSON_NUMBER) || !isfinite(v->number))
         return wrong(r, v, "write a number", "expected a number");
     if (v->number < f->min || v->number > f->max)
-        return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(v).text, f->remedy, "%.*s is out of range (%s)",
-                       FA_MIN(v->src_size, 40), v->src ? v->src : "it", f->unit);
+        return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(v).text, f->remedy, "%s is out of range (%s)",
+                       fai_json_show(v).text, f->unit);
     *out = v->number;
     return FA_OK;
 }
@@ -51,9 +50,8 @@ static FaCode read_vertex(const Reader *r, const FaJson *v, int *out) {
         return wrong(r, v, "write the number of a vertex, from 0", "expected a whole number");
     if (!(v->number >= 0 && v->number < r->rig->mesh.nvert))
         return FA_FAIL(r->err, FA_E_FORMAT, fai_json_path(v).text,
-                       "vertices count from 0, in the order of the rig's file",
-                       "there is no vertex %.*s: the rig has %d", FA_MIN(v->src_size, 20), v->src ? v->src : "",
-                       r->rig->mesh.nvert);
+                       "vertices count from 0, in the order of the rig's file", "there is no vertex %s: the rig has %d",
+                       fai_json_show(v).text, r->rig->mesh.nvert);
     *out = (int)v->number;
     return FA_OK;
 }

@@ -80,6 +80,7 @@ static FaCode load(const char *path, const FaClipOptions *options, FaClip **clip
         fai_bytes_free(&bytes);
         FA_TRY(rc);
     }
+    FA_TRY(fai_times_apart((*clip)->time, (*clip)->nframe, err)); // of the file: another rate does not mend it
     if (options && options->fps > 0) FA_TRY(fai_clip_override_fps(*clip, options->fps, err));
     if (!(*clip)->path && !((*clip)->path = fai_strdup(path))) return FA_FAIL_MEMORY(err);
     return fa_clip_check(*clip, err);

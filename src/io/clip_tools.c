@@ -91,6 +91,16 @@ static FaCode check_times(const FaClip *clip, FaCode code, const char *remedy, F
     return FA_OK;
 }
 
+FaCode fai_times_apart(const double *time, int nframe, FaError *err) {
+    const double least = 1e-6; // s
+    for (int i = 1; i < nframe; i++)
+        if (time[i] - time[i - 1] < least)
+            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("frame %d", i), "drop one of the two; times are seconds",
+                           "frames %d and %d are %.3g s apart, which is no step of a motion", i - 1, i,
+                           time[i] - time[i - 1]);
+    return FA_OK;
+}
+
 FaCode fai_clip_override_fps(FaClip *clip, double fps, FaError *err) {
     if (!(fps > 0) || !isfinite(fps))
         return FA_FAIL(err, FA_E_ARG, NULL, "give a rate above 0", "the frame rate is not a rate");

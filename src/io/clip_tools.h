@@ -25,6 +25,10 @@ FaCode fai_clip_override_fps(FaClip *clip, double fps, FaError *err);
 // Times from 0; what is taken off goes to clip->start.
 FaCode fai_clip_from_zero(FaClip *clip, FaError *err);
 
+// Fail with FA_E_FORMAT where two frames are less than a microsecond apart: no camera makes such, and no flesh can be
+// moved from one to the other. For what is loaded to be used; the parsers themselves keep any times that increase.
+FaCode fai_times_apart(const double *time, int nframe, FaError *err);
+
 // The first two names that are equal: *i < *j, or -1.
 FaCode fai_equal_names(const char *const *name, int n, int *i, int *j, FaError *err);
 // Note channels of one name ("duplicate-names"): they are kept, what looks one up by name finds the first.

@@ -229,6 +229,7 @@ FaCode fa_landmarks_load(const char *path, const FaLandmarkOptions *options, FaL
     fai_bytes_free(&bytes);
     if (rc >= 0 && !((*take)->path = fai_strdup(path))) rc = FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = fa_landmarks_check(*take, err);
+    if (rc >= 0) rc = fai_times_apart((*take)->time, (*take)->nframe, err);
     if (rc >= 0) return rc;
     fa_landmarks_free(*take);
     *take = NULL;

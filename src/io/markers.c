@@ -575,6 +575,7 @@ FaCode fa_markers_load(const char *path, const FaMarkerOptions *options, FaMarke
     fai_bytes_free(&bytes);
     if (rc >= 0 && !((*take)->path = fai_strdup(path))) rc = FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = fa_markers_check(*take, err);
+    if (rc >= 0) rc = fai_times_apart((*take)->time, (*take)->nframe, err);
     if (rc >= 0) return rc;
     fa_markers_free(*take);
     *take = NULL;

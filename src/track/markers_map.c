@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/number.h"
+#include "io/clip_tools.h"
 #include "io/decimal.h"
 #include "io/markers.h"
 #include "math/mat3.h"
@@ -128,12 +129,12 @@ static FaCode parse_map(const FaBytes *bytes, const FaRig *rig, const int *first
     else if (rc >= 0 && (!fai_json_is(doc->root, FA_JSON_OBJECT) || !n))
         rc = FA_FAIL(err, FA_E_FORMAT, NULL, "a map is {\"marker\": 123, ...}", "the file names no markers");
     int i = 0;
-    for (const FaJson *v = rc >= 0 ? doc->root->first : NULL; v; v = v->next) {
-        if (is_rig(v)) continue;
-        name[i++] = v->key;
-        if (fai_json_get(doc->root, v->key) != v && rc >= 0)
-            rc = FA_FAIL(err, FA_E_FORMAT, NULL, "keep one of them", "the map names '%.80s' twice", v->key);
-    }
+    for (const FaJson *v = rc >= 0 ? doc->root->first : NULL; v; v = v->next)
+        if (!is_rig(v)) name[i++] = v->key;
+    int one = -1, other = -1;
+    if (rc >= 0) rc = fai_equal_names(name, i, &one, &other, err);
+    if (rc >= 0 && one >= 0)
+        rc = FA_FAIL(err, FA_E_FORMAT, NULL, "keep one of them", "the map names '%.80s' twice", name[one]);
     if (rc >= 0) rc = fai_marker_map_new(i, name, map, err);
     i = 0;
     for (const FaJson *v = rc >= 0 ? doc->root->first : NULL; v && rc >= 0; v = v->next) {

@@ -460,6 +460,7 @@ static FaCode make_clip(Clip *k, FaClip **out, FaError *err) {
         return FA_OK;
     }
     if (rc >= 0) rc = fa_clip_check(clip, err);
+    if (rc >= 0) rc = fai_times_apart(clip->time, clip->nframe, err);
     if (rc < 0) {
         fa_clip_free(clip);
         return rc;

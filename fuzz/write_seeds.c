@@ -1,0 +1,234 @@
+// Writes the seeds that the library itself can make: small files of every format, so that a fuzzer starts behind the
+// header. usage: write_seeds FOLDER. One folder per target in it. Formats that we only read have theirs in fuzz/seeds.
+#include "small_rig.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "build/volume_part.h"
+#include "face/face_file.h"
+#include "fascia/fascia.h"
+#include "method/run_store.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { FRAMES = 4 };
+static const char *out;
+static FaError err;
+
+static void ok(FaCode rc) {
+    if (rc >= 0) return;
+    fa_error_print(&err, stderr);
+    exit(1);
+}
+
+// Valid until the next call.
+static const char *path_of(const char *target, const char *name) {
+    static char path[4096];
+    snprintf(path, sizeof path, "%s/%s", out, target);
+    mkdir(path, 0777);
+    snprintf(path, sizeof path, "%s/%s/%s", out, target, name);
+    return path;
+}
+
+static void put(const char *target, const char *name, const void *data, size_t size) {
+    ok(fai_file_write(path_of(target, name), data, size, &err));
+}
+
+// --- motion -------------------------------------------------------------------------------------------------------
+
+static FaClip *make_clip(int nchan, const char *const *name) {
+    FaClip *clip;
+    ok(fa_clip_new(FRAMES, nchan, name, 30, &clip, &err));
+    for (int i = 0; i < FRAMES * nchan; i++) clip->weight[i] = 0.25f * (float)(i % 5);
+    return clip;
+}
+
+static void clips(void) {
+    const char *arkit[52];
+    for (int i = 0; i < 52; i++) arkit[i] = fa_arkit_name(i);
+    FaClip *all = make_clip(52, arkit), *two = make_clip(2, (const char *const[]){"jawOpen", "my shape, left"});
+    ok(fa_clip_save(all, path_of("fuzz_csv", "arkit.csv"), &err));
+    ok(fa_clip_save(two, path_of("fuzz_csv", "own.csv"), &err));
+    two->head = FA_NEW(FRAMES, FaPose);
+    for (int f = 0; f < FRAMES; f++) two->head[f] = (FaPose){.q = {1, 0, 0, 0}, .p = {0, 0.01 * f, 0}};
+    ok(fa_clip_save(two, path_of("fuzz_csv", "head.csv"), &err));
+    ok(fa_clip_save(two, path_of("fuzz_clip_json", "head.json"), &err));
+    fa_clip_free(all);
+    fa_clip_free(two);
+}
+
+static void markers(void) {
+    static const char *const name[] = {"v3", "lip", "chin \"low\""}, *const file[] = {"m.csv", "m.trc", "m.c3d"};
+    FaMarkerTake *take;
+    ok(fa_markers_new(FRAMES, 3, name, 60, &take, &err));
+    for (int i = 0; i < FRAMES * 3; i++) {
+        take->ok[i] = i != 5;
+        for (int k = 0; k < 3 && take->ok[i]; k++)
+            take->x[3 * i + k] = 0.05f * (float)((i + k) % 3) + 0.001f * (float)i;
+    }
+    for (int i = 0; i < 3; i++) ok(fa_markers_save(take, path_of("fuzz_markers", file[i]), &err));
+    fa_markers_free(take);
+}
+
+static void landmarks(void) {
+    FaLandmarkTake *take;
+    ok(fa_landmarks_new(FA_LANDMARKS_68, 2, 2, 25, &take, &err));
+    take->width = 640, take->height = 480;
+    for (int i = 0; i < 2 * 68; i++) {
+        take->visibility[i] = i == 7 ? 0 : 1;
+        for (int k = 0; k < 2 && i != 7; k++) take->x[2 * i + k] = (float)(100 + 3 * i + 40 * k);
+    }
+    ok(fa_landmarks_save(take, path_of("fuzz_markers", "l.json"), &err));
+    ok(fa_landmarks_save(take, path_of("fuzz_markers", "l.csv"), &err));
+    fa_landmarks_free(take);
+}
+
+static void caches(void) {
+    static const char *const file[] = {"c.pc2", "c.mdd"};
+    for (int i = 0; i < 2; i++) {
+        FaSink *sink;
+        float x[12] = {0};
+        ok(fa_sink_open(path_of("fuzz_pointcache", file[i]), 4, &(FaSinkOptions){.fps = 30}, &sink, &err));
+        for (int f = 0; f < FRAMES; f++) {
+            for (int k = 0; k < 12; k++) x[k] = 0.01f * (float)(k + f);
+            ok(fa_sink_push(sink, x, &err));
+        }
+        ok(fa_sink_finish(sink, NULL, &err));
+    }
+}
+
+// --- rigs ---------------------------------------------------------------------------------------------------------
+
+static void base64(FaText *text, const unsigned char *data, size_t size) {
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < size; i += 3) {
+        unsigned v = (unsigned)data[i] << 16 | (i + 1 < size ? (unsigned)data[i + 1] << 8 : 0) |
+                     (i + 2 < size ? data[i + 2] : 0);
+        char quad[4] = {digit[v >> 18], digit[v >> 12 & 63], i + 1 < size ? digit[v >> 6 & 63] : '=',
+                        i + 2 < size ? digit[v & 63] : '='};
+        fai_text_bytes(text, quad, 4);
+    }
+}
+
+// The parts of a GLB as the targets like them: JSON, a zero, the binary chunk; and one JSON with the bytes inside.
+static void unpack_glb(const FaBytes *glb) {
+    uint32_t json, bin;
+    memcpy(&json, glb->data + 12, 4);
+    memcpy(&bin, glb->data + 20 + json, 4);
+    const char *text = (const char *)glb->data + 20;
+    const unsigned char *tail = glb->data + 28 + json;
+    FaText wrapped = {0}, whole = {0};
+    fai_text_bytes(&wrapped, text, json);
+    fai_text_bytes(&wrapped, "", 1);
+    fai_text_bytes(&wrapped, tail, bin);
+    put("fuzz_glb", "rig", wrapped.data, wrapped.size);
+    static const char list[] = "\"buffers\":[{";
+    const char *at = memmem(text, json, list, sizeof list - 1);
+    if (!at) exit(1);
+    at += sizeof list - 1;
+    fai_text_bytes(&whole, text, (size_t)(at - text));
+    fai_text_str(&whole, "\"uri\":\"data:application/octet-stream;base64,");
+    base64(&whole, tail, bin);
+    fai_text_str(&whole, "\",");
+    fai_text_bytes(&whole, at, json - (size_t)(at - text));
+    put("fuzz_gltf", "rig.gltf", whole.data, whole.size);
+    put("fuzz_colors", "rig.gltf", whole.data, whole.size);
+    fai_text_free(&wrapped);
+    fai_text_free(&whole);
+}
+
+static void rigs(void) {
+    FaClip *clip = make_clip(2, (const char *const[]){"jawOpen", "cheekPuff"});
+    FaBytes glb;
+    ok(fa_rig_save(small_rig(), clip, path_of("fuzz_glb", "whole.glb"), &err));
+    ok(fai_file_read(path_of("fuzz_glb", "whole.glb"), 0, &glb, &err));
+    unpack_glb(&glb);
+    fai_bytes_free(&glb);
+    fa_clip_free(clip);
+    FaText obj = {0}, painted = {0};
+    const FaMesh *m = &small_rig()->mesh;
+    for (int v = 0; v < m->nvert; v++) {
+        const float *x = m->x + 3 * v;
+        fai_text_printf(&obj, "v %g %g %g\n", (double)x[0], (double)x[1], (double)x[2]);
+        fai_text_printf(&painted, "v %g %g %g %g 0.5 0\n", (double)x[0], (double)x[1], (double)x[2], v % 3 / 2.0);
+    }
+    for (int f = 0; f < m->nface; f++) {
+        const int *c = m->face_vert + m->face_start[f];
+        fai_text_printf(&obj, "f %d %d %d %d\n", c[0] + 1, c[1] + 1, c[2] + 1, c[3] + 1);
+        fai_text_printf(&painted, "f %d %d %d %d\n", c[0] + 1, c[1] + 1, c[2] + 1, c[3] + 1);
+    }
+    put("fuzz_obj", "sheet.obj", obj.data, obj.size);
+    put("fuzz_face_model", "identity.obj", obj.data, obj.size);
+    put("fuzz_colors", "painted.obj", painted.data, painted.size);
+    fai_text_free(&obj);
+    fai_text_free(&painted);
+}
+
+// --- what we keep for ourselves -----------------------------------------------------------------------------------
+
+static void faces(void) {
+    const FaFaceOptions o = {.layers = 2, .thickness = 6e-3, .whole = true, .no_bones = true};
+    FaFace *face;
+    ok(fa_face_build(small_rig(), &o, &face, &err));
+    ok(fa_face_materials(face, small_rig(), NULL, &err));
+    ok(fa_face_save(face, path_of("fuzz_face", "sheet.face"), &err));
+    fa_face_free(face);
+}
+
+static void runs(void) {
+    const FaRunStoreShape shape = {.key = 7, .nvert = 3, .nshape = 2, .state = 24}; // as fuzz_run.c has it
+    const float weights[2] = {0.5f, 1}, surface[9] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+    const unsigned char state[24] = {1, 2, 3};
+    FaRunStore *run;
+    ok(fai_run_store_create(path_of("fuzz_run", "three.run"), &shape, &run, &err));
+    for (int f = 0; f < 3; f++) {
+        const FaRunStoreInput in = {.time = f / 30.0, .weights = weights};
+        ok(fai_run_store_append(run, &in, surface, f == 2 ? state : NULL, &err));
+    }
+    fai_run_store_close(run);
+}
+
+static void parts(void) {
+    int node[] = {0, 3, 39};
+    float value[9] = {0.1f, 0.2f, 0.3f};
+    const FaVolumeColumn column[3] = {{.done = true, .count = 3, .node = node, .value = value},
+                                      {0},
+                                      {.done = true, .count = 1, .node = node, .value = value}};
+    FaText text = {0};
+    fai_volume_part_pack(11, 3, column, &text); // as fuzz_volume_part.c has it
+    put("fuzz_volume_part", "two.part", text.data, text.size);
+    fai_text_free(&text);
+}
+
+static void params(void) {
+    static const char *const method[] = {"analytic", "projective", "blendforces", "enrich"};
+    for (int i = 0; i < FA_COUNT(method); i++) {
+        FaParams *p;
+        char *json;
+        ok(fa_params_new(method[i], &p, &err));
+        ok(fa_params_json(p, &json, &err));
+        put("fuzz_params", method[i], json, strlen(json));
+        fa_free(json);
+        fa_params_free(p);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2) return fprintf(stderr, "usage: write_seeds FOLDER\n"), 2;
+    out = argv[1];
+    mkdir(out, 0777);
+    fa_threads_set(1);
+    clips();
+    markers();
+    landmarks();
+    caches();
+    rigs();
+    faces();
+    runs();
+    parts();
+    params();
+    return 0;
+}
