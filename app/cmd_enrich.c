@@ -377,8 +377,7 @@ static FaCode load(Job *job, FaError *err) {
         TRY(fa_clip_slice(j->clip, 0, j->clip->nframe - 1, &j->shown, err));
         j->clip = felt;
     }
-    int count = 1 + (int)(j->clip->time[j->clip->nframe - 1] * out_fps + 1e-6);
-    TRY(cli_frames(count, &job->first, &job->last, err));
+    TRY(cli_frames(fa_clip_frames(j->clip, out_fps), &job->first, &job->last, err));
     TRY(load_colliders(j, &copt, err));
     j->still = stands_still(j);
     if (j->still) {

@@ -16,8 +16,9 @@ static const Option options[] = {
     {"weights", 0, OPT_TEXT, &weights, "NAME=V,...", 0, 0, "show these shapes at these strengths, in place of a frame"},
     {"view", 0, OPT_TEXT, &view, "NAME", 0, 0,
      "front, three_quarter, profile, back, top, left, right, below, or YAW,PITCH in degrees"},
-    {"focus", 0, OPT_TEXT, &focus, "PLACE", 0, 0, "close-up: mouth, eye_left, eye_right, nose, jaw, brow"},
-    {"zoom", 0, OPT_NUM, &zoom, "X", 0.01, 1000, "how close: 1 shows all of it (with --focus 3.5)"},
+    {"focus", 0, OPT_TEXT, &focus, "PLACE", 0, 0,
+     "close-up: mouth, eyes, eye_left, eye_right, nose, jaw, brow; head (default), all: a whole body"},
+    {"zoom", 0, OPT_NUM, &zoom, "X", 0.01, 1000, "how close: 1 shows all of the head (with --focus 3.5)"},
     {"size", 0, OPT_TEXT, &size, "WxH", 0, 0,
      "size of a picture (1024x1024), a film (720x720) or one tile of a sheet (256x256)"},
     {"samples", 0, OPT_INT, &samples, "N", 1, 256, "rays per pixel; more is smoother and slower (8)"},
@@ -70,9 +71,10 @@ static FaCode set_look(Picture *p, FaError *err) {
         look->view.yaw = yaw;
         look->view.pitch = pitch;
     }
-    if (focus) {
+    p->how.whole = focus && !strcmp(focus, "all");
+    if (focus && !p->how.whole && strcmp(focus, "head") != 0) {
         if (!p->job.rig || !fa_render_focus(p->job.rig, focus, look->view.focus))
-            return cli_wrong(err, "--focus %s: the rig has no shapes that tell where that is", focus);
+            return cli_wrong(err, "--focus %s: the rig has no shapes that tell where that is (try --zoom)", focus);
         look->view.aim = true;
         look->view.zoom = 3.5;
     }
@@ -122,7 +124,10 @@ static FaCode make(Job *j, FaError *err) {
     *how = fa_render_job();
     TRY(set_look(p, err));
     TRY(parse_weights(p, err));
-    TRY(cli_frames(fa_sequence_nframe(p->seq), &how->first, &how->last, err));
+    TRY(cli_frames(fa_sequence_nframe(p->seq), &j->first, &j->last, err));
+    how->first = j->first;
+    how->last = j->last;
+    if (path_has_ext(j->output, "html")) j->frames = p->seq, j->played = j->clip; // a page has those asked for
     how->picture = sheet          ? FA_PICTURE_SHAPES
                    : views        ? FA_PICTURE_VIEWS
                    : frames_sheet ? FA_PICTURE_FRAMES
@@ -148,9 +153,9 @@ static FaCode write(Job *j, FaError *err) {
     Picture *p = (Picture *)j;
     if (!path_has_ext(j->output, "html")) return fa_render_file(p->seq, &p->how, j->output, err);
     if (!j->rig) return cli_wrong(err, "a page of a cache needs --rig for the faces");
-    FaPageTrack track = {.name = path_base(p->in), .seq = p->seq, .clip = j->clip};
+    FaPageTrack track = {.name = path_base(p->in), .seq = j->cut, .clip = job_clip(j)};
     FaPageOptions opt = {.title = track.name, .progress = cli_progress};
-    p->made.pictures = fa_sequence_nframe(p->seq);
+    p->made.pictures = fa_sequence_nframe(j->cut);
     return fa_page_save(j->output, j->rig, &track, 1, &opt, err);
 }
 

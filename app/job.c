@@ -207,6 +207,30 @@ static void set_fps(FaClip *clip) {
     for (int f = 0; f < clip->nframe; f++) clip->time[f] = f / common.fps;
 }
 
+// A file that is converted as it is needs no word about its meshes, unless they are lost.
+static bool writes_motion(const Job *j) {
+    if (!j->rig || !j->output) return false;
+    bool whole = path_has_ext(j->output, "glb") || path_has_ext(j->output, "gltf") || path_has_ext(j->output, "vrm");
+    return j->doctor || (!strcmp(j->verb, "convert") && (j->clip_path || !whole));
+}
+
+// Artists go to 2, some channels are degrees; what is far beyond is a mistake that no frame can show.
+static FaCode check_weights(const FaClip *clip, const char *path, FaError *err) {
+    static const float most = 1e4f;
+    for (int f = 0; f < clip->nframe; f++)
+        for (int c = 0; c < clip->nchan; c++) {
+            float w = clip->weight[(size_t)f * (size_t)clip->nchan + (size_t)c];
+            if (w <= most && w >= -most) continue;
+            *err = (FaError){.code = FA_E_FORMAT};
+            snprintf(err->what, sizeof err->what, "a weight of %g: no rig means that", (double)w);
+            snprintf(err->path, sizeof err->path, "%s", path);
+            snprintf(err->place, sizeof err->place, "frame %d, channel '%.80s'", f, clip->name[c]);
+            snprintf(err->remedy, sizeof err->remedy, "mend the weight there; 1 is a whole shape");
+            return FA_E_FORMAT;
+        }
+    return FA_OK;
+}
+
 static FaCode load(Job *j, FaError *err) {
     if (j->rig_path) TRY(load_subject(j, err));
     if (j->clip_path)
@@ -216,8 +240,11 @@ static FaCode load(Job *j, FaError *err) {
     TRY(head_of_clip(j, err));
     j->clip = j->loaded ? j->loaded : j->rig ? j->rig->clip : NULL;
     if (j->no_clip && !j->clip) return cli_wrong(err, "%s has no animation: give %s", j->rig_path, j->no_clip);
+    if (j->no_clip) TRY(check_weights(j->clip, j->clip_path ? j->clip_path : j->rig_path, err));
     if (j->no_clip && j->clip_path) TRY(job_bind(j, j->clip, j->clip_path, j->rig, err));
     TRY(examine(j, err));
+    if (writes_motion(j)) fa_rig_part_notes(j->rig, j->output, &j->parts);
+    job_note(j, &j->parts);
     return j->load ? j->load(j, err) : FA_OK;
 }
 
@@ -283,29 +310,19 @@ FaCode job_play(Job *j, FaError *err) {
 
 const FaClip *job_clip(const Job *j) { return j->cut_clip ? j->cut_clip : j->played; }
 
-// World positions. A cache knows no times: its frames are the clip's, one by one.
-static FaCode move(Job *j, FaError *err) {
-    const FaClip *clip = j->played;
-    int n = fa_sequence_nframe(j->frames);
-    if (!(fa_sequence_fps(j->frames) > 0) && n <= clip->nframe) {
-        TRY(fa_clip_slice(clip, 0, n - 1, &j->moved_clip, err));
-        for (int f = 0; f < n; f++) j->moved_clip->time[f] = fa_sequence_time(j->frames, f);
-        clip = j->moved_clip;
-    }
-    return fa_sequence_world(j->frames, j->rig, clip, &j->moved, err);
-}
-
 static FaCode cut(Job *j, FaError *err) {
     const FaClip *clip = j->played;
     int n = fa_sequence_nframe(j->frames);
     bool all = j->first == 0 && j->last == (j->simulated ? clip->nframe : n) - 1;
-    bool fits = clip && (j->simulated || clip->nframe == n); // one of another length goes along as it is
+    // frames that know no times are the clip's, one by one; else one of another length goes along as it is
+    bool in_step = clip && (clip->nframe == n || (!(fa_sequence_fps(j->frames) > 0) && n < clip->nframe));
+    bool fits = clip && (j->simulated || in_step);
     // a simulation of all of the file's own animation leaves that as it stands; a names file may silence shapes of it
     bool stands = all && j->simulated && !(common.fps > 0) && !load_options.names;
     if (fits && !stands) TRY(fa_clip_slice(clip, j->first, j->last, &j->cut_clip, err));
     if (j->simulated && !j->linear) TRY(fa_sequence_of_clip(j->rig, clip, &j->linear, err));
     if (j->linear) TRY(fa_sequence_slice(j->linear, j->first, j->last, &j->before, err));
-    if (out_options.world && clip && clip->head) TRY(move(j, err));
+    if (out_options.world && clip && clip->head) TRY(fa_sequence_world(j->frames, j->rig, clip, &j->moved, err));
     return fa_sequence_slice(j->moved ? j->moved : j->frames, j->first, j->last, &j->cut, err);
 }
 
@@ -345,6 +362,7 @@ static FaCode save_picture(const Job *j, FaError *err) {
     FaRenderJob job = fa_render_job();
     job.rig = j->rig;
     job.clip = job_clip(j);
+    job.world = true;
     job.generator = j->generator;
     job.progress = cli_progress;
     if (path_has_ext(j->output, "png") && !j->one_picture) {
@@ -375,6 +393,11 @@ FaCode job_save(Job *j, FaError *err) {
                          .progress = cli_progress};
     FaCode rc = fa_sequence_save(j->cut, path, &opt, &j->bake, err);
     j->stalled = rc == FA_STALLED;
+    bool cache = path_has_ext(path, "pc2") || path_has_ext(path, "mdd");
+    if (rc >= 0 && cache && j->rig && j->rig->unit != 1 && !common.json)
+        cli_say(
+            "note: %s is in metres, the rig's file in units of %g m: scale the points by %g to lay them on its mesh",
+            path, j->rig->unit, 1 / j->rig->unit);
     return rc;
 }
 
@@ -439,6 +462,19 @@ static void json_channels(const FaBinding *b, FaJsonWriter *w) {
     fa_json_end(w);
 }
 
+static void json_parts(const FaRig *rig, FaJsonWriter *w) {
+    static const char *const how[] = {"alone", "skull", "jaw", "shapes"};
+    if (!rig || !rig->npart) return;
+    fa_json_begin(w, "parts", '[');
+    for (int i = 0; i < rig->npart; i++) {
+        fa_json_begin(w, NULL, '{');
+        fa_json_text(w, "name", rig->part[i].name);
+        fa_json_text(w, "follows", how[rig->part[i].how]);
+        fa_json_end(w);
+    }
+    fa_json_end(w);
+}
+
 static void json_bake(const FaBakeReport *bake, FaJsonWriter *w) {
     fa_json_begin(w, "bake", '{');
     fa_json_int(w, "targets", bake->targets);
@@ -459,6 +495,7 @@ static FaCode print_report(Job *j, FaError *err) {
         fa_json_number(w, "seconds", j->seconds);
     if (j->json) j->json(j, w);
     json_channels(&j->binding, w);
+    if (j->parts.count) json_parts(j->rig, w);
     if (!j->own_notes) json_warnings(w, j->notes, j->nnotes);
     if (j->params) fa_json_raw(w, "parameters", j->params);
     fa_json_text(w, "output", common.dry_run ? NULL : j->output);
@@ -484,17 +521,28 @@ static void job_free(Job *j) {
     fa_method_close(j->method);
     fa_free(j->params);
     fa_clip_free(j->cut_clip);
-    fa_clip_free(j->moved_clip);
     fa_clip_free(j->felt);
     fa_clip_free(j->loaded);
     fa_binding_free(&j->binding);
     fa_info_free(&j->info);
     free(j->picked.note);
+    fa_notes_free(&j->parts);
     fa_face_free(j->face);
     fa_rig_free(j->rig);
 }
 
+// --world is for files of points alone. Others have the head's motion beside the points, and would apply it twice.
+static FaCode check_world(const Job *j, FaError *err) {
+    static const char *const beside[] = {"glb", "gltf", "vrm", "usda", "html", "png", "mp4", "gif", "csv", "json"};
+    for (size_t i = 0; out_options.world && j->output && i < sizeof beside / sizeof *beside; i++)
+        if (path_has_ext(j->output, beside[i]))
+            return cli_wrong(err, "--world is for .pc2, .mdd and .obj: .%s has the head's motion beside the points",
+                             beside[i]);
+    return FA_OK;
+}
+
 static FaCode walk(Job *j, FaError *err) {
+    TRY(check_world(j, err));
     TRY(load(j, err));
     cli_progress_end();
     if (j->make) TRY(j->make(j, err));

@@ -111,6 +111,7 @@ struct Job {
     const FaClip *clip; // that, or the rig's own
     FaBinding binding;  // of a clip to the rig; nchan 0: none was bound
     FaInfo info;        // of the rig, if the doctor looked at it
+    FaNotes parts;      // what its other meshes do
     FaNotes picked;     // what is important of that; the texts are the report's
 
     const char *track;    // name of the result on pages: "analytic"
@@ -129,7 +130,7 @@ struct Job {
     bool one_picture;     // a picture shows one frame, not a sheet of them
 
     FaSequence *moved, *cut, *before; // those frames: in the world; as written; of linear blending
-    FaClip *cut_clip, *moved_clip;    // of them; NULL: played
+    FaClip *cut_clip;                 // of them; NULL: played
     FaCompare compare;
     FaBakeReport bake;
     bool stalled; // the bake missed its goal

@@ -3,9 +3,9 @@
 #include "test_face_tools.h"
 
 #include "analytic/sharp.h"
-#include "face/jaw.h"
 #include "fascia/analytic.h"
 #include "fascia/face.h"
+#include "rig/jaw.h"
 
 enum { N = 150 };
 #define FPS 30.0

@@ -6,10 +6,10 @@
 
 #include "enrich/enrich.h"
 #include "face/face.h"
-#include "face/mean_head.h"
 #include "math/mat3.h"
 #include "mesh/intersect.h"
 #include "method/run.h"
+#include "rig/mean_head.h"
 
 typedef struct Scene {
     FaHead *head;

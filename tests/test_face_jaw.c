@@ -1,7 +1,7 @@
 // The jaw: against the true one of the shipped head, under turns and mirrors, with shapes missing, spoilt or not rigid.
 #include "test_face_tools.h"
 
-#include "face/jaw.h"
+#include "rig/jaw.h"
 
 static FaJaw fit(const FaRig *rig, float *with_jaw, FaNotes *notes) {
     FaJaw jaw;

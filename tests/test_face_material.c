@@ -7,8 +7,8 @@
 #include "face/columns.h"
 #include "face/face_file.h"
 #include "face/material.h"
-#include "face/mean_head.h"
 #include "fascia/face.h"
+#include "rig/mean_head.h"
 
 #include <sys/stat.h>
 

@@ -4,8 +4,8 @@
 #include "test_rig_head.h"
 
 #include "face/geodesic.h"
-#include "face/jaw.h"
 #include "face/regions.h"
+#include "rig/jaw.h"
 
 // --- the skin of a rig --------------------------------------------------------------------------------------------
 

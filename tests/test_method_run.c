@@ -28,9 +28,13 @@ static FaMethod *open_kind(const FaRig *rig, int kind, FaError *err) {
     FaMethod *m = NULL;
     if (kind == 0)
         fa_method_open("linear", &(FaMethodSetup){.rig = rig}, &m, err);
-    else if (kind == 1)
-        fa_method_open("analytic", &(FaMethodSetup){.rig = rig}, &m, err);
-    else {
+    else if (kind == 1) { // without regions: a note about them that finds no memory is not an error
+        FaParams *p;
+        if (fa_params_new("analytic", &p, err) < 0) return NULL;
+        if (fa_params_set(p, "regions", "off", err) >= 0)
+            fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .params = p}, &m, err);
+        fa_params_free(p);
+    } else {
         FaMaps maps = {.vertex = calloc((size_t)rig->mesh.nvert, sizeof(FaOscillator))};
         for (int v = 0; v < rig->mesh.nvert; v++) maps.vertex[v] = fa_oscillator_of(1, 3 + v % 4, 0.3);
         fa_method_open("analytic", &(FaMethodSetup){.rig = rig, .maps = &maps}, &m, err);

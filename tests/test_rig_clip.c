@@ -80,6 +80,37 @@ static void sampling_is_linear_and_held_outside(void **state) {
     fa_clip_free(c);
 }
 
+// Recorded times jitter: a take of n frames has n frames at its own rate, and keeps the last one at others.
+static void jittered_takes_keep_their_last_frame(void **state) {
+    (void)state;
+    static const double rates[] = {24, 30, 60};
+    const char *names[] = {"a"};
+    for (int r = 0; r < FA_COUNT(rates); r++)
+        for (int k = -4; k <= 4; k++) {
+            FaError err = {0};
+            FaClip *c = make(37, 1, names, rates[r]), *even, *moved, *still = make(37, 1, names, rates[r]);
+            for (int f = 1; f < 37; f++) c->time[f] += (f == 36 ? 0.1 * k : 0.3 * sin(7.0 * f)) / rates[r];
+            c->weight[36] = 1;
+            CHECK_OK(fa_clip_check(c, &err), &err);
+            assert_int_equal(fa_clip_frames(c, rates[r]), 37);
+            CHECK_OK(fa_clip_resample(c, rates[r], &even, &err), &err);
+            assert_int_equal(even->nframe, 37);
+            assert_true(even->weight[36] > 0.55); // nearest to the last, if not the last itself
+            still->head = calloc(37, sizeof *still->head);
+            for (int f = 0; f < 37; f++) still->head[f].q[3] = 1;
+            CHECK_OK(fa_clip_with_head(c, still, &moved, &err), &err);
+            assert_int_equal(moved->nframe, 37);
+            // another rate meets the end to within half a step of the take
+            int n = fa_clip_frames(c, 24);
+            assert_true((n - 1) / 24.0 <= c->time[36] + 0.5 / rates[r] + 1e-9);
+            assert_true(n / 24.0 > c->time[36]);
+            fa_clip_free(c);
+            fa_clip_free(even);
+            fa_clip_free(moved);
+            fa_clip_free(still);
+        }
+}
+
 static void heads_turn_along_the_shorter_arc(void **state) {
     (void)state;
     FaClip *c = make(2, 0, NULL, 1);
@@ -227,6 +258,46 @@ static void a_channel_drives_one_shape(void **state) {
     // of two shapes of one name the first
     static const char *const twice[] = {"jawOpen", "jawOpen", "tail", "tail"};
     check_driven(twice, chans, 4, "1000");
+}
+
+// Teeth and tongue joined with the skin keep shapes of their own: all of them are driven.
+static void parts_of_one_mesh_are_no_duplicates(void **state) {
+    (void)state;
+    static const char *const names[] = {"jawOpen", "teeth.jawOpen", "AK_25_JawOpen", "jawOpen"}, *chans[] = {"jawOpen"};
+    FaError err = {0};
+    FaRigDraft *d;
+    FaRig *rig;
+    FaBinding b;
+    CHECK_OK(fai_draft_new(&d, &err), &err);
+    FaArena *arena = fai_draft_arena(d);
+    FaMesh mesh = {.nvert = 9, .nface = 3};
+    mesh.x = FA_PUSH(arena, 27, float);
+    mesh.face_start = FA_PUSH(arena, 4, int);
+    mesh.face_vert = FA_PUSH(arena, 9, int);
+    for (int i = 0; i < 9; i++) { // three triangles that do not touch
+        mesh.face_vert[i] = i;
+        mesh.x[3 * i] = 0.05f * (float)(i / 3) + 0.01f * (float)(i % 3 == 1);
+        mesh.x[3 * i + 1] = 0.01f * (float)(i % 3 == 2);
+    }
+    for (int i = 0; i < 4; i++) mesh.face_start[i] = 3 * i;
+    fai_draft_mesh(d, &mesh);
+    for (int i = 0; i < 4; i++) // skin, teeth, skin once more, tongue
+        CHECK_OK(fai_draft_shape_sparse(d, names[i], 1,
+                                        (int[]){i == 1   ? 3
+                                                : i == 3 ? 6
+                                                         : i},
+                                        (float[]){0.01f, 0, 0}, 0, &err),
+                 &err);
+    CHECK_OK(fai_draft_finish(d, NULL, &(FaRigOptions){.any_size = true}, &rig, &err), &err);
+    FaClip *clip = make(1, 1, chans, 30);
+    CHECK_OK(fa_clip_bind(clip, rig, &b, &err), &err);
+    static const int want[] = {0, 0, -1, 0};
+    for (int i = 0; i < 4; i++) assert_int_equal(b.chan[i], want[i]);
+    assert_int_equal(b.matched, 3);
+    assert_int_equal(b.aside, 1);
+    fa_binding_free(&b);
+    fa_clip_free(clip);
+    fa_rig_free(rig);
 }
 
 static void both_sides_only_without_left_and_right(void **state) {
@@ -396,10 +467,12 @@ int main(void) {
         cmocka_unit_test(check_finds_what_is_broken),
         cmocka_unit_test(sampling_is_linear_and_held_outside),
         cmocka_unit_test(heads_turn_along_the_shorter_arc),
+        cmocka_unit_test(jittered_takes_keep_their_last_frame),
         cmocka_unit_test(exact_names_come_first),
         cmocka_unit_test(halves_take_the_whole_and_wholes_the_mean),
         cmocka_unit_test(one_shape_for_both_sides),
         cmocka_unit_test(a_channel_drives_one_shape),
+        cmocka_unit_test(parts_of_one_mesh_are_no_duplicates),
         cmocka_unit_test(both_sides_only_without_left_and_right),
         cmocka_unit_test(what_is_dropped_is_said),
         cmocka_unit_test(null_silences_a_shape_always),

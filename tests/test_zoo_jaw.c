@@ -6,8 +6,8 @@
 #include "fascia/report.h"
 
 #include "base/base.h"
-#include "face/jaw.h"
 #include "math/mat3.h"
+#include "rig/jaw.h"
 
 typedef struct Row {
     const char *name;

@@ -42,16 +42,27 @@ function add(x, rows, deltas, first, count, w) {
   }
 }
 
-// Positions of a mesh that comes along (eyes, teeth), by its own shapes under the track's weights.
-export function evaluatePart(rig, part, track, frame, x, override) {
+// Positions of a mesh that comes along (eyes, teeth). motion: what it does in the track, its own weights and places; without
+// one its shapes go by the track's weights.
+export function evaluatePart(rig, part, motion, track, frame, x, override) {
   x.set(part.base);
-  const n = rig.shapes.length;
-  for (const shape of part.shapes) {
-    if (shape.index < 0) continue;
-    const w = override ? override[shape.index] : track.weights ? track.weights[frame * n + shape.index] : 0;
+  const n = rig.shapes.length, own = override ? null : motion?.weights;
+  part.shapes.forEach((shape, i) => {
+    if (!own && shape.index < 0) return;
+    const w = own ? own[frame * part.shapes.length + i] : override ? override[shape.index] : track.weights ? track.weights[frame * n + shape.index] : 0;
     if (w !== 0) add(x, part.rows, part.deltas, shape.first, shape.count, w);
-  }
+  });
+  const place = !override && motion?.place ? motion.place.subarray(12 * frame, 12 * frame + 12) : part.place;
+  if (place) move(x, place);
   return x;
+}
+
+// x = m x, rows of a 3x4 matrix
+function move(x, m) {
+  for (let v = 0; v < x.length; v += 3) {
+    const a = x[v], b = x[v + 1], c = x[v + 2];
+    for (let k = 0; k < 3; k++) x[v + k] = m[4 * k] * a + m[4 * k + 1] * b + m[4 * k + 2] * c + m[4 * k + 3];
+  }
 }
 
 // Positions of a frame of a track. override: shape weights that replace the clip's (then the extra targets are off).

@@ -14,13 +14,12 @@ const MATERIALS = {
 
 export function makeView(data, track, index) {
   const scene = new Scene(), rig = data.rigs[track.rig];
-  scene.add(new HemisphereLight(0xffffff, 0x5a5654, 1.0), new AmbientLight(0xffffff, 0.25));
-  const key = new DirectionalLight(0xfff4ea, 2.3);
-  key.position.set(0.6, 0.9, 1.2);
-  const rim = new DirectionalLight(0xcfe0ff, 0.5);
-  rim.position.set(-0.9, 0.5, -0.8);
-  scene.add(key, rim);
-  const solids = [rig, ...rig.parts].map((part) => makeSolid(scene, part));
+  // the light comes from the face's own left, up and front, whichever way the mesh's axes are
+  const up = new Vector3(...rig.up), front = new Vector3(...rig.front), left = new Vector3().crossVectors(up, front);
+  const from = (light, x, y, z) => (light.position.set(0, 0, 0).addScaledVector(left, x).addScaledVector(up, y).addScaledVector(front, z), light);
+  scene.add(from(new HemisphereLight(0xffffff, 0x5a5654, 1.0), 0, 1, 0), new AmbientLight(0xffffff, 0.25));
+  scene.add(from(new DirectionalLight(0xfff4ea, 2.3), 0.6, 0.9, 1.2), from(new DirectionalLight(0xcfe0ff, 0.5), -0.9, 0.5, -0.8));
+  const solids = [rig, ...rig.parts].map((part, i) => ({ ...makeSolid(scene, part), motion: i ? track.parts?.[i - 1] : null }));
   const radius = extent(rig).radius;
   const markers = track.markers && makeMarkers(scene, track.markers);
   // exact: the positions as stored; those of solids[0] may be exaggerated
@@ -60,8 +59,9 @@ function makeSolid(scene, part) {
   return { part, look, mesh, wire, x, normal, color, position, normalAttr, colorAttr };
 }
 
-// Box of a rig's neutral along its own axes, and the radius of the ball around it, m.
+// Box of a rig's head along its own axes, at rest, and the radius of the ball around it, m: of a body its head, else all of it.
 export function extent(rig) {
+  if (rig.headBox) return { ...rig.headBox, radius: Math.hypot(...[0, 1, 2].map((k) => rig.headBox.hi[k] - rig.headBox.lo[k])) / 2 };
   const lo = [Infinity, Infinity, Infinity], hi = [-Infinity, -Infinity, -Infinity];
   for (let i = 0; i < rig.base.length; i++) {
     lo[i % 3] = Math.min(lo[i % 3], rig.base[i]);
@@ -70,19 +70,58 @@ export function extent(rig) {
   return { lo, hi, radius: Math.hypot(...[0, 1, 2].map((k) => hi[k] - lo[k])) / 2 };
 }
 
-// The rigid motion of the head relative to its first frame, about which the camera stays.
-export function pose(view, moving) {
-  const h = view.track.head, o = 7 * view.frame;
-  const q = new Quaternion(), p = new Vector3();
-  if (h && moving) {
+// The rigid motion of a track's head at a frame relative to its first, about which the camera stays.
+export function motionAt(track, frame) {
+  const h = track.head, o = 7 * frame, q = new Quaternion(), p = new Vector3();
+  if (h) {
     const q0 = new Quaternion(h[0], h[1], h[2], h[3]).invert();
     q.copy(q0).multiply(new Quaternion(h[o], h[o + 1], h[o + 2], h[o + 3]));
     p.set(h[o + 4] - h[4], h[o + 5] - h[5], h[o + 6] - h[6]).applyQuaternion(q0);
   }
-  for (const m of [...view.solids.flatMap((s) => [s.mesh, s.wire]), ...(view.markers ? [view.markers.balls, view.markers.lines] : [])]) {
+  return { q, p };
+}
+
+// How far the middle of the head goes along an axis: [lowest, highest], m.
+export function swing(track, middle, axis) {
+  let lo = 0, hi = 0;
+  for (let f = 0; track.head && f < track.times.length; f++) {
+    const { q, p } = motionAt(track, f), d = middle.clone().applyQuaternion(q).add(p).sub(middle).dot(axis);
+    [lo, hi] = [Math.min(lo, d), Math.max(hi, d)];
+  }
+  return [lo, hi];
+}
+
+// A head that travels farther than a part of its size is followed: it turns in its place.
+export function travels(view) {
+  if (view.travels !== undefined) return view.travels;
+  const { lo, hi, radius } = extent(view.rig);
+  view.middle = new Vector3(...[0, 1, 2].map((k) => (lo[k] + hi[k]) / 2));
+  const axes = [new Vector3(1, 0, 0), new Vector3(0, 1, 0), new Vector3(0, 0, 1)];
+  return (view.travels = axes.some((a) => Math.max(...swing(view.track, view.middle, a).map(Math.abs)) > 0.7 * radius));
+}
+
+export function pose(view, moving) {
+  const { q, p } = motionAt(view.track, moving ? view.frame : 0);
+  if (moving && travels(view)) p.copy(view.middle).sub(view.middle.clone().applyQuaternion(q));
+  // what is left alone stays where it is
+  for (const m of [...view.solids.filter((s) => !s.motion?.alone).flatMap((s) => [s.mesh, s.wire]), ...(view.markers ? [view.markers.balls, view.markers.lines] : [])]) {
     m.quaternion.copy(q);
     m.position.copy(p);
   }
+}
+
+// Where the camera has the head of a view: the height of its box and the place of its middle, in heights of the picture.
+export function framed(view, camera) {
+  const { lo, hi } = extent(view.rig), mesh = view.solids[0].mesh, y = [], x = [];
+  mesh.updateMatrixWorld();
+  camera.updateMatrixWorld();
+  for (let c = 0; c < 8; c++) {
+    const p = new Vector3(c & 1 ? hi[0] : lo[0], c & 2 ? hi[1] : lo[1], c & 4 ? hi[2] : lo[2]).applyMatrix4(mesh.matrixWorld).project(camera);
+    x.push((p.x * camera.aspect) / 2);
+    y.push(p.y / 2);
+  }
+  const mid = (v) => (Math.min(...v) + Math.max(...v)) / 2;
+  return { height: Math.max(...y) - Math.min(...y), off: Math.hypot(mid(x), mid(y)) };
 }
 
 // Positions of the view's frame as stored, into view.exact.
@@ -97,7 +136,7 @@ export function shape(view, partner, times, override) {
   x.set(view.exact);
   if (partner && times !== 1) for (let i = 0; i < x.length; i++) x[i] = partner.exact[i] + times * (x[i] - partner.exact[i]);
   for (const s of view.solids) {
-    if (s.part !== view.rig) evaluatePart(view.rig, s.part, view.track, view.frame, s.x, own);
+    if (s.part !== view.rig) evaluatePart(view.rig, s.part, s.motion, view.track, view.frame, s.x, own);
     normals(s.part.tri, s.part.weld, s.x, s.normal);
     s.position.needsUpdate = s.normalAttr.needsUpdate = true;
   }

@@ -3,7 +3,7 @@ import { Color, PerspectiveCamera, Vector3, WebGLRenderer } from 'three';
 import { OrbitControls } from 'three/examples/jsm/controls/OrbitControls.js';
 import { chartFrame, drawChart } from './chart.js';
 import { frameAt, load } from './data.js';
-import { evaluateExact, extent, HUES, makeView, paint, pose, ramp, shape, showMarkers } from './scene.js';
+import { evaluateExact, extent, framed, HUES, makeView, paint, pose, ramp, shape, showMarkers, swing, travels } from './scene.js';
 
 const $ = (id) => document.getElementById(id);
 const MOUTH_VIEW = 0.08; // m, height of the close-up
@@ -35,16 +35,6 @@ function grid(n, w, h) {
   return best;
 }
 
-// How far a head's motion goes up and down from where it is at first, m: [lowest, highest].
-function swing(track, up) {
-  let lo = 0, hi = 0;
-  for (let o = 0; track.head && o < track.head.length; o += 7) {
-    const y = up.x * (track.head[o + 4] - track.head[4]) + up.y * (track.head[o + 5] - track.head[5]) + up.z * (track.head[o + 6] - track.head[6]);
-    [lo, hi] = [Math.min(lo, y), Math.max(hi, y)];
-  }
-  return hi - lo < 0.2 ? [lo, hi] : [0, 0]; // a walk through the room is not followed
-}
-
 // Put the camera where what is looked at fills a cell. Once the user has turned it, it stays.
 function fit(aspect) {
   const rig = lead().rig, key = [focus, aspect.toFixed(2), lead().track.rig].join();
@@ -56,7 +46,7 @@ function fit(aspect) {
   const size = (axis) => Math.abs(axis.x) * (box.hi[0] - box.lo[0]) + Math.abs(axis.y) * (box.hi[1] - box.lo[1]) + Math.abs(axis.z) * (box.hi[2] - box.lo[2]);
   const slope = Math.tan((Math.PI / 180) * (camera.fov / 2));
   const way = focus === 'side' ? left.clone().addScaledVector(front, 0.35) : front.clone().addScaledVector(left, focus === 'mouth' ? 0.25 : 0.3).addScaledVector(up, 0.02);
-  const [lowest, highest] = $('moving').checked ? swing(lead().track, up) : [0, 0];
+  const [lowest, highest] = $('moving').checked && !travels(lead()) ? swing(lead().track, target, up) : [0, 0];
   target.addScaledVector(up, (lowest + highest) / 2);
   let high = 1.08 * size(up) + highest - lowest, wide = 1.1 * Math.max(size(left), 0.82 * size(front)), near = size(front) / 2;
   if (focus === 'mouth' && rig.mouth) {
@@ -68,7 +58,7 @@ function fit(aspect) {
   camera.up.copy(up);
   camera.position.copy(target).addScaledVector(way.normalize(), distance);
   camera.near = box.radius / 50;
-  camera.far = box.radius * 50;
+  camera.far = box.radius * 100;
   controls.target.copy(target);
   controls.update();
 }
@@ -394,6 +384,9 @@ async function main() {
     pair: () => data.pairs.indexOf(pair),
     exact: (i) => (evaluateAll([views[i]]), Array.from(views[i].exact)), // vertices of a track as stored
     drawn: (i) => Array.from(views[i].solids[0].x), // as shown
+    // the part of a cell's height that the head fills, and how far its middle is from the cell's, in heights of the cell
+    framed: (i) => framed(views[i], camera),
+    parts: (i) => (shape(views[i], null, 1, null), views[i].solids.slice(1).map((s) => ({ name: s.part.name, x: Array.from(s.x) }))), // meshes that come along
     markers: (i) => (views[i].markers?.balls.visible ? { names: views[i].markers.names, x: Array.from(views[i].markers.now) } : null),
   };
   requestAnimationFrame(tick);

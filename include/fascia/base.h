@@ -77,6 +77,8 @@ typedef struct FaNotes {
     int room;
 } FaNotes;
 
+FA_API void fa_notes_free(FaNotes *notes); // of a list that is the caller's own
+
 typedef enum FaLevel { FA_LOG_ERROR, FA_LOG_WARN, FA_LOG_INFO, FA_LOG_DEBUG } FaLevel;
 typedef struct FaLogRec {
     FaLevel level;

@@ -62,6 +62,9 @@ FA_API void fa_clip_free(FaClip *clip);
 
 /// Frames first..last of a clip, times from its new first frame.
 FA_API FaCode fa_clip_slice(const FaClip *clip, int first, int last, FaClip **out, FaError *err);
+/// How many frames the clip has at an even rate. The last one counts where recorded times jitter and it came early, by
+/// up to half a step of the clip.
+FA_API int fa_clip_frames(const FaClip *clip, double fps);
 /// The clip at an even rate, sampled as fa_clip_sample does; the same length to within one frame.
 FA_API FaCode fa_clip_resample(const FaClip *clip, double fps, FaClip **out, FaError *err);
 

@@ -127,6 +127,7 @@ typedef struct FaRenderJob {
     const FaMarkerTake *markers;   // drawn too, in the mesh's own frame; nullable. Frame by frame where there are as
                                    // many as in the sequence, else by time
     const FaMarkerMap *marker_map; // the surface points they belong to: a line to each; nullable
+    bool whole;                    // of a body show all, not its head
     bool alone;                    // only the face's own mesh, not the others of its file
     const char *generator;         // recorded in the picture: program, parameters; nullable
     FaRendered *rendered;          // filled; nullable
@@ -139,8 +140,8 @@ FA_API FaRenderJob fa_render_job(void);
 /// of a glTF file, are told apart as skin, eyes, teeth and mouth by name, else by form.
 FA_API FaCode fa_render_file(FaSequence *seq, const FaRenderJob *job, const char *path, FaError *err);
 
-/// A place to aim at, by the shapes that move it: mouth, eye_left, eye_right, nose, jaw, brow. False if the rig has
-/// none of the shapes needed. focus is in the mesh's own frame.
+/// A place to aim at, by the shapes that move it: mouth, eyes, eye_left, eye_right, nose, jaw, brow. False if the rig
+/// has none of the shapes needed. focus is in the mesh's own frame.
 FA_API bool fa_render_focus(const FaRig *rig, const char *name, double focus[3]);
 
 #ifdef __cplusplus

@@ -46,6 +46,21 @@ typedef struct FaFileMesh {
     bool taken;
 } FaFileMesh;
 
+/// How another mesh of a glTF file goes with the face, in what is written, drawn and shown on pages.
+typedef enum FaPartHow {
+    FA_PART_ALONE, // it is left alone: a body, clothes, a second head
+    FA_PART_SKULL, // rigidly with the head: eyes, upper teeth, hair
+    FA_PART_JAW,   // rigidly with the jaw: lower teeth, tongue
+    FA_PART_SHAPES // by the shapes that it shares with the face, under the same weights
+} FaPartHow;
+
+typedef struct FaRigPart {
+    const char *name; // of its mesh, else of a node above it
+    int node;         // of the document
+    FaPartHow how;
+    bool split; // upper and lower teeth in one mesh without shapes: it stays with the skull, its lower half should not
+} FaRigPart;
+
 typedef struct FaRig {
     FaMesh mesh;          // the neutral
     int nshape;           //
@@ -73,8 +88,10 @@ typedef struct FaRig {
     const char *hinge_how; // "given", "joint MJaw"; NULL: it is not
     int nfile_mesh;
     FaFileMesh *file_mesh; // meshes of the file, by the numbers of --mesh (nfile_mesh); none: it has but one
-    const void *names;     // names.json as read, for the channels of clips; NULL: none was given
-    void *source;          // the document it came from, kept so that it can be written back whole
+    int npart;
+    FaRigPart *part;   // other meshes that the file shows beside this one        (npart)
+    const void *names; // names.json as read, for the channels of clips; NULL: none was given
+    void *source;      // the document it came from, kept so that it can be written back whole
     void (*source_free)(void *source);
     struct FaArena *arena; // owns all of the above but clip and source
 } FaRig;
@@ -86,6 +103,7 @@ typedef struct FaRigOptions {
     const char *map;   // names.json: {"theirName": "jawOpen" | null, ...}, shapes and channels of clips; NULL: none
     const char *hinge; // where the jaw turns: "x,y,z" in the coordinates of the mesh in its file, or the name of a
                        // joint of its skin; NULL: a joint called jaw or mandible if there is one, else by the shapes
+    bool one_mesh;     // do not look for parts among the file's other meshes
     bool any_size;     // accept what is not the size of a head (metres assumed when the unit cannot be found)
 } FaRigOptions;
 FA_API FaRigOptions fa_rig_options_default(void); // all 0
@@ -106,6 +124,10 @@ FA_API FaCode fa_clip_on_body(const FaRig *rig, const FaClip *clip, FaClip **sho
 /// options NULL: defaults. *rig is NULL on failure. Free with fa_rig_free.
 FA_API FaCode fa_rig_load(const char *path, const FaRigOptions *options, FaRig **rig, FaError *err);
 FA_API void fa_rig_free(FaRig *rig);
+/// What is to be said of the other meshes when a motion is written to `path`: which follow and how, which are left
+/// alone; formats that hold the face alone: which are not in it. "parts-follow", "parts-alone", "parts-split",
+/// "parts-left-out".
+FA_API void fa_rig_part_notes(const FaRig *rig, const char *path, FaNotes *notes);
 FA_API FaCode fa_rig_check(const FaRig *rig, FaError *err); // indices in range, numbers finite, entries sorted
 
 /// The 52 names in ARKit's own order (eyeBlinkLeft first, tongueOut last).

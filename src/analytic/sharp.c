@@ -2,11 +2,11 @@
 // so does a B or P whose lips do not meet. Chin, cheeks and jowls may swing.
 #include "analytic/sharp.h"
 
-#include "face/mean_head.h"
 #include "face/patch.h"
 #include "face/regions.h"
 #include "math/mat3.h"
 #include "mesh/closest.h"
+#include "rig/mean_head.h"
 
 #include <math.h>
 

@@ -149,6 +149,8 @@ void fai_notes_copy(FaNotes *to, const FaNotes *from) {
     }
 }
 
+void fa_notes_free(FaNotes *notes) { fai_notes_free(notes); }
+
 void fai_notes_free(FaNotes *notes) {
     for (int i = 0; i < notes->count; i++) free_note(&notes->note[i]);
     fa_free(notes->note);

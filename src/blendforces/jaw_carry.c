@@ -2,8 +2,8 @@
 // 0.001 mm on the shipped head (shape_solve.h).
 #include "blendforces/jaw_carry.h"
 
-#include "face/jaw.h"
 #include "math/mat3.h"
+#include "rig/jaw.h"
 
 #include <math.h>
 

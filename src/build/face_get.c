@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "face/face.h"
-#include "face/jaw.h"
+#include "rig/jaw.h"
 
 #include <stdio.h>
 

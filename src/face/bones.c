@@ -3,8 +3,8 @@
 #include "face/bones.h"
 
 #include "base/file.h"
-#include "face/jaw.h"
 #include "render/subject.h"
+#include "rig/jaw.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -13,6 +13,7 @@
 
 #include "face/face_arrays.h"
 #include "fascia/face.h"
+#include "rig/jaw.h"
 
 typedef enum FaBoneKind {
     FA_BONE_SKULL,
@@ -35,24 +36,6 @@ typedef struct FaBone {
     float *x; // head frame, neutral, m          (nvert x 3)
     int *tri; //                                 (ntri x 3)
 } FaBone;
-
-// The jaw's motion as the rig's shapes have it, rigid: its pose at weight 1 of each shape; composed for a frame by
-// fai_jaw_pose.
-enum { FA_JAW_MORE = 48 };
-typedef struct FaJaw {
-    bool found;
-    int shape[4];              // jawOpen (or what opens it), jawForward, jawLeft, jawRight in the rig; -1 = none
-    double hinge[3];           // a point on the axis, m, head frame
-    double axis[3];            // unit; opening turns by the right hand about it
-    double open_angle;         // rad at jawOpen = 1
-    double open_slide[3];      // m at jawOpen = 1, added after the turn about the hinge
-    double slide[4][3];        // m at weight 1 of shape[1..3] ([0] unused)
-    double turn[4][3];         // rotation vector about the hinge at weight 1 of shape[1..3] ([0] unused)
-    double residual;           // m, rms of the fit on the chin
-    int nmore;                 // other shapes that open it too: visemes, mouthOpen, jawOpen under a second name
-    int more[FA_JAW_MORE];     // in the rig                                             (nmore)
-    double share[FA_JAW_MORE]; // of jawOpen at weight 1 of each, above 0                (nmore)
-} FaJaw;
 
 // What making the volumes found, for the report; version 0: not known (made by an earlier fascia).
 enum { FA_VOLUMES_VERSION = 3 };
@@ -105,8 +88,5 @@ struct FaFace {
 uint64_t fai_face_rig_hash(const FaRig *rig);
 // Everything is there and sound: the table's ranges, positive volumes, what belongs together.
 FaCode fai_face_check(const FaFace *face, FaError *err);
-// Rigid motion of the jaw against the skull for these weights: turn about the hinge, then slide; identity if no jaw was
-// found.
-FaPose fai_jaw_pose(const FaJaw *jaw, const float *weights);
 
 #endif

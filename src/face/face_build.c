@@ -12,7 +12,6 @@
 #include "face/bones.h"
 #include "face/coarse.h"
 #include "face/face.h"
-#include "face/jaw.h"
 #include "face/layer.h"
 #include "face/patch.h"
 #include "face/regions.h"
@@ -21,6 +20,7 @@
 #include "face/thickness.h"
 #include "fascia/face.h"
 #include "mesh/intersect.h"
+#include "rig/jaw.h"
 
 #include <math.h>
 

@@ -3,12 +3,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "face/columns.h"
-#include "face/mean_head.h"
 #include "face/skin_paint.h"
 #include "face/vertex_color.h"
 #include "fascia/face.h"
 #include "math/chol.h"
 #include "math/mat3.h"
+#include "rig/mean_head.h"
 
 static const double LOST_AREA = 0.4; // of the skin, at which a shape is as stiff as can be
 static const float LEAST = 20;       // Pa: what differs less from the base is the base

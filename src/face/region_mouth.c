@@ -6,9 +6,9 @@
 //          ____/   \  upper         vermilion, inwards by depth below the last exposed node
 //         (  facing )____ inside
 //          ----slit------ bag ...
-#include "face/jaw.h"
 #include "face/region_work.h"
 #include "mesh/closest.h"
+#include "rig/jaw.h"
 #include "rig/jaw_opener.h"
 
 // Reach of things on an average adult, m; all are scaled.

@@ -1,8 +1,8 @@
 // Regions from the shapes: the shared ground, the cheeks, and what is held by no bone.
 #include "face/regions.h"
 
-#include "face/jaw.h"
 #include "face/region_work.h"
+#include "rig/jaw.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/number.h"
-#include "face/jaw.h"
 #include "mesh/mesh.h"
+#include "rig/jaw.h"
 
 #include <math.h>
 

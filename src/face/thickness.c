@@ -8,10 +8,10 @@
 #include "face/thickness.h"
 
 #include "base/task.h"
-#include "face/mean_head.h"
 #include "face/patch.h"
 #include "math/mat3.h"
 #include "mesh/closest.h"
+#include "rig/mean_head.h"
 
 static const double WALL = 0.45;                         // of the distance to the opposite wall
 static const double THICKEST = 40e-3;                    // m

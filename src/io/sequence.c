@@ -321,6 +321,11 @@ double fa_sequence_time(const FaSequence *seq, int frame) {
     return seq->time ? seq->time[frame] : frame / (seq->fps > 0 ? seq->fps : 30.0);
 }
 
+double fai_sequence_clip_time(const FaSequence *seq, const FaClip *clip, int frame) {
+    bool in_step = clip && (clip->nframe == seq->nframe || (!(seq->fps > 0) && seq->nframe <= clip->nframe));
+    return in_step ? clip->time[frame] : fa_sequence_time(seq, frame);
+}
+
 FaCode fa_sequence_read(FaSequence *seq, int frame, float *x, FaError *err) {
     if (frame < 0 || frame >= seq->nframe)
         return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", frame), NULL, "the frames are 0 to %d", seq->nframe - 1);

@@ -63,7 +63,7 @@ static FaCode read_world(void *user, int frame, float *x, FaError *err) {
     const Derived *d = user;
     FA_TRY(fa_sequence_read(d->inner, frame, x, err));
     FaPose head, pose;
-    fa_clip_sample(d->clip, fa_sequence_time(d->inner, frame), NULL, &head);
+    fa_clip_sample(d->clip, fai_sequence_clip_time(d->inner, d->clip, frame), NULL, &head);
     pose = fa_rig_pose(d->rig, &head);
     Moved m = {.carry = fai_carry(d->rig, &pose), .share = d->rig ? d->rig->head_share : NULL, .x = x};
     fai_parallel(fa_sequence_nvert(d->inner), 4096, move_chunk, &m);

@@ -19,6 +19,7 @@
 
 static const double FAR = 0.1, TINY = 1.2e-3; // of the head's size; what is smaller than TINY cannot tear
 static const double TORN = 3;                 // of an edge's length
+static const double WILD = 0.25;              // of the head's size
 static const double MOST = 1e4;               // a weight beyond this is none
 static const float FADES = 0.7f;              // of what contact explains, from a vertex to the next
 enum { RINGS = 6, ROUNDS = 12, VERTICES = 2048 };
@@ -28,6 +29,7 @@ struct FaBounds {
     FaTopology topo;
     FaBlender *blender;
     double size;    // m: of what the shapes move
+    bool wild;      // a shape goes farther than any of a face does: nothing of it is taken on trust
     float *reach;   // m2: no edge of a vertex closer to its linear place is torn          (nvert)
     float *most;    // m: of the shapes: the farthest that a vertex goes                   (nshape)
     float *weights; // that were numbers                                                   (nshape)
@@ -81,6 +83,7 @@ static void measure(FaBounds *b) {
             const float *d = rig->delta + 3 * i;
             b->most[s] = fmaxf(b->most[s], fmaxf(fmaxf(fabsf(d[0]), fabsf(d[1])), fabsf(d[2])));
         }
+    for (int s = 0; s < rig->nshape; s++) b->wild |= (double)b->most[s] > WILD * b->size;
 }
 
 FaCode fai_bounds_new(const FaRig *rig, FaBounds **bounds, FaError *err) {
@@ -230,7 +233,7 @@ static void limit(FaBounds *b, const float *linear, float *x, FaStats *stats) {
 
 static const float *linear_of(FaBounds *b, const FaMethod *m, const float *x) {
     if (m->ops->linear) return m->ops->linear(m);
-    if (!m->ops->needs && !may_be_beyond(b, x)) return NULL;
+    if (!m->ops->needs && !b->wild && !may_be_beyond(b, x)) return NULL;
     fa_blender_eval(b->blender, b->weights, b->linear);
     return b->linear;
 }

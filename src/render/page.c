@@ -4,8 +4,10 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "fascia/render.h"
+#include "io/sequence.h"
 #include "mesh/intersect.h"
 #include "render/page_template.h"
+#include "render/portrait.h"
 #include "render/renderer.h"
 #include "render/subject.h"
 
@@ -74,6 +76,8 @@ typedef struct Solid {
     const char *material;
     const unsigned char *color; // nullable
     const double *place;        // face = place * own frame, rows of a 3x4 matrix; NULL: the same
+    const FaBinding *shared;    // which of main's shapes drive its own; NULL: those of the same name
+    bool own_frame;             // vertices stay in its own frame: tracks say where that is
 } Solid;
 
 static void put_placed(Page *p, const char *key, const float *v, int n, const double *m, bool points, float *scratch) {
@@ -92,7 +96,8 @@ static void put_shapes(Page *p, const Solid *s) {
     for (int i = 0; i < s->rig->nshape; i++) {
         const FaShape *shape = &s->rig->shape[i];
         int index = s->main ? -1 : i;
-        for (int k = 0; s->main && k < s->main->nshape && index < 0; k++)
+        if (s->shared && s->shared->nshape) index = s->shared->chan[i];
+        for (int k = 0; s->main && !s->shared && k < s->main->nshape && index < 0; k++)
             if (!strcmp(s->main->shape[k].name, shape->name)) index = k;
         fai_jw_open(&p->w, NULL, '{');
         fai_jw_str(&p->w, "name", shape->name);
@@ -110,14 +115,20 @@ static FaCode put_solid(Page *p, const Solid *s, FaError *err) {
     if (!scratch) return FA_FAIL_MEMORY(err);
     fai_jw_str(&p->w, "name", s->rig->name);
     fai_jw_str(&p->w, "material", s->material);
-    put_placed(p, "base", m->x, m->nvert, s->place, true, scratch);
+    const double *place = s->own_frame ? NULL : s->place;
+    if (s->own_frame) {
+        fai_jw_open(&p->w, "place", '[');
+        for (int i = 0; i < 12; i++) fai_jw_num(&p->w, NULL, s->place[i]);
+        fai_jw_close(&p->w);
+    }
+    put_placed(p, "base", m->x, m->nvert, place, true, scratch);
     section(p, "tri", "u32", m->tri, 3 * (size_t)m->ntri, sizeof(int));
     if (m->weld) section(p, "weld", "u32", m->weld, (size_t)m->nvert, sizeof(int));
     if (s->color) section(p, "colors", "u8", s->color, 3 * (size_t)m->nvert, 1);
     FaCode rc = put_edges(p, m, err);
     put_shapes(p, s);
     section(p, "rows", "u32", s->rig->row, (size_t)s->rig->nentry, sizeof(int));
-    put_placed(p, "deltas", s->rig->delta, s->rig->nentry, s->place, false, scratch);
+    put_placed(p, "deltas", s->rig->delta, s->rig->nentry, place, false, scratch);
     fa_free(scratch);
     return rc;
 }
@@ -153,19 +164,20 @@ static FaRenderMaterial main_material(const FaRenderPart *part) {
     return (FaRenderMaterial)best;
 }
 
-// The other meshes of the rig's own file.
+static const char *const material_name[FA_RENDER_MATERIALS] = {"skin", "eye", "teeth", "mouth", "bone", "other", NULL};
+
+// The other meshes of the rig's own file, each in its own frame.
 static FaCode put_companions(Page *p, const FaRig *rig, FaError *err) {
-    static const char *const name[FA_RENDER_MATERIALS] = {"skin", "eye", "teeth", "mouth", "bone", "other", NULL};
     FaSubject *subject;
     FA_TRY(fai_subject_new(rig, NULL, false, &subject, err));
     FaCode rc = FA_OK;
     for (int i = 1; i < subject->nparts && rc >= 0; i++) {
         const FaCompanion *c = &subject->companion[i];
         FaRenderMaterial material = main_material(&subject->part[i]);
-        if (!name[material]) continue;
+        if (!material_name[material]) continue;
         unsigned char *color = material == FA_RENDER_EYE ? eye_colors(&c->rig->mesh, c->rest, rig->axes) : NULL;
         fai_jw_open(&p->w, NULL, '{');
-        rc = put_solid(p, &(Solid){c->rig, rig, name[material], color, c->rest}, err);
+        rc = put_solid(p, &(Solid){c->rig, rig, material_name[material], color, c->rest, &c->shared, true}, err);
         fai_jw_close(&p->w);
         fa_free(color);
     }
@@ -174,6 +186,32 @@ static FaCode put_companions(Page *p, const FaRig *rig, FaError *err) {
 }
 
 FaPageOptions fa_page_options_default(void) { return (FaPageOptions){.bake_error_mm = 0.02}; }
+
+static void put_point(Page *p, const char *key, const double x[3]) {
+    fai_jw_open(&p->w, key, '[');
+    for (int k = 0; k < 3; k++) fai_jw_num(&p->w, NULL, x[k]);
+    fai_jw_close(&p->w);
+}
+
+// The box of a body's head: what the camera holds.
+static FaCode put_head(Page *p, const FaRig *rig, FaError *err) {
+    unsigned char *keep = FA_NEW(rig->mesh.nvert, unsigned char);
+    double lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
+    if (!keep) return FA_FAIL_MEMORY(err);
+    bool body = fai_portrait(rig, keep);
+    for (int v = 0; v < rig->mesh.nvert && body; v++)
+        for (int k = 0; k < 3 && keep[v]; k++) {
+            double x = (double)rig->mesh.x[3 * (size_t)v + (size_t)k];
+            lo[k] = fmin(lo[k], x), hi[k] = fmax(hi[k], x);
+        }
+    fa_free(keep);
+    if (!body) return FA_OK;
+    fai_jw_open(&p->w, "headBox", '{');
+    put_point(p, "lo", lo);
+    put_point(p, "hi", hi);
+    fai_jw_close(&p->w);
+    return FA_OK;
+}
 
 // One face with what comes along; main: the page's own.
 static FaCode put_rig(Page *p, const FaRig *rig, bool main, const FaPageOptions *o, FaError *err) {
@@ -184,17 +222,17 @@ static FaCode put_rig(Page *p, const FaRig *rig, bool main, const FaPageOptions 
         fai_jw_close(&p->w);
     }
     double mouth[3];
-    if (fa_render_focus(rig, "mouth", mouth)) {
-        fai_jw_open(&p->w, "mouth", '[');
-        for (int k = 0; k < 3; k++) fai_jw_num(&p->w, NULL, mouth[k]);
-        fai_jw_close(&p->w);
-    }
+    if (fa_render_focus(rig, "mouth", mouth)) put_point(p, "mouth", mouth);
+    FA_TRY(put_head(p, rig, err));
     FA_TRY(put_solid(p, &(Solid){.rig = rig, .material = "skin", .color = o->color}, err));
     fai_jw_open(&p->w, "parts", '[');
     FaCode rc = main && o->parts ? FA_OK : put_companions(p, rig, err);
     for (int i = 0; main && i < o->nparts && rc >= 0; i++) {
         fai_jw_open(&p->w, NULL, '{');
-        rc = put_solid(p, &(Solid){o->parts[i].rig, rig, o->parts[i].material, o->parts[i].color, NULL}, err);
+        rc = put_solid(
+            p,
+            &(Solid){.rig = o->parts[i].rig, .main = rig, .material = o->parts[i].material, .color = o->parts[i].color},
+            err);
         fai_jw_close(&p->w);
     }
     fai_jw_close(&p->w);
@@ -256,12 +294,8 @@ static FaCode track_weights(const FaPageTrack *track, Residual *s, FaError *err)
     float *channels = FA_NEW(track->clip->nchan, float);
     int n = fa_sequence_nframe(track->seq);
     for (int f = 0; channels && f < n; f++) {
-        const float *from = track->clip->weight + (size_t)f * (size_t)track->clip->nchan;
-        if (track->clip->nframe != n) {
-            fa_clip_sample(track->clip, fa_sequence_time(track->seq, f), channels, NULL);
-            from = channels;
-        }
-        fa_binding_weights(&binding, from, s->weights + (size_t)f * (size_t)s->rig->nshape);
+        fa_clip_sample(track->clip, fai_sequence_clip_time(track->seq, track->clip, f), channels, NULL);
+        fa_binding_weights(&binding, channels, s->weights + (size_t)f * (size_t)s->rig->nshape);
     }
     fa_binding_free(&binding);
     if (!channels) return FA_FAIL_MEMORY(err);
@@ -278,9 +312,8 @@ static FaCode put_motion(Page *p, const FaRig *rig, const FaPageTrack *track, Fa
         fa_free(head);
         return FA_FAIL_MEMORY(err);
     }
-    bool same = track->clip && track->clip->nframe == n; // a cache may not know its rate: its clip does
     for (int f = 0; f < n; f++) {
-        time[f] = same ? track->clip->time[f] : fa_sequence_time(track->seq, f);
+        time[f] = fai_sequence_clip_time(track->seq, track->clip, f);
         if (!track->clip || !track->clip->head) continue;
         FaPose at, pose;
         fa_clip_sample(track->clip, time[f], NULL, &at);
@@ -293,6 +326,52 @@ static FaCode put_motion(Page *p, const FaRig *rig, const FaPageTrack *track, Fa
     fa_free(time);
     fa_free(head);
     return FA_OK;
+}
+
+// What a companion does in a track: weights of its shapes (nframe x nshape), and where it is in the face's frame, rows
+// of 3x4 matrices (nframe x 12), or left out where it never moves there.
+static FaCode put_companion_motion(Page *p, FaSubject *subject, int i, const double *time, int n, FaError *err) {
+    FaCompanion *c = &subject->companion[i];
+    size_t nshape = (size_t)c->rig->nshape;
+    float *weights = FA_NEW((size_t)n * nshape, float), *place = FA_NEW(12 * (size_t)n, float);
+    bool moves = false, alone = !subject->own && !c->follows;
+    for (size_t f = 0; weights && place && f < (size_t)n; f++) {
+        fai_subject_follow(subject, time[f], NULL);
+        if (nshape) memcpy(weights + f * nshape, c->weights, nshape * sizeof *weights);
+        for (size_t k = 0; k < 12; k++) {
+            place[12 * f + k] = (float)c->place[k];
+            moves |= place[12 * f + k] != (float)c->rest[k];
+        }
+    }
+    FaCode rc = weights && place ? FA_OK : FA_FAIL_MEMORY(err);
+    fai_jw_open(&p->w, NULL, '{');
+    if (rc >= 0 && nshape) section(p, "weights", "f32", weights, (size_t)n * nshape, sizeof *weights);
+    if (rc >= 0 && moves) section(p, "place", "f32", place, 12 * (size_t)n, sizeof *place);
+    if (alone) fai_jw_bool(&p->w, "alone", true);
+    fai_jw_close(&p->w);
+    fa_free(weights);
+    fa_free(place);
+    return rc;
+}
+
+static FaCode put_companion_motions(Page *p, const FaRig *rig, const FaPageTrack *track, FaError *err) {
+    int n = fa_sequence_nframe(track->seq);
+    bool same = track->clip && track->clip->nframe == n;
+    FaSubject *subject;
+    double *time = FA_NEW(n, double);
+    if (!time) return FA_FAIL_MEMORY(err);
+    for (int f = 0; f < n; f++)
+        time[f] = !track->clip ? NAN : same ? track->clip->time[f] : fa_sequence_time(track->seq, f);
+    FaCode rc = fai_subject_new(rig, track->clip, false, &subject, err);
+    if (rc >= 0) {
+        fai_jw_open(&p->w, "parts", '[');
+        for (int i = 1; i < subject->nparts && rc >= 0; i++)
+            if (material_name[main_material(&subject->part[i])]) rc = put_companion_motion(p, subject, i, time, n, err);
+        fai_jw_close(&p->w);
+        fai_subject_free(subject);
+    }
+    fa_free(time);
+    return rc;
 }
 
 // Markers: steps from frame to frame in units of a few micrometres, which pack well; one that is not seen keeps its
@@ -359,9 +438,8 @@ static FaCode put_markers(Page *p, const FaPageTrack *track, FaError *err) {
     Packed d = {.move = FA_NEW(3 * count, uint16_t), .seen = FA_NEW(count, unsigned char)};
     FaCode rc = frame && d.move && d.seen ? FA_OK : FA_FAIL_MEMORY(err);
     if (rc >= 0) {
-        bool same = track->clip && track->clip->nframe == n;
         for (int f = 0; f < n; f++)
-            frame[f] = fai_markers_frame(take, f, n, same ? track->clip->time[f] : fa_sequence_time(track->seq, f));
+            frame[f] = fai_markers_frame(take, f, n, fai_sequence_clip_time(track->seq, track->clip, f));
         pack_markers(take, frame, n, &d);
         fai_jw_open(&p->w, "markers", '{');
         fai_jw_open(&p->w, "names", '[');
@@ -473,6 +551,8 @@ static FaCode put_track(Page *p, const FaPageTrack *track, Residual *s, FaPageJu
     }
     fai_bake_free(bake);
     FaCode rc = put_motion(p, s->rig, track, err);
+    bool given = o->parts && s->rig == p->rig[0]; // the caller's parts know the tracks' weights by name
+    if (rc >= 0 && !given) rc = put_companion_motions(p, s->rig, track, err);
     if (rc >= 0) rc = put_markers(p, track, err);
     if (rc >= 0) rc = put_numbers(p, track, &s->rig->mesh, most, err);
     fai_jw_close(&p->w);

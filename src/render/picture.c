@@ -4,8 +4,10 @@
 #include "base/base.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "io/sequence.h"
 #include "render/heat.h"
 #include "render/movie.h"
+#include "render/portrait.h"
 #include "render/renderer.h"
 #include "render/sheet.h"
 #include "render/subject.h"
@@ -30,8 +32,9 @@ typedef struct Work {
     float *weights;          // scratch                                                (nshape)
     FaRenderMarker *markers; // scratch                                                (nmarker)
     int first, last;
-    bool follow; // the camera goes with the place it is aimed at
-    bool held;   // the head is kept still while the camera is placed
+    double focus[3]; // where the camera looks: the view's, or the middle of the head; mesh's own frame, m
+    bool follow;     // the camera goes with it
+    bool held;       // the head is kept still while the camera is placed
     FaText comment;
 } Work;
 
@@ -49,9 +52,12 @@ static void compare(Work *w, const float *other) {
     }
 }
 
-// Where the place that the view is aimed at goes with the head, in the mesh's own frame.
+// A cache knows no times: its clip does.
+static double time_of(const Work *w, int frame) { return fai_sequence_clip_time(w->seq, w->clip, frame); }
+
+// Where the place that the camera looks at goes with the head, in the mesh's own frame.
 static void focus_at(const Work *w, double time, double focus[3]) {
-    const double *p = w->job->look.view.focus;
+    const double *p = w->focus;
     double m[12];
     memcpy(focus, p, 3 * sizeof *p);
     if (!w->follow || w->held || !fai_subject_motion(w->subject, time, m)) return;
@@ -124,7 +130,7 @@ static FaCode show_frame(Work *w, int frame, FaError *err) {
     if (w->job->weights) return show_weights(w, w->job->weights, err);
     FA_TRY(fa_sequence_read(w->seq, frame, w->x, err));
     FA_TRY(read_other(w, frame, &other, err));
-    double time = fa_sequence_time(w->seq, frame);
+    double time = time_of(w, frame);
     FA_TRY(show(w, time, NULL, other, err));
     return show_markers(w, frame, time, err);
 }
@@ -152,7 +158,12 @@ static FaCode fit(Work *w, FaError *err) {
                           err));
         FA_TRY(fai_renderer_fit_pose(w->renderer, err));
     }
-    return fai_renderer_look_fit(w->renderer, &w->job->look.view, err);
+    FaRenderView view = w->job->look.view;
+    if (w->follow) { // the camera keeps its distance, and what it looks at its place in the picture
+        view.aim = true;
+        memcpy(view.focus, w->focus, sizeof view.focus);
+    }
+    return fai_renderer_look_fit(w->renderer, &view, err);
 }
 
 static FaCode look(Work *w, FaError *err) {
@@ -166,7 +177,7 @@ static FaCode look(Work *w, FaError *err) {
 static FaRenderView view_of_still(const Work *w, double yaw) {
     FaRenderView view = w->job->look.view;
     view.yaw += yaw;
-    focus_at(w, w->job->weights ? NAN : fa_sequence_time(w->seq, w->job->frame), view.focus);
+    if (view.aim) focus_at(w, w->job->weights ? NAN : time_of(w, w->job->frame), view.focus);
     return view;
 }
 
@@ -217,7 +228,7 @@ static FaCode draw_still(Work *w, FaError *err) {
 
 static void frame_label(const Work *w, int frame, FaText *text) {
     fai_text_printf(text, "frame %d", frame);
-    double time = fa_sequence_time(w->seq, frame);
+    double time = time_of(w, frame);
     if (fa_sequence_nframe(w->seq) > 1 && isfinite(time)) {
         int64_t ms = (int64_t)floor(time * 1000 + 0.5);
         fai_text_printf(text, "  %lld.%03lld s", (long long)(ms / 1000), (long long)llabs(ms % 1000));
@@ -456,6 +467,24 @@ static void set_comment(Work *w, const FaRenderOptions *o) {
     fai_text_double(t, v->fov);
 }
 
+// What the camera holds, and whether it goes along: with a place that is aimed at always, with a head that travels in
+// films, so that a walk does not make it small.
+static FaCode find_head(Work *w, FaError *err) {
+    unsigned char *keep = FA_NEW(w->rig->mesh.nvert, unsigned char);
+    if (!keep) return FA_FAIL_MEMORY(err);
+    FaCode rc = fai_renderer_fit_parts(w->renderer, 1, err);
+    if (rc >= 0 && !w->job->whole && fai_portrait(w->rig, keep)) fai_renderer_fit_only(w->renderer, keep);
+    fa_free(keep);
+    FA_TRY(rc);
+    const FaRenderView *view = &w->job->look.view;
+    bool moves = w->job->world && w->clip && w->clip->head;
+    bool many = w->picture == FA_PICTURE_MOVIE || w->picture == FA_PICTURE_FRAMES;
+    double size = 2 * fai_renderer_fit_box(w->renderer, w->focus);
+    w->follow = moves && (view->aim || (many && fai_portrait_travels(w->rig, w->clip, w->focus, size)));
+    if (view->aim) memcpy(w->focus, view->focus, sizeof w->focus);
+    return FA_OK;
+}
+
 static FaCode prepare(Work *w, FaError *err) {
     FaRenderOptions o = w->job->look;
     bool film = fai_movie_path(w->path);
@@ -473,11 +502,10 @@ static FaCode prepare(Work *w, FaError *err) {
     if (w->job->markers && !(w->markers = FA_NEW(w->job->markers->nmarker, FaRenderMarker))) return FA_FAIL_MEMORY(err);
     if (!w->x || !w->other || !w->heat || !w->weights || w->comment.failed) return FA_FAIL_MEMORY(err);
     FA_TRY(fai_subject_new(w->rig, w->clip, w->job->alone, &w->subject, err));
-    w->follow = w->job->world && w->clip && w->clip->head && o.view.aim;
     w->heats = FA_NEW(w->subject->nparts, const float *);
     if (!w->heats) return FA_FAIL_MEMORY(err);
     FA_TRY(fa_renderer_new(w->subject->part, w->subject->nparts, &o, &w->renderer, err));
-    return fai_renderer_fit_parts(w->renderer, 1, err);
+    return find_head(w, err);
 }
 
 FaCode fa_render_file(FaSequence *seq, const FaRenderJob *job, const char *path, FaError *err) {
@@ -511,6 +539,7 @@ bool fa_render_focus(const FaRig *rig, const char *name, double focus[3]) {
     static const struct {
         const char *name, *shape[3];
     } places[] = {
+        {"eyes", {"eyeBlinkLeft", "eyeBlinkRight", NULL}},
         {"mouth", {"mouthPucker", "mouthFunnel", "mouthClose"}},
         {"eye_left", {"eyeBlinkLeft", "eyeWideLeft", NULL}},
         {"eye_right", {"eyeBlinkRight", "eyeWideRight", NULL}},

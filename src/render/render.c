@@ -101,6 +101,27 @@ FaCode fai_renderer_fit_parts(FaRenderer *r, int nparts, FaError *err) {
     return FA_OK;
 }
 
+void fai_renderer_fit_only(FaRenderer *r, const unsigned char *keep) {
+    int n = 0;
+    for (int i = 0; i < r->nfit; i++)
+        if (keep[r->fit[i]]) r->fit[n++] = r->fit[i];
+    if (n) r->nfit = n;
+}
+
+double fai_renderer_fit_box(const FaRenderer *r, double middle[3]) {
+    float lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
+    const float *x = r->scene->part[0].mesh->x;
+    double half = 0;
+    for (int i = 0; i < r->nfit; i++)
+        for (int k = 0; k < 3; k++)
+            lo[k] = FA_MIN(lo[k], x[3 * r->fit[i] + k]), hi[k] = FA_MAX(hi[k], x[3 * r->fit[i] + k]);
+    for (int k = 0; k < 3; k++) {
+        middle[k] = r->nfit ? 0.5 * ((double)lo[k] + (double)hi[k]) : 0;
+        if (r->nfit) half = fmax(half, 0.5 * ((double)hi[k] - (double)lo[k]));
+    }
+    return half;
+}
+
 static FaRenderView in_scene(const FaRenderer *r, FaRenderView view) {
     const double *a = r->scene->axes, *p = view.focus;
     double q[3];

@@ -23,6 +23,10 @@ struct FaRenderer {
 
 // Let the camera fit the first n parts only.
 FaCode fai_renderer_fit_parts(FaRenderer *r, int nparts, FaError *err);
+// Of those, fit only the vertices of the first part that are marked (nvert of it).
+void fai_renderer_fit_only(FaRenderer *r, const unsigned char *keep);
+// The middle and half the longest side of the box of what the camera fits at rest; the first part's own frame, m.
+double fai_renderer_fit_box(const FaRenderer *r, double middle[3]);
 // Poses that the camera is to hold: forget all, add the present one, look at those added.
 void fai_renderer_fit_none(FaRenderer *r);
 FaCode fai_renderer_fit_pose(FaRenderer *r, FaError *err);

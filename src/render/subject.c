@@ -2,6 +2,7 @@
 
 #include "io/gltf/gltf.h"
 #include "math/mat3.h"
+#include "render/portrait.h"
 #include "rig/bind.h"
 #include "rig/head_frame.h"
 
@@ -125,13 +126,18 @@ static FaCode set_materials(FaSubject *s, int i, const FaRig *rig, const FaMesh 
 
 // --- companions ---------------------------------------------------------------------------------------------------
 
-// The same shape on another mesh: by name, then by the ARKit shape it stands for; -1 if it has none.
-static int same_shape(const FaRig *rig, const FaShape *shape) {
-    for (int i = 0; i < rig->nshape; i++)
-        if (!strcmp(rig->shape[i].name, shape->name)) return i;
-    for (int i = 0; i < rig->nshape; i++)
-        if (shape->arkit >= 0 && rig->shape[i].arkit == shape->arkit && rig->shape[i].half == shape->half) return i;
-    return -1;
+static const FaGltfPart *part_of(const FaGltf *doc, int node) {
+    for (int i = 0; i < doc->parts.n; i++)
+        if (doc->parts.part[i].node == node) return &doc->parts.part[i];
+    return NULL;
+}
+
+// What it follows where the clip is not the file's own.
+static FaCode set_part(FaSubject *s, FaCompanion *c, const FaGltfPart *part, FaError *err) {
+    c->follows = part != NULL;
+    c->jaw = part && part->jaw;
+    if (!part || !part->shapes || part->shapes->nshape != c->rig->nshape) return FA_OK;
+    return fai_gltf_part_binding(s->rig, s->rig->nshape, part, &c->shared, err);
 }
 
 // The mesh of one node beside the face. A mesh that cannot be read is left out with a word in the log: the face itself
@@ -139,7 +145,7 @@ static int same_shape(const FaRig *rig, const FaShape *shape) {
 static FaCode add_companion(FaSubject *s, const FaGltf *doc, int node, FaError *err) {
     char number[16];
     snprintf(number, sizeof number, "%d", doc->node[node].mesh);
-    FaRigOptions options = {.unit = s->rig->unit, .up = FA_UP_Y, .mesh = number, .any_size = true};
+    FaRigOptions options = {.unit = s->rig->unit, .up = FA_UP_Y, .mesh = number, .one_mesh = true, .any_size = true};
     FaRig *rig = NULL;
     FaError why = {0};
     FaCode rc = fai_gltf_another_rig(doc, &options, &rig, &why);
@@ -149,9 +155,9 @@ static FaCode add_companion(FaSubject *s, const FaGltf *doc, int node, FaError *
         return FA_OK;
     }
     const FaGltf *own = fai_gltf_of_rig(rig);
-    double face[12], here[12], rest[12];
-    bool placed = rig->mesh.ntri > 0 && own && world_of_rig(s->rig, doc->face.node, s->rig->unit, face) &&
-                  world_of_rig(rig, node, s->rig->unit, here) && relative(face, here, rest);
+    double here[12], rest[12];
+    bool placed =
+        rig->mesh.ntri > 0 && own && world_of_rig(rig, node, s->rig->unit, here) && relative(s->at_rest, here, rest);
     if (!placed) {
         fa_rig_free(rig);
         return FA_OK;
@@ -160,23 +166,22 @@ static FaCode add_companion(FaSubject *s, const FaGltf *doc, int node, FaError *
     FaCompanion *c = &s->companion[i];
     c->rig = rig;
     memcpy(c->rest, rest, sizeof rest);
-    // what moves in the file goes with the file's own clip, and with parts of it; others know nothing of it
-    c->moves =
-        own->face.node == node && fai_clip_is_own(s->rig, s->clip) && s->clip->head && rig->clip && rig->clip->head;
-    if (s->rig->body && !c->moves) {
-        s->share[i] = FA_PUSH(s->arena, rig->mesh.nvert, float);
-        if (!s->share[i]) return FA_FAIL_MEMORY(err);
-        FA_TRY(fai_gltf_joint_share(own, doc->face.carrier, s->share[i], err));
+    memcpy(c->at_rest, here, sizeof here);
+    if (own->face.node != node) { // the clip is of another node that shows the same mesh
+        fa_clip_free(rig->clip);
+        rig->clip = NULL;
     }
     c->weights = FA_PUSH(s->arena, rig->nshape, float);
     s->x[i] = FA_PUSH(s->arena, 3 * (size_t)rig->mesh.nvert, float);
-    c->same = FA_PUSH(s->arena, s->rig->nshape, int);
     float *at_rest = FA_PUSH(s->arena, 3 * (size_t)rig->mesh.nvert, float);
-    if (!c->weights || !s->x[i] || !at_rest || !c->same) return FA_FAIL_MEMORY(err);
-    for (int k = 0; k < s->rig->nshape; k++) c->same[k] = same_shape(rig, &s->rig->shape[k]);
-    if (s->clip && rig->nshape) {
-        FA_TRY(fa_clip_bind(s->clip, rig, &c->binding, err));
-        c->bound = c->binding.matched > 0;
+    if (!c->weights || !s->x[i] || !at_rest) return FA_FAIL_MEMORY(err);
+    const FaGltfPart *part = part_of(doc, node);
+    FA_TRY(set_part(s, c, part, err));
+    bool rigid = part && !part->skinned, moves = s->own && s->clip->head && rig->clip && rig->clip->head;
+    if (s->rig->body && !rigid && !moves) {
+        s->share[i] = FA_PUSH(s->arena, rig->mesh.nvert, float);
+        if (!s->share[i]) return FA_FAIL_MEMORY(err);
+        FA_TRY(fai_gltf_joint_share(own, doc->face.carrier, s->share[i], err));
     }
     s->mesh[i] = rig->mesh;
     s->mesh[i].x = at_rest;
@@ -191,8 +196,11 @@ FaCode fai_subject_new(const FaRig *rig, const FaClip *clip, bool alone, FaSubje
     FaCode rc = FA_OK;
     s->rig = rig;
     s->clip = clip;
+    fai_portrait_turn(clip, s->turn);
+    s->own = fai_clip_is_own(rig, clip);
     s->arena = fai_arena_new(0);
     if (!s->arena) FA_TRY_GOTO(fail, rc, FA_FAIL_MEMORY(err));
+    if (clip && !s->own) FA_TRY_GOTO(fail, rc, fa_clip_bind(clip, rig, &s->binding, err));
     const int room = 1 + MAX_COMPANIONS;
     s->part = FA_PUSH(s->arena, room, FaRenderPart);
     s->companion = FA_PUSH(s->arena, room, FaCompanion);
@@ -200,13 +208,16 @@ FaCode fai_subject_new(const FaRig *rig, const FaClip *clip, bool alone, FaSubje
     s->x = FA_PUSH(s->arena, room, float *);
     s->share = FA_PUSH(s->arena, room, float *);
     s->channels = FA_PUSH(s->arena, clip ? clip->nchan : 0, float);
-    if (!s->part || !s->companion || !s->mesh || !s->x || !s->share || !s->channels)
+    s->weights = FA_PUSH(s->arena, rig->nshape, float);
+    if (!s->part || !s->companion || !s->mesh || !s->x || !s->share || !s->channels || !s->weights)
         FA_TRY_GOTO(fail, rc, FA_FAIL_MEMORY(err));
     s->nparts = 1;
     s->share[0] = rig->head_share;
     const FaGltf *doc = fai_gltf_of_rig(rig);
     FA_TRY_GOTO(fail, rc, set_materials(s, 0, rig, &rig->mesh, doc ? doc->face.node : -1, true, err));
-    for (int n = 0; !alone && doc && doc->path && doc->face.node >= 0 && n < doc->nnode && s->nparts < room; n++)
+    bool others =
+        !alone && doc && doc->path && doc->face.node >= 0 && world_of_rig(rig, doc->face.node, rig->unit, s->at_rest);
+    for (int n = 0; others && n < doc->nnode && s->nparts < room; n++)
         if (doc->node[n].mesh >= 0 && n != doc->face.node) FA_TRY_GOTO(fail, rc, add_companion(s, doc, n, err));
     *subject = s;
     return FA_OK;
@@ -215,51 +226,90 @@ fail:
     return rc;
 }
 
-void fai_subject_pose(FaSubject *s, float *x, double time, const float *weights) {
-    s->x[0] = x;
+// The file's own motion of it, against that of the face.
+static void play_own(const FaSubject *s, FaCompanion *c, double time, const FaPose *head) {
+    const FaClip *clip = c->rig->clip;
+    double face[12], here[12];
+    FaPose own;
+    memcpy(face, s->at_rest, sizeof face);
+    memcpy(here, c->at_rest, sizeof here);
+    if (clip) fa_clip_sample(clip, s->clip->start + time - clip->start, c->weights, &own);
+    if (s->clip->head) pose_matrix(head, face);
+    if (clip && clip->head) {
+        own = fa_rig_pose(c->rig, &own);
+        pose_matrix(&own, here);
+        // it counts in its own metres where the units differ
+        for (int k = 0; k < 12; k++) here[k] *= s->rig->unit / c->rig->unit;
+    }
+    if (s->clip->head || (clip && clip->head)) relative(face, here, c->place);
+}
+
+// Weights of the face's shapes on it.
+static void follow_face(const FaSubject *s, FaCompanion *c, const FaPose *jaw) {
+    if (c->shared.nshape) {
+        fa_binding_weights(&c->shared, s->weights, c->weights);
+        for (int i = 0; i < c->rig->nshape; i++)
+            if (c->shared.chan[i] < 0) c->weights[i] = c->rig->weight[i];
+    }
+    if (!c->jaw) return;
+    double m[12];
+    pose_matrix(jaw, m);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 4; j++) {
+            double sum = j == 3 ? m[4 * i + 3] : 0;
+            for (int k = 0; k < 3; k++) sum += m[4 * i + k] * c->rest[4 * k + j];
+            c->place[4 * i + j] = sum;
+        }
+}
+
+void fai_subject_follow(FaSubject *s, double time, const float *weights) {
     bool moving = s->clip && isfinite(time);
-    FaPose head = {{0, 0, 0, 1}, {0, 0, 0}};
+    FaPose head = {{0, 0, 0, 1}, {0, 0, 0}}, jaw = head;
     if (moving) fa_clip_sample(s->clip, time, s->channels, &head);
     head = fa_rig_pose(s->rig, &head);
+    bool bound = moving && !s->own, driven = bound || (weights && !moving);
+    if (bound) fa_binding_weights(&s->binding, s->channels, s->weights);
+    if (weights && !bound && s->rig->nshape) memcpy(s->weights, weights, (size_t)s->rig->nshape * sizeof *weights);
+    if (driven && s->nparts > 1) jaw = fai_jaw_pose(&fai_gltf_of_rig(s->rig)->parts.jaw, s->weights);
     for (int i = 1; i < s->nparts; i++) {
         FaCompanion *c = &s->companion[i];
-        double place[12], face[12], here[12];
-        memcpy(place, c->rest, sizeof place);
-        if (moving && c->moves) {
-            FaPose own;
-            fa_clip_sample(c->rig->clip, s->clip->start + time - c->rig->clip->start, NULL, &own);
-            own = fa_rig_pose(c->rig, &own);
-            pose_matrix(&head, face);
-            pose_matrix(&own, here);
-            // it counts in its own metres where the units differ
-            for (int k = 0; k < 12; k++) here[k] *= s->rig->unit / c->rig->unit;
-            relative(face, here, place);
-        }
-        memcpy(c->weights, c->rig->weight, (size_t)c->rig->nshape * sizeof(float));
-        if (moving && c->bound) fa_binding_weights(&c->binding, s->channels, c->weights);
-        for (int k = 0; weights && k < s->rig->nshape; k++)
-            if (c->same[k] >= 0) c->weights[c->same[k]] = weights[k];
-        fa_rig_blend(c->rig, c->weights, s->x[i]);
-        transform(place, s->x[i], c->rig->mesh.nvert, s->x[i]);
+        memcpy(c->place, c->rest, sizeof c->place);
+        if (c->rig->nshape) memcpy(c->weights, c->rig->weight, (size_t)c->rig->nshape * sizeof(float));
+        if (moving && s->own)
+            play_own(s, c, time, &head);
+        else if (driven && c->follows)
+            follow_face(s, c, &jaw);
     }
 }
 
-// The picture's world is canonical = axes * mesh frame, as the head is: axes^-1 (head axes).
+void fai_subject_pose(FaSubject *s, float *x, double time, const float *weights) {
+    s->x[0] = x;
+    fai_subject_follow(s, time, weights);
+    for (int i = 1; i < s->nparts; i++) {
+        FaCompanion *c = &s->companion[i];
+        fa_rig_blend(c->rig, c->weights, s->x[i]);
+        transform(c->place, s->x[i], c->rig->mesh.nvert, s->x[i]);
+    }
+}
+
+// The picture's world is canonical = axes * mesh frame, as the head is: axes^-1 turn (head axes).
+static void turn_world(const FaSubject *s, double m[12]) {
+    for (int j = 0; j < 4; j++) {
+        double column[3] = {m[j], m[4 + j], m[8 + j]}, turned[3], back[3];
+        fai_m3_mulv(s->turn, column, turned);
+        fai_m3_tmulv(s->rig->axes, turned, back);
+        for (int k = 0; k < 3; k++) m[4 * k + j] = back[k];
+    }
+}
+
 static bool carry_at(FaSubject *s, double time, FaCarry *carry) {
     if (!s->clip || !s->clip->head || !isfinite(time)) return false;
-    FaPose head, axes = fai_head_axes(s->rig), back = fai_pose_inverse(&axes);
-    double turn[12];
+    FaPose head;
     fa_clip_sample(s->clip, time, s->channels, &head);
     head = fa_rig_pose(s->rig, &head);
     *carry = fai_carry(s->rig, &head);
-    pose_matrix(&back, turn);
-    for (int w = 0; w < 2; w++) {
-        double *m = w ? carry->body : carry->head, out[12];
-        for (int i = 0; i < 12; i++)
-            out[i] =
-                turn[i / 4 * 4] * m[i % 4] + turn[i / 4 * 4 + 1] * m[4 + i % 4] + turn[i / 4 * 4 + 2] * m[8 + i % 4];
-        memcpy(m, out, sizeof out);
-    }
+    turn_world(s, carry->head);
+    turn_world(s, carry->body);
     return true;
 }
 
@@ -272,16 +322,26 @@ bool fai_subject_motion(FaSubject *s, double time, double all[12]) {
 
 void fai_subject_turn(FaSubject *s, double time) {
     FaCarry carry;
+    double still[12]; // where the head would be if it did not move
     if (!carry_at(s, time, &carry)) return;
-    for (int i = 0; i < s->nparts; i++) fai_carry_points(&carry, s->share[i], 0, s->part[i].mesh->nvert, s->x[i]);
+    memcpy(still, s->at_rest, sizeof still);
+    turn_world(s, still);
+    for (int i = 0; i < s->nparts; i++) {
+        bool alone = i > 0 && !s->own && !s->companion[i].follows && !s->rig->body;
+        if (alone)
+            transform(still, s->x[i], s->part[i].mesh->nvert, s->x[i]);
+        else
+            fai_carry_points(&carry, s->share[i], 0, s->part[i].mesh->nvert, s->x[i]);
+    }
 }
 
 void fai_subject_free(FaSubject *s) {
     if (!s) return;
     for (int i = 1; i < s->nparts; i++) {
-        if (s->companion[i].bound || s->companion[i].binding.chan) fa_binding_free(&s->companion[i].binding);
+        fa_binding_free(&s->companion[i].shared);
         fa_rig_free(s->companion[i].rig);
     }
+    fa_binding_free(&s->binding);
     fai_arena_free(s->arena);
     fa_free(s);
 }

@@ -44,6 +44,7 @@ typedef struct Binder {
     unsigned char taken[FA_ARKIT_COUNT];
     uint64_t have, both;        // ARKit shapes that the rig has; that it has in shapes for both sides (bits)
     int holder[FA_ARKIT_COUNT]; // a shape that holds the place, -1 = none
+    FaShapeParts parts;
 } Binder;
 
 bool fai_clip_is_own(const FaRig *rig, const FaClip *clip) {
@@ -138,6 +139,41 @@ static double largest(const FaRig *rig, int s) {
     return most;
 }
 
+// Mark or look for the parts that a shape moves; what it moves by less than a twentieth of its most does not count.
+static bool visit(FaShapeParts *p, const FaRig *rig, int s, bool mark) {
+    const FaShape *shape = &rig->shape[s];
+    double least = largest(rig, s) / 400;
+    for (int i = shape->first; i < shape->first + shape->count; i++) {
+        const float *d = rig->delta + 3 * (size_t)i;
+        int part = p->topo.part[fai_weld(&rig->mesh, rig->row[i])];
+        if (part < 0 || (double)d[0] * d[0] + (double)d[1] * d[1] + (double)d[2] * d[2] < least) continue;
+        if (!mark && p->seen[part]) return true;
+        if (mark) p->seen[part] = 1;
+    }
+    return false;
+}
+
+FaCode fai_shapes_apart(FaShapeParts *p, const FaRig *rig, int a, int b, bool *apart, FaError *err) {
+    *apart = false;
+    if (!rig->mesh.ntri || !rig->shape[a].count || !rig->shape[b].count) return FA_OK;
+    if (!p->seen) {
+        FA_TRY(fai_topology_build(&rig->mesh, &p->topo, err));
+        p->seen = FA_NEW(p->topo.nparts, unsigned char);
+        if (!p->seen) return FA_FAIL_MEMORY(err);
+    }
+    if (p->topo.nparts < 2) return FA_OK;
+    memset(p->seen, 0, (size_t)p->topo.nparts);
+    visit(p, rig, a, true);
+    *apart = !visit(p, rig, b, false);
+    return FA_OK;
+}
+
+void fai_shape_parts_free(FaShapeParts *p) {
+    fai_topology_free(&p->topo);
+    fa_free(p->seen);
+    *p = (FaShapeParts){0};
+}
+
 static void find_moving(Binder *b) {
     double most = 0;
     for (int s = 0; s < b->rig->nshape; s++) most = FA_MAX(most, largest(b->rig, s));
@@ -186,15 +222,31 @@ static void drive(Binder *b, int s, const int chan[2]) {
         if (chan[k] >= 0) b->used[chan[k]] = true;
 }
 
+// Does a shape move other parts of the mesh than its holder (-1: none) and all that these channels drive?
+static FaCode is_apart(Binder *b, int s, const int chan[2], int holder, bool *apart, FaError *err) {
+    *apart = b->moves[s];
+    for (int i = 0; i < b->rig->nshape && *apart; i++) {
+        bool rival = i == holder;
+        for (int k = 0; k < 2; k++)
+            rival |= chan[k] >= 0 && (b->out->chan[i] == chan[k] || b->out->chan2[i] == chan[k]);
+        if (rival && i != s) FA_TRY(fai_shapes_apart(&b->parts, b->rig, s, i, apart, err));
+    }
+    return FA_OK;
+}
+
 // Rule 2. A shape that moves nothing holds no place.
-static void bind_same_names(Binder *b) {
+static FaCode bind_same_names(Binder *b, FaError *err) {
     for (int s = 0; s < b->rig->nshape; s++) {
         const FaShape *shape = &b->rig->shape[s];
         int chan[2] = {*name_slot(b, shape->name) - 1, -1};
-        if (chan[0] < 0 || b->used[chan[0]] || shape->said != FA_SAID_NOTHING) continue;
+        bool apart = true;
+        if (chan[0] < 0 || shape->said != FA_SAID_NOTHING) continue;
+        if (b->used[chan[0]]) FA_TRY(is_apart(b, s, chan, -1, &apart, err));
+        if (!apart) continue;
         drive(b, s, chan);
         if (b->moves[s]) take(b, s);
     }
+    return FA_OK;
 }
 
 // Ranks of the shapes' families: by how many ARKit shapes they have, then by which comes first in the file.
@@ -274,14 +326,17 @@ static void order_shapes(Binder *b) {
 }
 
 // Rule 3. Left aside: shapes for which a channel speaks, but another shape stands there already.
-static void bind_meanings(Binder *b) {
+static FaCode bind_meanings(Binder *b, FaError *err) {
     FaSome aside = {0};
+    bool apart = false;
     for (int i = 0; i < b->rig->nshape && b->order[i].claim != CLAIM_NONE; i++) {
         int s = b->order[i].shape, chan[2], holder;
         if (b->out->chan[s] >= 0) continue;
         channels_for(b, &b->mean[s], chan);
         if (chan[0] < 0) continue;
-        if ((holder = held_by(b, &b->mean[s])) >= 0) {
+        holder = held_by(b, &b->mean[s]);
+        if (holder >= 0) FA_TRY(is_apart(b, s, chan, holder, &apart, err));
+        if (holder >= 0 && !apart) {
             char text[120];
             snprintf(text, sizeof text, "%.40s (%.40s)", b->rig->shape[s].name, b->rig->shape[holder].name);
             fai_some_add(&aside, s, text);
@@ -295,6 +350,7 @@ static void bind_meanings(Binder *b) {
                    "none needed; to drive another one, map the one in brackets to null in the names file",
                    "%d shape%s left at rest, another one has the channel: %s", aside.count, aside.count == 1 ? "" : "s",
                    aside.list);
+    return FA_OK;
 }
 
 // --- what is said -------------------------------------------------------------------------------------------------
@@ -346,6 +402,7 @@ static void release(Binder *b) {
     fa_free(b->used);
     fa_free(b->is_shape);
     fa_free(b->hit);
+    fai_shape_parts_free(&b->parts);
 }
 
 static FaCode bind_names(const FaClip *clip, const FaRig *rig, FaBinding *binding, FaError *err) {
@@ -356,9 +413,9 @@ static FaCode bind_names(const FaClip *clip, const FaRig *rig, FaBinding *bindin
         find_moving(&b);
         index_names(&b);
         index_meanings(&b);
-        bind_same_names(&b);
+        rc = bind_same_names(&b, err);
         order_shapes(&b);
-        bind_meanings(&b);
+        if (rc >= 0) rc = bind_meanings(&b, err);
         note_unused(&b);
     }
     release(&b);

@@ -17,6 +17,9 @@
 //        e. one of a left and a right shape where the other is missing;
 //        f. shapes that move nothing, or hold only rounding errors.
 //
+// A shape whose place is taken is driven all the same if it moves other parts of the mesh than those that have it: a
+// head whose teeth and tongue were joined with the skin brings a jawOpen of each.
+//
 // names.json ({"theirName": "jawOpen" | null}) is about shapes first: such a shape goes by what is said there, no
 // longer by its own name (so that swapped sides can be swapped back), and null silences it always, in the file's own
 // animation too. A name that is no shape of the rig is a channel's.
@@ -25,9 +28,19 @@
 
 #include "base/base.h"
 #include "fascia/rig.h"
+#include "mesh/mesh.h"
 
 // Whether a clip is the rig's own: the one that came in its file, or a part of it. Its channels are the rig's shapes,
 // in order, and what else moves in the file moves with it.
 bool fai_clip_is_own(const FaRig *rig, const FaClip *clip);
+
+// Which shapes move parts of the mesh (pieces that hang together) that no other one moves. Start from {0}.
+typedef struct FaShapeParts {
+    FaTopology topo;
+    unsigned char *seen; // (nparts); NULL: not made yet
+} FaShapeParts;
+// apart: shapes a and b move no part in common. Made at the first call; a rig without triangles has one part.
+FaCode fai_shapes_apart(FaShapeParts *parts, const FaRig *rig, int a, int b, bool *apart, FaError *err);
+void fai_shape_parts_free(FaShapeParts *parts);
 
 #endif

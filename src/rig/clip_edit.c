@@ -3,6 +3,7 @@
 #include "fascia/clip.h"
 #include "math/pose_cut.h"
 
+#include <limits.h>
 #include <math.h>
 
 // The head of a clip at any time, where it may jump (math/pose_cut.h): there is nothing half way through a cut.
@@ -59,12 +60,18 @@ FaCode fa_clip_slice(const FaClip *clip, int first, int last, FaClip **out, FaEr
     return FA_OK;
 }
 
+int fa_clip_frames(const FaClip *clip, double fps) {
+    // recorded times jitter by up to half a step: a take that ends a little early has its last frame all the same
+    double frames = clip->time[clip->nframe - 1] * fps, jitter = 0.5 * fmin(1, fps / clip->fps);
+    return frames < 1e9 ? 1 + (int)floor(frames + jitter) : INT_MAX;
+}
+
 FaCode fa_clip_resample(const FaClip *clip, double fps, FaClip **out, FaError *err) {
     *out = NULL;
     if (!(fps > 0) || !isfinite(fps)) return FA_FAIL(err, FA_E_ARG, NULL, NULL, "a frame rate of %g is no rate", fps);
     double frames = clip->time[clip->nframe - 1] * fps;
     if (frames > 1e8) return FA_FAIL(err, FA_E_LIMIT, NULL, "use a lower rate", "%.0f frames are too many", frames);
-    int n = 1 + (int)floor(frames + 1e-6);
+    int n = fa_clip_frames(clip, fps);
     HeadAt head;
     FA_TRY(clip_like(clip, n, fps, out, err));
     FaClip *c = *out;
@@ -107,10 +114,9 @@ FaCode fa_clip_with_head(const FaClip *clip, const FaClip *motion, FaClip **out,
     if (!motion->head)
         return FA_FAIL(err, FA_E_ARG, NULL, "give a BVH, or a clip with head angles", "%s has no head motion",
                        motion->path ? motion->path : "the motion");
-    double clip_end = clip->time[clip->nframe - 1], end = motion->time[motion->nframe - 1];
     // a rate that keeps what the motion has: 2-3 g impacts do not survive 30 frames a second
     double fps = motion->fps > clip->fps ? clip->fps * ceil(motion->fps / clip->fps - 1e-9) : clip->fps;
-    int n = clip_end > 0 ? 1 + (int)floor(clip_end * fps + 1e-6) : 1 + (int)floor(end * fps + 1e-6);
+    int n = fa_clip_frames(clip->nframe > 1 ? clip : motion, fps);
     HeadAt head;
     FA_TRY(clip_like(clip, n, fps, out, err));
     FaClip *c = *out;

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "mesh/intersect.h"
 #include "mesh/mesh.h"
+#include "rig/bind.h"
 #include "rig/jaw_opener.h"
 #include "rig/names.h"
 
@@ -320,22 +321,27 @@ static void note_jaw(const FaRig *rig, FaInfo *info) {
             "no shape opens the jaw (jawOpen, mouthOpen, AU26, AU27, aa): the jaw and the mouth are not found by it");
 }
 
-static void note_twice(const FaRig *rig, FaInfo *info) {
+// A jawOpen of the skin and one of the teeth in the same mesh are no duplicates.
+static FaCode note_twice(const FaRig *rig, FaInfo *info, FaError *err) {
     int first[FA_ARKIT_COUNT][3];
     FaSome twice = {0};
+    FaShapeParts parts = {0};
+    FaCode rc = FA_OK;
     memset(first, -1, sizeof first);
-    for (int s = 0; s < rig->nshape; s++) {
+    for (int s = 0; s < rig->nshape && rc >= 0; s++) {
         const FaShape *shape = &rig->shape[s];
+        bool apart = false;
         if (shape->arkit < 0) continue;
         int *slot = &first[shape->arkit][shape->half + 1];
-        if (*slot >= 0)
-            fai_some_add(&twice, s, shape->name);
-        else
-            *slot = s;
+        if (*slot >= 0) rc = fai_shapes_apart(&parts, rig, *slot, s, &apart, err);
+        if (*slot >= 0 && !apart) fai_some_add(&twice, s, shape->name);
+        if (*slot < 0) *slot = s;
     }
+    fai_shape_parts_free(&parts);
     note_some(info, &twice, "duplicate-arkit",
               "none needed: a channel drives the best name only; to choose, map the others to null",
               "shape matches an ARKit name that another has", "shapes match an ARKit name that another has");
+    return rc;
 }
 
 // --- clips --------------------------------------------------------------------------------------------------------
@@ -438,7 +444,7 @@ static FaCode examine_shapes(const FaRig *rig, FaInfo *info, FaError *err) {
         note_shapes(rig, peak, info);
         note_coverage(half, rig->nshape, info);
         note_jaw(rig, info);
-        note_twice(rig, info);
+        rc = note_twice(rig, info, err);
     }
     fa_binding_free(&binding);
     fa_free(peak);

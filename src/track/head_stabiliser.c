@@ -1,8 +1,8 @@
 #include "track/head_stabiliser.h"
 
-#include "face/jaw.h"
 #include "math/mat3.h"
 #include "math/procrustes.h"
+#include "rig/jaw.h"
 
 #include <math.h>
 

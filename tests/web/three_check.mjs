@@ -1,6 +1,7 @@
 // node three_check.mjs MODEL.glb REFERENCE.pc2 [--mesh NAME] [--frames 0,10,299] [--fps 30] [--start 0] [--tolerance-mm 0.06]
 //                      [--world] [--joint NAME=X,Y,Z]
 // Play a GLB in three.js inside headless Chromium and compare every morphed vertex with the exact frames of a PC2 file.
+// With a .json of tests/parts_truth.c in its place: every vertex of every part of the head, in the world, at --start.
 // The vertices are evaluated twice: from the loaded attributes and influences, and by three's own
 // Mesh.getVertexPosition. --world: as a viewer shows them instead, moved by nodes and skin. --joint: that node stays
 // within 1 mm of the place. Nothing is fetched: the page and the model are handed to the browser by this script.
@@ -158,6 +159,30 @@ window.seen = (time, base64, joint) => {
   return { max, max3: 0, at, count: offset, off };
 };
 
+// how far each list of world positions is from the nearest vertex that is shown, at most
+window.parts = (time, wanted) => {
+  const { gltf, mixer } = window.state, cloud = [];
+  mixer.setTime(time);
+  gltf.scene.updateMatrixWorld(true);
+  gltf.scene.traverse((o) => {
+    const p = new THREE.Vector3();
+    for (let i = 0; o.isMesh && i < o.geometry.attributes.position.count; i++) {
+      o.getVertexPosition(i, p).applyMatrix4(o.matrixWorld);
+      cloud.push([p.x, p.y, p.z]);
+    }
+  });
+  window.state.draw();
+  return wanted.map((x) => {
+    let most = 0;
+    for (let v = 0; v < x.length; v += 3 * Math.max(1, Math.floor(x.length / 600))) {
+      let best = Infinity;
+      for (const c of cloud) best = Math.min(best, (c[0] - x[v]) ** 2 + (c[1] - x[v + 1]) ** 2 + (c[2] - x[v + 2]) ** 2);
+      most = Math.max(most, Math.sqrt(best));
+    }
+    return most;
+  });
+};
+
 window.frame = (time, base64) => {
   const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
   const ref = new Float32Array(bytes.buffer);
@@ -199,7 +224,8 @@ async function bundle() {
 }
 
 const o = parseArgs(process.argv.slice(2));
-const ref = readPc2(o.files[1]);
+const truth = o.files[1].endsWith('.json') ? JSON.parse(readFileSync(o.files[1], 'utf8')) : null;
+const ref = truth ? null : readPc2(o.files[1]);
 const model = readFileSync(o.files[0]);
 need('three');
 const { chromium } = need('playwright-core');
@@ -229,8 +255,13 @@ try {
   await page.addScriptTag({ content: script });
   const info = await page.evaluate((mesh) => window.load(mesh), o.mesh);
   console.log(JSON.stringify({ ...info, names: info.names.length }));
-  if (info.vertices !== ref.points && !(o.world && info.vertices === info.primitives * ref.points)) complain(`the model has ${info.vertices} vertices, the reference ${ref.points}`);
-  const frames = o.frames ?? [...Array(ref.samples).keys()].filter((f) => f % Math.ceil(ref.samples / 40) === 0 || f === ref.samples - 1);
+  if (truth) {
+    const off = await page.evaluate(([t, w]) => window.parts(t, w), [o.start, truth.parts.map((p) => p.world)]);
+    truth.parts.forEach((p, i) => console.log(`three: ${p.name || 'face'} (${p.follows}) within ${(1000 * truth.unit * off[i]).toFixed(4)} mm`));
+    if (!(1000 * truth.unit * Math.max(...off) <= o.toleranceMm)) complain('a part is not where it should be');
+  }
+  if (ref && info.vertices !== ref.points && !(o.world && info.vertices === info.primitives * ref.points)) complain(`the model has ${info.vertices} vertices, the reference ${ref.points}`);
+  const frames = !ref ? [] : o.frames ?? [...Array(ref.samples).keys()].filter((f) => f % Math.ceil(ref.samples / 40) === 0 || f === ref.samples - 1);
   let worst = 0;
   for (const f of failed ? [] : frames) {
     const time = Math.fround(o.start + f / o.fps);

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "fascia/rig.h"
+#include "rig/jaw.h"
 
 enum { FA_GLB_MAGIC = 0x46546C67, FA_GLB_JSON = 0x4E4F534A, FA_GLB_BIN = 0x004E4942 };
 
@@ -188,6 +189,24 @@ typedef struct FaGltfFace {
                           // joint's inverse bind matrix
 } FaGltfFace;
 
+// Another mesh of the head; the list is the rig's FaRigPart without those left alone. Set by fai_gltf_find_parts.
+typedef struct FaGltfPart {
+    int node;
+    int carrier;  // what moves it: its node, or the joint that holds most of it
+    bool skinned; // it is a joint, which is not ours to move
+    bool jaw;     // goes with the jaw
+    FaRig
+        *shapes; // its targets as shapes, without a mesh; NULL: none of them shares a name or a meaning with the face's
+} FaGltfPart;
+
+typedef struct FaGltfParts {
+    int n;
+    FaGltfPart *part; // (n)
+    int mover; // the node that the head's motion is best put on: above all parts, and above nothing else, or else
+               // the face's carrier
+    FaJaw jaw; // of the face; found only where a part goes with it
+} FaGltfParts;
+
 // A document that was made from a file of another format (FBX), and what that file said.
 typedef struct FaGltfOrigin {
     bool made;   // else it is the file
@@ -216,6 +235,7 @@ typedef struct FaGltf {
     FaGltfSkin *skin;
     FaGltfAnim *anim;
     FaGltfFace face;
+    FaGltfParts parts;
 
     FaNotes notes;          // what was odd; fai_gltf_rig copies them to the rig
     FaArena *arena;         // owns the parsed arrays
@@ -266,6 +286,8 @@ FaCode fai_gltf_clip(const FaGltf *doc, const FaRig *rig, FaClip **clip, FaError
 // play together (facecap.glb has one per object). taken: nanim; *first: -1 (and all false) where nothing moves the
 // face.
 FaCode fai_gltf_clip_anims(const FaGltf *doc, bool *taken, int *first, FaError *err);
+// Which of the face's first nshape shapes drive which of the part's (part->shapes is not NULL). Free the binding.
+FaCode fai_gltf_part_binding(const FaRig *face, int nshape, const FaGltfPart *part, FaBinding *binding, FaError *err);
 FaCode fai_gltf_load_rig(const char *path, const FaRigOptions *options, FaRig **rig, FaError *err); // with its clip
 // Another rig from a document that is at hand, which stays as it is: another of its meshes (options->mesh).
 FaCode fai_gltf_another_rig(const FaGltf *doc, const FaRigOptions *options, FaRig **rig, FaError *err);

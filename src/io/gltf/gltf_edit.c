@@ -1,4 +1,5 @@
 #include "io/gltf/gltf_edit.h"
+#include "io/gltf/gltf_parse.h"
 
 #include <math.h>
 
@@ -19,7 +20,11 @@ typedef struct Edit {
     int *sampler;   // number of each animation's first sampler among all                     (nanim + 1)
     bool *settled;  // samplers that hold new numbers                                          (sampler[nanim])
     bool *taken;    // animations that make up the face's motion so far                       (nanim)
-    bool *still;    // nodes whose motion goes: the carrier of the face and those above it    (nnode)
+    bool *still;    // nodes whose motion goes: the carriers of the face and its parts, those above  (nnode)
+    bool *part;     // nodes of parts, and those above them that are not above the face       (nnode)
+    bool *replayed; // nodes whose weights are new; what moved them in animations taken goes        (nnode)
+    int mover;      // the node that has the head's motion
+    double *turn;   // that motion in the world; NULL: none, or none that is new              (nframe x 16)
 } Edit;
 
 static FaJson *element(const Edit *e, const char *array, int i) {
@@ -371,6 +376,7 @@ static bool goes(const Edit *e, int anim, int channel) {
         return false;
     const FaGltfChannel *c = &e->doc->anim[anim].channel[channel];
     if (is_face_weights(e, c)) return !(e->nuser + e->nbake);
+    if (c->path == FA_GLTF_WEIGHTS && c->node >= 0) return e->taken[anim] && e->replayed[c->node];
     return e->taken[anim] && c->node >= 0 && c->path != FA_GLTF_OTHER && c->path != FA_GLTF_WEIGHTS &&
            e->still[c->node];
 }
@@ -486,13 +492,38 @@ static void drop_channels(Edit *e) {
         out->failed |= !fai_json_set(out->json, out->root, "animations", kept);
 }
 
+// Animations of parts alone, as exporters write one per object, belong to the take as well, if they do not exclude
+// those taken.
+static FaCode take_parts(Edit *e, FaError *err) {
+    const FaGltf *doc = e->doc;
+    unsigned char *written = FA_NEW(doc->nnode, unsigned char);
+    if (!written) return FA_FAIL_MEMORY(err);
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < doc->nanim; i++) {
+            const FaGltfAnim *a = &doc->anim[i];
+            bool fits = a->nchannel > 0;
+            for (int c = 0; c < a->nchannel && pass; c++) {
+                int node = a->channel[c].node;
+                fits &= node >= 0 && !(written[node] >> a->channel[c].path & 1) && e->part[node];
+            }
+            if (pass ? e->taken[i] || !fits : !e->taken[i]) continue;
+            e->taken[i] = true;
+            for (int c = 0; c < a->nchannel; c++)
+                if (a->channel[c].node >= 0) written[a->channel[c].node] |= (unsigned char)(1 << a->channel[c].path);
+        }
+    fa_free(written);
+    return FA_OK;
+}
+
 // Which animations and nodes that is about.
 static FaCode look_around(Edit *e, FaError *err) {
     const FaGltf *doc = e->doc;
     e->taken = FA_NEW(doc->nanim, bool);
     e->still = FA_NEW(doc->nnode, bool);
+    e->part = FA_NEW(doc->nnode, bool);
+    e->replayed = FA_NEW(doc->nnode, bool);
     e->sampler = FA_NEW((size_t)doc->nanim + 1, int);
-    if (!e->taken || !e->still || !e->sampler) return FA_FAIL_MEMORY(err);
+    if (!e->taken || !e->still || !e->part || !e->replayed || !e->sampler) return FA_FAIL_MEMORY(err);
     for (int i = 0; i < doc->nanim; i++) e->sampler[i + 1] = e->sampler[i] + doc->anim[i].nsampler;
     e->settled = FA_NEW(e->sampler[doc->nanim], bool);
     if (!e->settled) return FA_FAIL_MEMORY(err);
@@ -500,7 +531,15 @@ static FaCode look_around(Edit *e, FaError *err) {
     for (int n = e->motion->new_head && !skinned ? doc->face.carrier : -1; n >= 0; n = doc->node[n].parent)
         e->still[n] = true;
     if (e->motion->on_neck) e->still[doc->face.carrier] = true;
-    return fai_gltf_clip_anims(doc, e->taken, &e->anim, err);
+    for (int i = 0; i < doc->parts.n; i++) {
+        const FaGltfPart *p = &doc->parts.part[i];
+        for (int n = p->node; n >= 0 && !fai_gltf_below(doc, doc->face.node, n); n = doc->node[n].parent) {
+            e->part[n] = true;
+            if (e->motion->new_head && !p->skinned) e->still[n] = true;
+        }
+    }
+    FA_TRY(fai_gltf_clip_anims(doc, e->taken, &e->anim, err));
+    return take_parts(e, err);
 }
 
 static FaCode play_weights(Edit *e, FaError *err) {
@@ -520,23 +559,127 @@ static FaCode play_weights(Edit *e, FaError *err) {
     return FA_OK;
 }
 
+static void play_pose(Edit *e, int node, const float *t, const float *r) {
+    int n = e->motion->nframe;
+    // a body's head stays on its neck, wherever that goes
+    if (!(e->motion->on_neck && node == e->doc->face.carrier))
+        set_channel(e, node, "translation", FA_GLTF_TRANSLATION, fai_out_floats(&e->out, t, n, 3, false));
+    set_channel(e, node, "rotation", FA_GLTF_ROTATION, fai_out_floats(&e->out, r, n, 4, false));
+}
+
+// On the node that carries the face, or better on the one above all of the head.
 static FaCode play_head(Edit *e, FaError *err) {
     const FaGltfMotion *m = e->motion;
-    int carrier = e->doc->face.carrier;
+    const FaGltf *doc = e->doc;
+    int carrier = doc->face.carrier;
     size_t n = (size_t)m->nframe;
     float *t = FA_NEW(3 * n, float), *r = FA_NEW(4 * n, float);
-    bool possible = false;
-    FaCode rc =
-        t && r ? fai_gltf_head_keys(&e->out, e->rig, m->nframe, m->head, t, r, &possible, err) : FA_FAIL_MEMORY(err);
-    if (rc >= 0 && possible) {
-        // a body's head stays on its neck, wherever that goes
-        if (!m->on_neck)
-            set_channel(e, carrier, "translation", FA_GLTF_TRANSLATION,
-                        fai_out_floats(&e->out, t, m->nframe, 3, false));
-        set_channel(e, carrier, "rotation", FA_GLTF_ROTATION, fai_out_floats(&e->out, r, m->nframe, 4, false));
+    double *turn = FA_NEW(16 * n, double);
+    bool possible = false, lifted = false;
+    FaCode rc = t && r && turn ? fai_gltf_head_keys(&e->out, e->rig, m->nframe, m->head, t, r, &possible, err)
+                               : FA_FAIL_MEMORY(err);
+    e->mover = carrier;
+    if (rc >= 0 && possible && fai_gltf_head_moves(doc, m->nframe, t, r, turn)) {
+        e->turn = turn;
+        turn = NULL;
+        bool lift = doc->parts.mover != carrier && !m->on_neck; // a body's head turns about its own joint
+        if (lift) rc = fai_gltf_node_keys(&e->out, doc->parts.mover, m->nframe, e->turn, t, r, &lifted, err);
+        if (rc >= 0 && lift && !lifted) // back to what they were
+            rc = fai_gltf_head_keys(&e->out, e->rig, m->nframe, m->head, t, r, &possible, err);
+        if (lifted) e->mover = doc->parts.mover;
     }
+    if (rc >= 0 && possible) play_pose(e, e->mover, t, r);
     fa_free(t);
     fa_free(r);
+    fa_free(turn);
+    return rc;
+}
+
+// --- the other meshes of the head ---------------------------------------------------------------------------------
+
+// Does an animation of the take move the node so already?
+static bool plays(const Edit *e, int node, bool weights) {
+    for (int i = 0; i < e->doc->nanim; i++)
+        for (int c = 0; e->taken[i] && c < e->doc->anim[i].nchannel; c++) {
+            const FaGltfChannel *ch = &e->doc->anim[i].channel[c];
+            if (ch->node == node && ch->path != FA_GLTF_OTHER && (ch->path == FA_GLTF_WEIGHTS) == weights) return true;
+        }
+    return false;
+}
+
+// The face's weights on the part's own targets; what they do not speak for is as it is at rest.
+static FaCode play_part_weights(Edit *e, const FaGltfPart *part, FaError *err) {
+    const FaGltfMotion *m = e->motion;
+    const FaGltfNode *node = &e->doc->node[part->node];
+    const FaGltfMesh *mesh = &e->doc->mesh[node->mesh];
+    size_t width = (size_t)mesh->ntarget;
+    const float *rest = node->nweight ? node->weight : mesh->nweight ? mesh->weight : NULL;
+    if ((int64_t)m->nframe * mesh->ntarget > INT32_MAX) return FA_OK;
+    FaBinding b;
+    FA_TRY(fai_gltf_part_binding(e->rig, e->nuser, part, &b, err));
+    float *x = FA_NEW((size_t)m->nframe * width, float);
+    for (size_t f = 0; x && f < (size_t)m->nframe; f++) {
+        fa_binding_weights(&b, m->weight + f * (size_t)e->nuser, x + f * width);
+        for (size_t i = 0; i < width && rest; i++)
+            if (b.chan[i] < 0) x[f * width + i] = rest[i];
+    }
+    fa_binding_free(&b);
+    if (!x) return FA_FAIL_MEMORY(err);
+    set_channel(e, part->node, "weights", FA_GLTF_WEIGHTS,
+                fai_out_floats(&e->out, x, m->nframe * (int)width, 1, false));
+    e->replayed[part->node] = true;
+    fa_free(x);
+    return FA_OK;
+}
+
+// A node above it that has the motion already: the head's, or that of a part which goes with the jaw.
+static bool is_carried(const Edit *e, const FaGltfPart *part, bool by_jaw) {
+    const FaGltfParts *parts = &e->doc->parts;
+    if (!by_jaw && fai_gltf_below(e->doc, part->node, e->mover)) return true;
+    for (int i = 0; i < parts->n; i++) {
+        const FaGltfPart *p = &parts->part[i];
+        if (p != part && !p->skinned && p->jaw == by_jaw && fai_gltf_below(e->doc, part->node, p->node)) return true;
+    }
+    return false;
+}
+
+static FaCode play_part_motion(Edit *e, const FaGltfPart *part, const double *jaw, FaError *err) {
+    size_t n = (size_t)e->motion->nframe;
+    bool with_jaw = part->jaw && jaw && !is_carried(e, part, true), possible;
+    bool with_head = e->turn && !is_carried(e, part, false) && !is_carried(e, part, true);
+    if (part->skinned || (!with_jaw && !with_head)) return FA_OK;
+    double *move = FA_NEW(16 * n, double);
+    float *t = FA_NEW(3 * n, float), *r = FA_NEW(4 * n, float);
+    FaCode rc = move && t && r ? FA_OK : FA_FAIL_MEMORY(err);
+    for (size_t f = 0; rc >= 0 && f < n; f++) {
+        double *to = move + 16 * f;
+        memcpy(to, with_jaw ? jaw + 16 * f : e->turn + 16 * f, 16 * sizeof *to);
+        if (with_jaw && with_head) fai_gltf_multiply(e->turn + 16 * f, to, to);
+    }
+    if (rc >= 0) rc = fai_gltf_node_keys(&e->out, part->node, e->motion->nframe, move, t, r, &possible, err);
+    if (rc >= 0 && possible) play_pose(e, part->node, t, r);
+    fa_free(move);
+    fa_free(t);
+    fa_free(r);
+    return rc;
+}
+
+// What the file's own animation does with its parts stays where the head's own motion does.
+static FaCode play_parts(Edit *e, FaError *err) {
+    const FaGltfMotion *m = e->motion;
+    const FaGltfParts *parts = &e->doc->parts;
+    double *jaw = NULL;
+    FaCode rc = FA_OK;
+    if (m->weight && e->nuser && parts->jaw.found && !(jaw = FA_NEW(16 * (size_t)m->nframe, double)))
+        return FA_FAIL_MEMORY(err);
+    bool turns = jaw && fai_gltf_jaw_moves(e->doc, e->rig, m->nframe, m->weight, e->nuser, jaw);
+    for (int i = 0; i < parts->n && rc >= 0; i++) {
+        const FaGltfPart *p = &parts->part[i];
+        if (p->shapes && m->weight && e->nuser && (m->new_head || !plays(e, p->node, true)))
+            rc = play_part_weights(e, p, err);
+        if (rc >= 0 && (m->new_head || !plays(e, p->node, false))) rc = play_part_motion(e, p, turns ? jaw : NULL, err);
+    }
+    fa_free(jaw);
     return rc;
 }
 
@@ -567,6 +710,7 @@ static FaCode change_motion(Edit *e, FaError *err) {
     }
     if (weights) FA_TRY(play_weights(e, err));
     if (head) FA_TRY(play_head(e, err));
+    if (weights || head) FA_TRY(play_parts(e, err));
     FA_TRY(change_others(e, err));
     drop_channels(e);
     return FA_OK;
@@ -634,6 +778,7 @@ FaCode fai_gltf_save_motion(const FaGltf *doc, const FaRig *rig, const FaGltfMot
               .motion = motion,
               .nold = doc->mesh[doc->face.mesh].ntarget,
               .node = doc->face.node,
+              .mover = doc->parts.mover,
               .anim = -1};
     e.nuser = motion->weight || motion->bake ? fai_gltf_user_targets(doc) : e.nold;
     e.nbake = motion->bake ? motion->bake->ntarget : 0;
@@ -646,6 +791,9 @@ FaCode fai_gltf_save_motion(const FaGltf *doc, const FaRig *rig, const FaGltfMot
     fa_free(e.played);
     fa_free(e.taken);
     fa_free(e.still);
+    fa_free(e.part);
+    fa_free(e.replayed);
+    fa_free(e.turn);
     fa_free(e.sampler);
     fa_free(e.settled);
     return fai_fail_in(err, rc, path);

@@ -36,4 +36,17 @@ FaCode fai_gltf_bake_frames(const char *path, int nframe, FaSequenceReadFn *read
 FaCode fai_gltf_head_keys(FaGltfOut *out, const FaRig *rig, int nframe, const FaPose *head, float *translation,
                           float *rotation, bool *possible, FaError *err);
 
+// gltf_head.c: animated nodes are not allowed a matrix; s: its own scale.
+void fai_gltf_split_matrix(FaGltfOut *out, int node, const FaGltfNode *n, const double s[3]);
+
+// gltf_follow.c. Motions in the document's world, against rest: nframe column-major 4x4, rigid.
+// Keys that move a node by them, its parents at rest; *possible as above.
+FaCode fai_gltf_node_keys(FaGltfOut *out, int node, int nframe, const double *move, float *translation, float *rotation,
+                          bool *possible, FaError *err);
+// The head's, from the keys of its carrier; the jaw's against the head, from the face's weights (nframe x nweight, its
+// first shapes). False: they cannot be told.
+bool fai_gltf_head_moves(const FaGltf *doc, int nframe, const float *translation, const float *rotation, double *move);
+bool fai_gltf_jaw_moves(const FaGltf *doc, const FaRig *rig, int nframe, const float *weight, int nweight,
+                        double *move);
+
 #endif

@@ -29,7 +29,7 @@ bool fai_gltf_invert(const double m[16], double out[16]) {
 }
 
 // The node's own scale, also where it is given as a matrix; false where that shears or flattens.
-static bool own_scale(const FaGltfNode *n, double s[3]) {
+bool fai_gltf_own_scale(const FaGltfNode *n, double s[3]) {
     double r[9], stretch[9], size = 0;
     memcpy(s, n->s, 3 * sizeof *s);
     if (n->has_matrix) {
@@ -49,7 +49,7 @@ static void set_numbers(FaGltfOut *out, FaJson *object, const char *key, const d
 }
 
 // Animated nodes are not allowed a matrix.
-static void split_matrix(FaGltfOut *out, int node, const FaGltfNode *n, const double s[3]) {
+void fai_gltf_split_matrix(FaGltfOut *out, int node, const FaGltfNode *n, const double s[3]) {
     FaJson *json = fai_json_at(fai_json_get(out->root, "nodes"), node);
     double r[9], stretch[9];
     FaPose pose = {{0, 0, 0, 1}, {0, 0, 0}};
@@ -81,7 +81,7 @@ FaCode fai_gltf_head_keys(FaGltfOut *out, const FaRig *rig, int nframe, const Fa
     *possible = false;
     for (int i = 0; i < 16; i++) parent[i] = i % 5 == 0;
     if (n->parent >= 0) fai_gltf_node_world(doc, n->parent, parent);
-    if (!own_scale(n, scale) || !fai_gltf_invert(parent, up) || !fai_gltf_invert(doc->face.offset, offset)) {
+    if (!fai_gltf_own_scale(n, scale) || !fai_gltf_invert(parent, up) || !fai_gltf_invert(doc->face.offset, offset)) {
         fai_log(FA_LOG_WARN, "io", -1,
                 "%s: the node that carries the face is sheared or flat; the head's motion is left out",
                 fai_json_path(n->json).text);
@@ -112,7 +112,7 @@ FaCode fai_gltf_head_keys(FaGltfOut *out, const FaRig *rig, int nframe, const Fa
         for (int i = 0; i < 4; i++) rotation[4 * (size_t)f + (size_t)i] = (float)pose.q[i];
         before = pose;
     }
-    if (n->has_matrix) split_matrix(out, carrier, n, scale);
+    if (n->has_matrix) fai_gltf_split_matrix(out, carrier, n, scale);
     if (carrier != doc->face.node)
         warn_moving_parents(doc, carrier); // a joint of a skin; else what is above stands still
     *possible = true;

@@ -44,6 +44,21 @@ FaCode fai_gltf_check_data(FaGltf *doc, FaError *err); // the numbers themselves
 void fai_gltf_floats_of(const FaGltf *doc, const FaGltfAccessor *a, float *out);
 bool fai_gltf_has_data(const FaGltf *doc, int accessor); // false: some of its bytes are nowhere
 
+// gltf_rig.c: names of a mesh's targets (ntarget, all NULL before); notes NULL: what is odd about them is not said.
+FaCode fai_gltf_target_names(FaGltf *doc, int mesh, FaArena *arena, FaNotes *notes, const char **name, FaError *err);
+bool fai_gltf_skinned(const FaGltfMesh *m);
+// Add the skin weights of a primitive to the sum of each joint (njoint). counts (nullable): vertices that do (its own).
+FaCode fai_gltf_joint_sums(const FaGltf *doc, const FaGltfPrim *p, const unsigned char *counts, int njoint, double *sum,
+                           FaError *err);
+// The joint's inverse bind matrix, column-major; false, and out untouched, where none is given.
+bool fai_gltf_inverse_bind(const FaGltf *doc, const FaGltfSkin *s, int joint, double out[16]);
+// gltf_parts.c: which other meshes go with the face, and how: rig->part and doc->parts. The rig has not got the doc
+// yet.
+FaCode fai_gltf_find_parts(FaGltf *doc, FaRig *rig, FaError *err);
+bool fai_gltf_below(const FaGltf *doc, int node, int above); // node is `above`, or below it
+// gltf_head.c: a node's own scale, false where its matrix shears or flattens.
+bool fai_gltf_own_scale(const FaGltfNode *n, double s[3]);
+
 // Column-major 4x4; out may be one of the factors.
 void fai_gltf_multiply(const double a[16], const double b[16], double out[16]);
 void fai_gltf_compose(const double t[3], const double q[4], const double s[3], double m[16]);

@@ -368,12 +368,12 @@ static void set_name(const char **name, int i, int n, const FaJson *value) {
     if (i >= 0 && i < n && !name[i] && fai_json_is(value, FA_JSON_STRING) && value->string[0]) name[i] = value->string;
 }
 
-// extras.targetNames, by convention of the mesh, sometimes of a primitive.
-static void names_from_extras(Build *b, const FaJson *owner, const char **name, int n) {
+// extras.targetNames, by convention of the mesh, sometimes of a primitive. quiet: nothing is noted.
+static void names_from_extras(FaGltf *doc, const FaJson *owner, bool quiet, const char **name, int n) {
     const FaJson *list = fai_json_get(fai_json_get(owner, "extras"), "targetNames");
     if (!fai_json_is(list, FA_JSON_ARRAY)) return;
-    if (list->count != n)
-        NOTE_AT(b->doc, "target-names-count", list, "make targetNames as long as the list of targets",
+    if (list->count != n && !quiet)
+        NOTE_AT(doc, "target-names-count", list, "make targetNames as long as the list of targets",
                 "%d target names for %d targets: they go by position", list->count, n);
     int i = 0;
     for (const FaJson *c = list->first; c && i < n; c = c->next) set_name(name, i++, n, c);
@@ -415,22 +415,23 @@ static void names_from_vrm(const FaGltf *doc, int mesh, const char **name, int n
     }
 }
 
-static FaCode target_names(Build *b, int mesh, const char **name, FaError *err) {
-    int n = b->src->ntarget, missing = 0, first = -1;
-    names_from_extras(b, b->src->json, name, n);
-    for (int i = 0; i < b->src->nprim; i++)
-        if (b->src->prim[i].ntarget) names_from_extras(b, b->src->prim[i].json, name, n);
+FaCode fai_gltf_target_names(FaGltf *doc, int mesh, FaArena *arena, FaNotes *notes, const char **name, FaError *err) {
+    const FaGltfMesh *m = &doc->mesh[mesh];
+    int n = m->ntarget, missing = 0, first = -1;
+    names_from_extras(doc, m->json, !notes, name, n);
+    for (int i = 0; i < m->nprim; i++)
+        if (m->prim[i].ntarget) names_from_extras(doc, m->prim[i].json, !notes, name, n);
     for (int i = 0; i < n; i++) missing += !name[i];
-    if (missing) names_from_vrm(b->doc, mesh, name, n);
+    if (missing) names_from_vrm(doc, mesh, name, n);
     missing = 0;
     for (int i = 0; i < n; i++) {
         if (name[i]) continue;
         if (first < 0) first = i;
         missing++;
-        if (!(name[i] = fai_arena_printf(b->arena, "target_%03d", i))) return FA_FAIL_MEMORY(err);
+        if (!(name[i] = fai_arena_printf(arena, "target_%03d", i))) return FA_FAIL_MEMORY(err);
     }
-    if (missing)
-        fai_note(b->notes, "missing-shape-names", fai_json_path(b->src->json).text,
+    if (missing && notes)
+        fai_note(notes, "missing-shape-names", fai_json_path(m->json).text,
                  "list the names in the mesh's extras.targetNames, or name them with --map",
                  "%d of %d shapes have no name, the first one is called %s", missing, n, name[first]);
     return FA_OK;
@@ -491,7 +492,7 @@ static FaCode add_targets(Build *b, int mesh, const FaGltfNode *node, FaError *e
     b->delta = FA_NEW(3 * nvert, float);
     b->with = FA_NEW(m->nprim, int);
     FaCode rc = name && b->moved && b->row && b->delta && b->with ? FA_OK : FA_FAIL_MEMORY(err);
-    if (rc >= 0) rc = target_names(b, mesh, name, err);
+    if (rc >= 0) rc = fai_gltf_target_names(b->doc, mesh, b->arena, b->notes, name, err);
     for (int i = 0; i < m->nprim && rc >= 0; i++)
         if (owns(&b->doc->face, i) && m->prim[i].ntarget) b->with[b->nwith++] = i;
     if (__builtin_mul_overflow(b->doc->bytes, (size_t)READ_PER_BYTE, &b->left)) b->left = SIZE_MAX / 2;
@@ -506,38 +507,46 @@ static FaCode add_targets(Build *b, int mesh, const FaGltfNode *node, FaError *e
 
 // --- what carries the face ----------------------------------------------------------------------------------------
 
+FaCode fai_gltf_joint_sums(const FaGltf *doc, const FaGltfPrim *p, const unsigned char *counts, int njoint, double *sum,
+                           FaError *err) {
+    if (p->position < 0) return FA_OK;
+    size_t n = 4 * (size_t)doc->accessor[p->position].count;
+    uint32_t *joint = FA_NEW(n, uint32_t);
+    float *weight = FA_NEW(n, float);
+    FaCode rc = joint && weight ? FA_OK : FA_FAIL_MEMORY(err);
+    for (int set = 0; set < p->njoints && rc >= 0; set++) {
+        rc = fai_gltf_uints(doc, p->joints[set], joint, err);
+        if (rc >= 0) rc = fai_gltf_floats(doc, p->weights[set], weight, err);
+        for (size_t k = 0; k < n && rc >= 0; k++)
+            if ((!counts || counts[k / 4]) && joint[k] < (uint32_t)njoint && weight[k] > 0)
+                sum[joint[k]] += (double)weight[k];
+    }
+    fa_free(joint);
+    fa_free(weight);
+    return rc;
+}
+
 // Sum of the skin weights of each joint over the vertices that shapes move (all of them if none does).
 static FaCode joint_weights(const Build *b, int njoint, double *sum, FaError *err) {
-    const FaGltf *doc = b->doc;
+    const FaGltfFace *face = &b->doc->face;
     bool any = memchr(b->moved, 1, (size_t)b->mesh.nvert) != NULL;
-    for (int i = 0; i < b->src->nprim; i++) {
-        const FaGltfPrim *p = &b->src->prim[i];
-        const FaGltfFacePrim *at = &doc->face.prim[i];
-        if (!owns(&doc->face, i)) continue;
-        size_t n = 4 * (size_t)at->count;
-        uint32_t *joint = FA_NEW(n, uint32_t);
-        float *weight = FA_NEW(n, float);
-        FaCode rc = joint && weight ? FA_OK : FA_FAIL_MEMORY(err);
-        for (int set = 0; set < p->njoints && rc >= 0; set++) {
-            rc = fai_gltf_uints(doc, p->joints[set], joint, err);
-            if (rc >= 0) rc = fai_gltf_floats(doc, p->weights[set], weight, err);
-            for (size_t k = 0; k < n && rc >= 0; k++)
-                if ((!any || b->moved[(size_t)at->first + k / 4]) && joint[k] < (uint32_t)njoint && weight[k] > 0)
-                    sum[joint[k]] += (double)weight[k];
-        }
-        fa_free(joint);
-        fa_free(weight);
-        FA_TRY(rc);
-    }
+    for (int i = 0; i < b->src->nprim; i++)
+        if (owns(face, i))
+            FA_TRY(fai_gltf_joint_sums(b->doc, &b->src->prim[i], any ? b->moved + face->prim[i].first : NULL, njoint,
+                                       sum, err));
     return FA_OK;
 }
 
-static bool inverse_bind(const FaGltf *doc, const FaGltfSkin *s, int joint, double m[16]) {
-    const unsigned char *p = s->inverse_bind < 0 ? NULL : fai_gltf_bytes(doc, s->inverse_bind);
-    if (!p) return false; // identities, or zeros, which say nothing
-    float f[16];
-    memcpy(f, p + (size_t)joint * (size_t)doc->accessor[s->inverse_bind].stride, sizeof f);
-    for (int i = 0; i < 16; i++) m[i] = (double)f[i];
+bool fai_gltf_inverse_bind(const FaGltf *doc, const FaGltfSkin *s, int joint, double out[16]) {
+    if (s->inverse_bind < 0) return false;
+    const FaGltfAccessor *a = &doc->accessor[s->inverse_bind];
+    const unsigned char *p = fai_gltf_bytes(doc, s->inverse_bind);
+    if (!p) return false; // zeros say nothing
+    float m[16];
+    memcpy(m, p + (size_t)joint * (size_t)a->stride, sizeof m);
+    for (int i = 0; i < 16; i++) out[i] = (double)m[i];
+    out[3] = out[7] = out[11] = 0;
+    out[15] = 1;
     return true;
 }
 
@@ -545,7 +554,8 @@ static bool inverse_bind(const FaGltf *doc, const FaGltfSkin *s, int joint, doub
 static FaCode list_joints(const Build *b, const FaGltfSkin *s, FaError *err) {
     double m[16];
     for (int i = 0; i < s->njoint; i++)
-        if (inverse_bind(b->doc, s, i, m)) FA_TRY(fai_draft_joint(b->draft, b->doc->node[s->joint[i]].name, m, err));
+        if (fai_gltf_inverse_bind(b->doc, s, i, m))
+            FA_TRY(fai_draft_joint(b->draft, b->doc->node[s->joint[i]].name, m, err));
     return FA_OK;
 }
 
@@ -559,13 +569,11 @@ static FaCode find_joint(Build *b, const FaGltfSkin *s, FaError *err) {
     fa_free(sum);
     FA_TRY(rc);
     face->carrier = s->joint[best];
-    if (!inverse_bind(b->doc, s, best, face->offset)) return FA_OK;
-    face->offset[3] = face->offset[7] = face->offset[11] = 0;
-    face->offset[15] = 1;
+    fai_gltf_inverse_bind(b->doc, s, best, face->offset);
     return FA_OK;
 }
 
-static bool is_skinned(const FaGltfMesh *m) {
+bool fai_gltf_skinned(const FaGltfMesh *m) {
     for (int i = 0; i < m->nprim; i++)
         if (m->prim[i].njoints) return true;
     return false;
@@ -577,7 +585,7 @@ static FaCode find_carrier(Build *b, FaError *err) {
     face->carrier = face->node;
     if (face->node < 0) return FA_OK;
     int skin = b->doc->node[face->node].skin;
-    if (skin < 0 || !is_skinned(b->src)) return fai_gltf_joint_above(b->doc, err);
+    if (skin < 0 || !fai_gltf_skinned(b->src)) return fai_gltf_joint_above(b->doc, err);
     FA_TRY(list_joints(b, &b->doc->skin[skin], err));
     return find_joint(b, &b->doc->skin[skin], err);
 }
@@ -676,6 +684,12 @@ FaCode fai_gltf_rig(FaGltf *doc, const FaRigOptions *options, FaRig **rig, FaErr
     if (rc < 0) {
         doc->face = (FaGltfFace){.mesh = -1, .node = -1, .carrier = -1};
         return doc->path ? fai_fail_in(err, rc, doc->path) : rc;
+    }
+    rc = options && options->one_mesh ? FA_OK : fai_gltf_find_parts(doc, *rig, err);
+    if (rc < 0) {
+        fa_rig_free(*rig);
+        *rig = NULL;
+        return rc;
     }
     (*rig)->source = doc;
     (*rig)->source_free = free_source;

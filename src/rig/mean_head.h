@@ -2,7 +2,8 @@
 #ifndef FAI_MEAN_HEAD_H
 #define FAI_MEAN_HEAD_H
 
-#include "face/face.h"
+#include "base/base.h"
+#include "fascia/rig.h"
 
 // From the rig's frame to the mean head: canonical axes, then scale and offset from eyes and mouth.
 typedef struct FaMeanHead {

@@ -3,12 +3,12 @@
 // weights favour what agrees (annealed, so that it neither starts at a wrong answer nor ends at a blurred one). How
 // close "agrees" is grows until enough of the surface does. What still is no motion of a jaw (shapes that only slide,
 // few vertices, snouts) gets the turn about the place where anatomy has the joint that comes nearest.
-#include "face/jaw.h"
+#include "rig/jaw.h"
 
-#include "face/mean_head.h"
 #include "math/mat3.h"
 #include "mesh/mesh.h"
 #include "rig/jaw_opener.h"
+#include "rig/mean_head.h"
 #include "rig/names.h"
 #include "rig/stats.h"
 

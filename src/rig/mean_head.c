@@ -1,5 +1,5 @@
 // Places of the mean head by the lids and lips of a rig, which its shapes tell.
-#include "face/mean_head.h"
+#include "rig/mean_head.h"
 
 #include "math/mat3.h"
 
