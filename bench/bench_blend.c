@@ -11,7 +11,12 @@
 #include <math.h>
 
 #ifdef FA_HAVE_OPENBLAS
+#include "bench/peer_library.h"
+
 #include <cblas.h>
+
+static __typeof__(cblas_sgemv) *blas_sgemv;
+static __typeof__(openblas_set_num_threads) *blas_threads;
 #endif
 
 enum { ROUNDS = 24, TURN = 32, NCASE = 7, COPY_CHUNK = 1 << 17 };
@@ -43,7 +48,7 @@ static void run_entries(Bench *b, const float *weights) { fa_rig_blend(b->rig, w
 static void run_sgemv(Bench *b, const float *weights) {
     int rows = 3 * b->nvert;
     memcpy(b->x, b->rig->mesh.x, (size_t)rows * sizeof *b->x);
-    cblas_sgemv(CblasColMajor, CblasNoTrans, rows, b->nshape, 1, b->dense, rows, weights, 1, 1, b->x, 1);
+    blas_sgemv(CblasColMajor, CblasNoTrans, rows, b->nshape, 1, b->dense, rows, weights, 1, 1, b->x, 1);
 }
 #endif
 
@@ -98,7 +103,7 @@ _Static_assert(FA_COUNT(cases) <= NCASE, "room for the times");
 static void set_threads(int n) {
     fa_threads_set(n);
 #ifdef FA_HAVE_OPENBLAS
-    openblas_set_num_threads(n);
+    blas_threads(n);
 #endif
 }
 
@@ -264,7 +269,19 @@ static FaCode report(Bench *b, int all, FaJsonWriter *w, FaError *err) {
     return FA_OK;
 }
 
+static FaCode load_peers(FaError *err) {
+#ifdef FA_HAVE_OPENBLAS
+    if (!fai_peer_get(FA_OPENBLAS_PATH, "cblas_sgemv", &blas_sgemv) ||
+        !fai_peer_get(FA_OPENBLAS_PATH, "openblas_set_num_threads", &blas_threads))
+        return FA_FAIL(err, FA_E_FILE, NULL, "install OpenBLAS again, or build without it", "%s cannot be loaded",
+                       FA_OPENBLAS_PATH);
+#endif
+    (void)err;
+    return FA_OK;
+}
+
 static FaCode run(Bench *b, const FaClip *clip, FaJsonWriter *w, FaError *err) {
+    FA_TRY(load_peers(err));
     FA_TRY(frame_weights(b, clip, err));
     FA_TRY(fill_buffers(b, err));
     int all = fa_threads();

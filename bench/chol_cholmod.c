@@ -10,7 +10,25 @@ bool fai_bench_cholmod(void) { return false; }
 
 #else
 
+#include "bench/peer_library.h"
+
 #include <cholmod.h>
+
+#define CALLS(X)                                                                                                       \
+    X(allocate_dense) X(analyze) X(copy_factor) X(factorize) X(finish) X(free_dense) X(free_factor) X(solve2) X(start)
+static struct {
+#define X(name) __typeof__(cholmod_##name) *name;
+    CALLS(X)
+#undef X
+} call;
+
+static bool load(void) {
+    bool all = true;
+#define X(name) all = fai_peer_get(FA_CHOLMOD_PATH, "cholmod_" #name, &call.name) && all;
+    CALLS(X)
+#undef X
+    return all;
+}
 
 #ifdef FA_CHOLMOD_SUPERNODAL
 enum { SUPERNODAL = CHOLMOD_SUPERNODAL };
@@ -44,12 +62,12 @@ static cholmod_sparse view(const FaCsr *a) {
 static void mod_close(void *it) {
     Mod *m = it;
     if (!m) return;
-    cholmod_free_factor(&m->factor, &m->common);
-    cholmod_free_dense(&m->b, &m->common);
-    cholmod_free_dense(&m->x, &m->common);
-    cholmod_free_dense(&m->y, &m->common);
-    cholmod_free_dense(&m->e, &m->common);
-    cholmod_finish(&m->common);
+    call.free_factor(&m->factor, &m->common);
+    call.free_dense(&m->b, &m->common);
+    call.free_dense(&m->x, &m->common);
+    call.free_dense(&m->y, &m->common);
+    call.free_dense(&m->e, &m->common);
+    call.finish(&m->common);
     fa_free(m);
 }
 
@@ -58,11 +76,11 @@ static Mod *start(int n, int nnz_a) {
     if (!m) return NULL;
     m->n = n;
     m->nnz_a = nnz_a;
-    cholmod_start(&m->common);
+    call.start(&m->common);
     m->common.print = 0;
     m->common.supernodal = SUPERNODAL;
     m->common.final_ll = 1;
-    m->b = cholmod_allocate_dense((size_t)n, 4, (size_t)n, CHOLMOD_REAL, &m->common);
+    m->b = call.allocate_dense((size_t)n, 4, (size_t)n, CHOLMOD_REAL, &m->common);
     if (m->b) return m;
     mod_close(m);
     return NULL;
@@ -75,7 +93,7 @@ static FaCode mod_open(const FaCsr *a, FaCholOrder how, void **mod, FaError *err
     m->common.nmethods = 1;
     m->common.method[0].ordering = order[how];
     cholmod_sparse v = view(a);
-    m->factor = cholmod_analyze(&v, &m->common);
+    m->factor = call.analyze(&v, &m->common);
     if (!m->factor) {
         int status = m->common.status;
         mod_close(m);
@@ -93,7 +111,7 @@ static FaCode mod_twin(const void *it, void **twin, FaError *err) {
     if (!m) return FA_FAIL_MEMORY(err);
     m->common.nmethods = 1;
     m->common.method[0] = mod->common.method[0];
-    m->factor = cholmod_copy_factor(mod->factor, &m->common);
+    m->factor = call.copy_factor(mod->factor, &m->common);
     if (!m->factor) {
         mod_close(m);
         return FA_FAIL_MEMORY(err);
@@ -108,7 +126,7 @@ static FaCode mod_factor(void *it, const FaCsr *a, FaError *err) {
         return FA_FAIL(err, FA_E_ARG, NULL, "analyze this matrix",
                        "the matrix has another pattern than the one analysed");
     cholmod_sparse v = view(a);
-    cholmod_factorize(&v, m->factor, &m->common);
+    call.factorize(&v, m->factor, &m->common);
     if (m->common.status == CHOLMOD_OUT_OF_MEMORY) return FA_FAIL_MEMORY(err);
     if (m->common.status == CHOLMOD_NOT_POSDEF || m->factor->minor < (size_t)m->n) {
         const int *perm = m->factor->Perm;
@@ -128,7 +146,7 @@ static void mod_solve(void *it, const double *b, double *x) {
     double *to = m->b->x;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < 4; k++) to[k * n + i] = b[4 * i + k];
-    bool ok = cholmod_solve2(CHOLMOD_A, m->factor, m->b, NULL, &m->x, NULL, &m->y, &m->e, &m->common);
+    bool ok = call.solve2(CHOLMOD_A, m->factor, m->b, NULL, &m->x, NULL, &m->y, &m->e, &m->common);
     FA_ASSERT(ok);
     const double *from = m->x->x;
     for (size_t i = 0; i < n; i++)
@@ -148,6 +166,7 @@ static FaCholStats mod_stats(const void *it) {
 
 bool fai_bench_cholmod(void) {
     static const FaCholPeer peer = {"cholmod", mod_open, mod_twin, mod_close, mod_factor, mod_solve, mod_stats};
+    if (!load()) return false;
     fai_chol_set_peer(&peer);
     return true;
 }

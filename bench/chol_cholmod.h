@@ -4,6 +4,6 @@
 
 #include <stdbool.h>
 
-bool fai_bench_cholmod(void); // from now on FA_CHOL_PEER is CHOLMOD; false: it is not built in
+bool fai_bench_cholmod(void); // from now on FA_CHOL_PEER is CHOLMOD; false: it is not built in, or not there
 
 #endif

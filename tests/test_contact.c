@@ -353,6 +353,30 @@ static void test_crossed_at_rest(void **state) {
     fai_contact_free(c);
 }
 
+// A surface that goes by metres in a step, each point its own way: everything meets everything. The work stays bounded:
+// it is held where it is, which is said; an ordinary step after it is made.
+static void test_wild(void **state) {
+    (void)state;
+    FaMesh m = shape_lips(40, 0.02, 1e-3, 2e-4);
+    FaContact *c = contact_of(&m, &PLAIN, 0, NULL);
+    float *to = copy(&m, m.x);
+    for (int i = 0; i < 3 * m.nvert; i++) to[i] += (float)((i * 7919) % 13 - 6);
+    fai_contact_begin(c, H, m.x, NULL);
+    fai_contact_collect(c, m.x, to);
+    FaContactStats s = fai_contact_stats(c);
+    print_message("wild: %d pairs of %d triangles tested\n", s.candidates, m.ntri);
+    assert_true(s.candidates <= 64 * m.ntri);
+    assert_int_equal(fai_contact_limit(c, m.x, to), m.nvert);
+    assert_true(fai_contact_stats(c).held && fai_contact_stats(c).rounds == 1 && !fai_contact_clear(c));
+    assert_memory_equal(to, m.x, 3 * (size_t)m.nvert * sizeof *to);
+    memcpy(to, m.x, 3 * (size_t)m.nvert * sizeof *to);
+    for (int v = 0; v < m.nvert / 2; v++) to[3 * v + 2] += 2e-3f; // the lower through the upper one
+    fai_contact_begin(c, H, m.x, NULL);
+    assert_true(fai_contact_limit(c, m.x, to) > 0 && !fai_contact_stats(c).held);
+    assert_int_equal(crossings(&m, to), 0);
+    fai_contact_free(c);
+}
+
 // Lips at a distance of exactly nothing, corner on corner: they are parted before all begins, each to its own side, and
 // never cross. A seam at the same place, whose sides look the same way, stays one.
 static void test_touching_at_rest(void **state) {
@@ -893,6 +917,7 @@ int main(void) {
         cmocka_unit_test(test_crossed_at_rest),
         cmocka_unit_test(test_own_pose),
         cmocka_unit_test(test_touching_at_rest),
+        cmocka_unit_test(test_wild),
         cmocka_unit_test(test_mask),
         cmocka_unit_test(test_collider),
         cmocka_unit_test(test_friction),

@@ -478,6 +478,36 @@ static void frame_rates_agree(void **state) {
     fa_clip_free(clip);
 }
 
+// A gap of 1,000 s between two inputs costs no more than one of 6 s, and is said.
+static void a_gap_is_not_simulated(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaParams *params;
+    FaMethod *m;
+    int iterations[2];
+    CHECK_OK(fa_params_new("projective", &params, &err), &err);
+    CHECK_OK(fa_params_set(params, "rate", "10", &err), &err);
+    FaMethodSetup setup = {.rig = scene.rig, .face = scene.face, .params = params};
+    memset(scene.weights, 0, (size_t)scene.rig->nshape * sizeof(float));
+    for (int k = 0; k < 2; k++) {
+        FaInput in = {.weights = scene.weights};
+        FaStats stats;
+        scene.weights[17] = 0;
+        CHECK_OK(fa_method_open("projective", &setup, &m, &err), &err);
+        CHECK_OK(fa_method_reset(m, &in, scene.y, &err), &err);
+        scene.weights[17] = 0.3f;
+        in.time = k ? 1000 : 6;
+        CHECK_OK(fa_method_step(m, &in, k ? scene.y : scene.x, &stats, &err), &err);
+        CHECK_NEAR(stats.skipped, in.time - 5, 1e-9);
+        iterations[k] = stats.iterations;
+        fa_method_close(m);
+    }
+    assert_int_equal(iterations[0], iterations[1]);
+    for (int i = 0; i < 3 * scene.rig->mesh.nvert; i++) CHECK_NEAR((double)scene.y[i], (double)scene.x[i], 1e-6);
+    scene.weights[17] = 0;
+    fa_params_free(params);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_parameter_explains_itself),
@@ -490,6 +520,7 @@ int main(void) {
         cmocka_unit_test(numbers_that_are_none),
         cmocka_unit_test(violent_input_stays_a_face),
         cmocka_unit_test(time_goes_forward),
+        cmocka_unit_test(a_gap_is_not_simulated),
         cmocka_unit_test(rest_stays_rest),
         cmocka_unit_test(frame_rates_agree),
     };

@@ -286,7 +286,7 @@ int fai_contact_collect(FaContact *c, const float *x_from, const float *x_to) {
     c->stats.candidates = 0;
     for (int k = 0; k < p->nchunk; k++) c->stats.candidates += p->ntest[k];
     int fresh = sort_out(c), found = 0, met = 0;
-    c->clear = over == 0;
+    c->clear = over == 0 && !p->full;
     for (int k = 0; k < p->nchunk; k++)
         for (int i = 0; i < p->nhit[k] && c->clear; i++) c->clear = fai_pairs_hit(p, k, i)->near;
     sort_fresh(c, c->fresh, fresh);

@@ -57,6 +57,7 @@ typedef struct FaContactStats {
     int rounds;           // of the last limit
     int broken, made;     // bonds, in this frame
     int dropped;          // rows over max_rows, in this frame
+    bool held;            // the way in the last limit was so long that too many pairs meet: all stays at x_from
     int struck;           // pairs in the last limit in which a collider ran into what had been stopped: they may cross
     int stuck;            // pairs in the last limit that met already at x_from: they may touch or cross
     int crossed_at_rest;  // pairs of triangles; left out

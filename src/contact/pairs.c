@@ -221,7 +221,6 @@ static void search_chunk(void *ctx, int begin, int end, int chunk) {
     const Search *s = ctx;
     FaPairs *p = s->p;
     p->nhit[chunk] = p->nover[chunk] = p->ntest[chunk] = 0;
-    if (!p->listed) fai_pairs_list(p, begin, end, chunk);
     Batch t;
     t.s = s;
     t.chunk = chunk;
@@ -241,11 +240,26 @@ static void search_chunk(void *ctx, int begin, int end, int chunk) {
     }
 }
 
+static void list_chunk(void *ctx, int begin, int end, int chunk) { fai_pairs_list(ctx, begin, end, chunk); }
+
+// Are there too many? Each chunk counts no further than that.
+static bool list_all(FaPairs *p) {
+    int64_t all = 0;
+    if (!p->listed) fai_parallel(p->nleaf, FA_PAIRS_LEAVES, list_chunk, p);
+    p->listed = true;
+    for (int c = 0; c < p->nchunk; c++) all += p->nmeet[c];
+    p->listed_pairs = all;
+    return all > fai_pairs_most(p);
+}
+
 int fai_pairs_search(FaPairs *p, const FaPairSearch *search, int *over) {
     Search s = {p, search};
     int kept = 0, lost = 0;
-    fai_parallel(p->nleaf, FA_PAIRS_LEAVES, search_chunk, &s);
-    p->listed = true;
+    p->full = list_all(p);
+    if (p->full)
+        for (int c = 0; c < p->nchunk; c++) p->nhit[c] = p->nover[c] = p->ntest[c] = 0;
+    else
+        fai_parallel(p->nleaf, FA_PAIRS_LEAVES, search_chunk, &s);
     for (int c = 0; c < p->nchunk; c++) {
         kept += p->nhit[c];
         lost += p->nover[c];

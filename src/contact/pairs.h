@@ -23,6 +23,9 @@
 
 // Leaves per chunk, what a chunk keeps; points per chunk.
 enum { FA_PAIRS_LEAVES = 16, FA_PAIRS_HITS = 512, FA_PAIRS_LISTED = 4096, FA_PAIRS_POINTS = 512 };
+// Pairs that a search tests at most, per triangle: when a surface goes by metres in a step all its boxes meet, and
+// their number is the square of the triangles'.
+enum { FA_PAIRS_MOST = 64, FA_PAIRS_CHUNK = 16 * FA_PAIRS_LISTED }; // the latter: of a chunk
 
 typedef struct FaPairHit {
     FaPairKind kind;
@@ -71,6 +74,8 @@ typedef struct FaPairs {
     unsigned char *moved; // points since the last search                         (npoint)
     // the list
     bool listed;                // it holds for the present boxes
+    int64_t listed_pairs;       // of all chunks
+    bool full;                  // more pairs than are tested: the last search tested none
     double most_pad;            // m: of all refits so far
     FaSpan *wide_box;           // of the points: as long as they stay inside           (npoint)
     FaSpan *edge_box, *tri_box; // around those                                      (nedge, ntri)
@@ -78,6 +83,7 @@ typedef struct FaPairs {
     FaPairId *list;             // of each chunk: vertices and triangles from the front, edges from the back
                                 //                                                      (nchunk x FA_PAIRS_LISTED)
     int *nlist;                 // of each chunk and kind; -1: too many, walk instead   (nchunk x 2)
+    int64_t *nmeet;             // pairs of each chunk; counted up to FA_PAIRS_CHUNK  (nchunk)
     int *close_start;           // of each chunk and kind in close, then the total      (nchunk x 2 + 1)
     FaPairId *close;            // pairs across triangles that share a corner
     bool *fit_inside;           // of chunks of points                                  (npoint / FA_PAIRS_POINTS + 1)
@@ -110,7 +116,7 @@ void fai_pairs_free(FaPairs *p);
 // Boxes for the present from and to, and, where a point left its wide box, trees for a new list. pad: m, around each
 // box.
 void fai_pairs_refit(FaPairs *p, double pad);
-// How many hits were kept; *over (nullable): how many were lost.
+// How many hits were kept, 0 where there are too many pairs (full); *over (nullable): how many were lost.
 int fai_pairs_search(FaPairs *p, const FaPairSearch *search, int *over);
 // Chunk by chunk: for (int c = 0; c < p->nchunk; c++) for (int i = 0; i < p->nhit[c]; i++) ...
 static inline const FaPairHit *fai_pairs_hit(const FaPairs *p, int chunk, int i) {
@@ -121,6 +127,8 @@ static inline const FaPairId *fai_pairs_listed(const FaPairs *p, int chunk, FaPa
     const FaPairId *first = &p->list[(size_t)chunk * FA_PAIRS_LISTED];
     return kind == FA_PAIR_VERTEX_TRIANGLE ? first : first + (FA_PAIRS_LISTED - p->nlist[2 * chunk + 1]);
 }
+
+static inline int64_t fai_pairs_most(const FaPairs *p) { return (int64_t)FA_PAIRS_MOST * p->ntri; }
 
 static inline uint64_t fai_hit_key(const FaPairHit *h) { return fai_pair_key(h->kind, h->a, h->b); }
 

@@ -151,11 +151,13 @@ typedef struct Walk {
     FaPairs *p;
     FaPairSink *sink;
     void *ctx;
+    int left; // pairs of triangles that are still looked at
 } Walk;
 
 // Everything that belongs to triangles i and j, across.
-static inline void walk_triangles(const Walk *w, int i, int j) {
+static inline void walk_triangles(Walk *w, int i, int j) {
     FaPairs *p = w->p;
+    w->left--;
     const FaOwned *mine = &p->owned[i], *its = &p->owned[j];
     for (int c = 0; c < mine->npoint; c++)
         if (spans_meet(&p->wide_box[mine->point[c]], &p->tri_box[j]))
@@ -180,12 +182,12 @@ static inline bool share_corner(const FaPairs *p, int i, int j) {
 
 // A leaf of the surface against its own tree. Of two triangles the one that is first in the tree's order finds the
 // other; those that share a corner are listed for good.
-static inline void walk_self(const Walk *w, const FaBoxNode *leaf) {
+static inline void walk_self(Walk *w, const FaBoxNode *leaf) {
     FaPairs *p = w->p;
     const FaBoxTree *tree = &p->tree[0];
     int stack[FA_BOX_TREE_STACK], top = 0;
     stack[top++] = 0;
-    while (top > 0) {
+    while (top > 0 && w->left > 0) {
         int n = stack[--top];
         const FaBoxNode *node = &tree->node[n];
         if (p->node_end[n] <= leaf->first) continue;
@@ -206,12 +208,12 @@ static inline void walk_self(const Walk *w, const FaBoxNode *leaf) {
     }
 }
 
-static inline void walk_colliders(const Walk *w, const FaBoxNode *leaf) {
+static inline void walk_colliders(Walk *w, const FaBoxNode *leaf) {
     FaPairs *p = w->p;
     const FaBoxTree *tree = &p->tree[1];
     int stack[FA_BOX_TREE_STACK], top = 0;
     if (tree->nnode > 0) stack[top++] = 0;
-    while (top > 0) {
+    while (top > 0 && w->left > 0) {
         const FaBoxNode *node = &tree->node[stack[--top]];
         if (!bounds_meet(leaf->lo, leaf->hi, node->lo, node->hi)) continue;
         if (node->count == 0) {
@@ -228,7 +230,7 @@ static inline void walk_colliders(const Walk *w, const FaBoxNode *leaf) {
     }
 }
 
-static inline void walk(const Walk *w, int begin, int end, int chunk) {
+static inline void walk(Walk *w, int begin, int end, int chunk) {
     FaPairs *p = w->p;
     for (int kind = 0; kind < 2; kind++)
         for (int i = p->close_start[2 * chunk + kind]; i < p->close_start[2 * chunk + kind + 1]; i++) {
@@ -245,7 +247,7 @@ static inline void walk(const Walk *w, int begin, int end, int chunk) {
 }
 
 void fai_pairs_walk(FaPairs *p, int begin, int end, int chunk, FaPairSink *sink, void *ctx) {
-    walk(&(Walk){p, sink, ctx}, begin, end, chunk);
+    walk(&(Walk){p, sink, ctx, FA_PAIRS_CHUNK}, begin, end, chunk);
 }
 
 // --- the list -----------------------------------------------------------------------------------------------------
@@ -264,7 +266,9 @@ static inline void put(void *ctx, FaPairKind kind, int a, int b) {
 
 void fai_pairs_list(FaPairs *p, int begin, int end, int chunk) {
     List list = {.id = p->list + (size_t)chunk * FA_PAIRS_LISTED};
-    walk(&(Walk){p, put, &list}, begin, end, chunk);
+    Walk w = {p, put, &list, FA_PAIRS_CHUNK};
+    walk(&w, begin, end, chunk);
     bool fits = list.n[0] + list.n[1] <= FA_PAIRS_LISTED;
+    p->nmeet[chunk] = w.left > 0 ? list.n[0] + list.n[1] : INT32_MAX; // more than any surface may have
     for (int kind = 0; kind < 2; kind++) p->nlist[2 * chunk + kind] = fits ? list.n[kind] : -1;
 }

@@ -158,6 +158,7 @@ static FaCode open_arrays(Enrich *e, FaError *err) {
                         &e->keep,
                         &e->own};
     size_t narrow_size[] = {shapes, shapes, shapes, skin, skin, skin, skin / 3, n, 4 * n};
+    _Static_assert(FA_COUNT(narrow) == FA_COUNT(narrow_size) && FA_COUNT(wide) == FA_COUNT(wide_size), "a size each");
     bool ok = true;
     for (int i = 0; i < FA_COUNT(wide); i++) ok &= (*wide[i] = FA_PUSH(e->arena, wide_size[i] + 1, double)) != NULL;
     for (int i = 0; i < FA_COUNT(narrow); i++)
@@ -351,9 +352,11 @@ static void count(FaEnrichTotals *t, const FaNewtonReport *r) {
     t->negative += r->negative;
 }
 
-static void stop_short(Enrich *e) {
+static void stop_short(Enrich *e, FaStats *stats) {
     double *d = fai_rebalance_d(e->body);
-    if (fai_contact_limit(e->touching.contact, e->skin, e->skin_to) == 0) return;
+    int limited = fai_contact_limit(e->touching.contact, e->skin, e->skin_to);
+    if (stats) stats->held += fai_contact_stats(e->touching.contact).held;
+    if (limited == 0) return;
     for (int i = 0; i < 3 * e->face->nskin; i++)
         if (e->skin_to[i] != (float)(e->X[i] + d[i])) d[i] = (double)e->skin_to[i] - e->X[i];
 }
@@ -404,7 +407,7 @@ static FaCode advance(Enrich *e, const FaStep *step, FaStats *stats, FaError *er
     memcpy(e->step_weights, e->stepper.weights, shapes);
     const double *d = fai_rebalance_d(e->body);
     for (int i = 0; i < 3 * e->face->nskin; i++) e->skin_to[i] = (float)(e->X[i] + d[i]);
-    if (contact && e->strict) stop_short(e);
+    if (contact && e->strict) stop_short(e, stats);
     if (e->colliders) fai_colliders_end(e->colliders, e->X, d);
     memcpy(e->skin, e->skin_to, 3 * (size_t)e->face->nskin * sizeof(float));
     fai_stepper_felt(&e->stepper, &in.pose, to);

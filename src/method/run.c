@@ -63,14 +63,36 @@ FaCode fai_run_step(FaRun *r, int frame, float *x, FaStats *stats, FaError *err)
     return rc;
 }
 
+static void count(int *n, int *first, int frame) {
+    *first = *n ? FA_MIN(*first, frame) : frame;
+    ++*n;
+}
+
 void fai_run_count_limited(FaRunStats *run, int frame, const FaStats *stats) {
-    if (!stats->limited) return;
-    run->first_limited = run->limited ? FA_MIN(run->first_limited, frame) : frame;
-    run->limited++;
+    if (stats->limited) count(&run->limited, &run->first_limited, frame);
+    if (stats->held) count(&run->held, &run->first_held, frame);
+    if (stats->skipped > 0) count(&run->gaps, &run->first_gap, frame);
     run->worst_limited = fmax(run->worst_limited, stats->worst);
+    run->longest_gap = fmax(run->longest_gap, stats->skipped);
+}
+
+static void note_gaps(FaNotes *notes, const FaRunStats *run) {
+    if (run->gaps)
+        fai_note_count(notes, run->gaps, "gap", FA_PLACE("frame %d", run->first_gap),
+                       "nothing if the clip is meant to pause; else mend its times, or cut it into two with --frames",
+                       "%d gap%s of up to %.0f s between two frames: only the last 5 s before the next one are "
+                       "simulated",
+                       run->gaps, run->gaps == 1 ? "" : "s", run->longest_gap + 5);
+    if (run->held)
+        fai_note_count(
+            notes, run->held, "held-back", FA_PLACE("frame %d", run->first_held),
+            "look at the weights there: a face moves by a few mm from frame to frame",
+            "in %d frame%s the skin would go too far at once for contact to follow: where it can touch it is held back",
+            run->held, run->held == 1 ? "" : "s");
 }
 
 void fai_run_note_limited(FaNotes *notes, const FaRunStats *run) {
+    note_gaps(notes, run);
     if (!run->limited) return;
     char how[64] = "by weights over 10000";
     if (run->worst_limited > 0)

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-static const double SLACK = 0.01;     // of a step: times of even frames differ in their last digits
-static const double MOST_STEPS = 1e5; // between two inputs
+static const double SLACK = 0.01; // of a step: times of even frames differ in their last digits
+static const double LONGEST = 5;  // s between two inputs: by then flesh is at rest, whatever was before
 
 FaCode fai_stepper_init(FaStepper *s, const FaRig *rig, double rate, double share, double gravity, FaArena *arena,
                         FaError *err) {
@@ -32,16 +32,17 @@ void fai_stepper_weights(FaStepper *s, const FaInput *in, double part, FaStats *
 }
 
 FaStep fai_stepper_begin(const FaStepper *s, const FaMethod *m, const FaInput *in) {
-    double span = in->time - m->time;
+    double span = in->time - m->time, skipped = fmax(span - LONGEST, 0);
     FaPose from = s->head.head, to = fai_felt_at(&s->head, m->motion, in, &from, in->time, 1);
-    bool jumps = !m->motion && fai_pose_jumps(&from, &to, span); // a tracker's
+    bool jumps = skipped > 0 || (!m->motion && fai_pose_jumps(&from, &to, span)); // the latter: a tracker's
     return (FaStep){.in = in,
                     .motion = m->motion,
                     .from = jumps ? to : from,
                     .cut = jumps,
-                    .begin = m->time,
+                    .begin = m->time + skipped,
                     .end = in->time,
-                    .n = (int)fmin(fmax(ceil(span * s->rate - SLACK), 1), MOST_STEPS),
+                    .skipped = skipped,
+                    .n = (int)fmax(ceil((span - skipped) * s->rate - SLACK), 1),
                     .head = s->head.head};
 }
 
@@ -53,7 +54,8 @@ bool fai_stepper_next(FaStepper *s, FaStep *step, FaStats *stats) {
     step->h = span / step->n;
     double before = step->i == 1 ? step->begin : step->time;
     step->time = step->begin + part * span;
-    step->cut = step->motion ? fai_pose_curve_cut(step->motion, before, step->time) : step->cut && step->i == 1;
+    step->cut = (step->cut && step->i == 1) || (step->motion && fai_pose_curve_cut(step->motion, before, step->time));
+    if (stats && step->last) stats->skipped = step->skipped;
     step->share = 1.0 / (step->n - step->i + 1);
     step->head = fai_felt_at(&s->head, step->motion, step->in, &step->from, step->time, part);
     fai_stepper_weights(s, step->in, part, step->last ? stats : NULL);

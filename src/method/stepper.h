@@ -5,6 +5,8 @@
 //        |------- h ------|------- h ------|------- h ------|
 //                       step 1           step 2           step 3: exactly the input's weights and pose
 //
+// Inputs further apart than 5 s: the weights go their way in the last 5 s, after a cut of the head.
+//
 //     FaStep s = fai_stepper_begin(&stepper, m, in);
 //     while (fai_stepper_next(&stepper, &s, stats)) { aim at stepper.weights; advance by s.h with the head at s.head }
 //     fai_stepper_end(&stepper);
@@ -27,7 +29,8 @@ typedef struct FaStep {
     const FaInput *in;
     const struct FaPoseCurve *motion;
     FaPose from;       // the head at the last input
-    double begin, end; // s, of the two inputs
+    double begin, end; // s, of the two inputs; or of the last 5 s before the second
+    double skipped;    // s between the inputs that no step is made for: a gap in a clip is not simulated
     int i, n;          // this step, from 1; how many
     // of this step
     double h;     // s

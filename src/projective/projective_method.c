@@ -272,9 +272,11 @@ static FaCode solve(Projective *p, int iterations, FaStats *stats, FaError *err)
 }
 
 // No frame ends crossed; what was stopped short is no longer where the solve put it.
-static void limit(Projective *p) {
+static void limit(Projective *p, FaStats *stats) {
     const float *x0 = rest_of(p);
-    if (fai_contact_limit(p->contact, p->skin, p->skin_to) == 0) return;
+    int limited = fai_contact_limit(p->contact, p->skin, p->skin_to);
+    if (stats) stats->held += fai_contact_stats(p->contact).held;
+    if (limited == 0) return;
     for (int i = 0; i < p->face->nskin; i++)
         for (size_t k = 0; k < 3; k++) {
             size_t x = 3 * (size_t)i + k, u = 4 * (size_t)i + k;
@@ -317,7 +319,7 @@ static FaCode move_firm(Projective *p, double h, FaStats *stats, FaError *err) {
     if (!p->contact)
         skin_of(p, p->u_new, p->skin_to);
     else if (!fai_contact_clear(p->contact))
-        limit(p);
+        limit(p, stats);
     p->times.contact += fai_seconds() - begin;
     return FA_OK;
 }
@@ -354,7 +356,7 @@ static FaCode move(Projective *p, double h, FaStats *stats, FaError *err) {
         budget = FA_MAX(p->iterations / 4, 1);
     }
     begin = fai_seconds();
-    limit(p);
+    limit(p, stats);
     p->times.contact += fai_seconds() - begin;
     return FA_OK;
 }
