@@ -12,14 +12,19 @@
 #include "projective/projective_method.h"
 
 #include <math.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { ITERATIONS = 8, LONG = 240, REPEATS = 15, FEW = 3, PEER_MOST = 400, LEAST_ROWS = 120, CASES = 3, CURVE = 60 };
+enum { BUSY_MOST = 64, BUSY_FRAMES = 24, BUSY_SECONDS = 120 };
 static const double THESIS_MS = 40;
 
 typedef struct Frames {                                            // one pass through the clip
     double free_ms[2], free_min[2], contact_ms[2], contact_min[2]; // one thread, all threads
     double parts[2][4]; // goal, contact, solve, output: medians of the frames with contact, ms
-    int touching;       // frames with LEAST_ROWS rows or more
+    FaBenchTimes busy[2];
+    int touching; // frames with LEAST_ROWS rows or more
     int most_rows;
 } Frames;
 
@@ -120,6 +125,43 @@ static FaCode run_clip(Bench *b, int contact, int which, FaError *err) {
     return FA_OK;
 }
 
+// Processes that keep a core busy each, until they are ended, their parent is gone or the time is over.
+static int start_busy(int want, pid_t *child) {
+    int n = 0;
+    pid_t parent = getpid();
+    for (; n < want && n < BUSY_MOST; n++) {
+        child[n] = fork();
+        if (child[n] < 0) break;
+        if (child[n] > 0) continue;
+        volatile unsigned work = 0;
+        for (double end = fai_seconds() + BUSY_SECONDS; fai_seconds() < end && getppid() == parent;)
+            for (int i = 0; i < 100000; i++) work += (unsigned)i;
+        _exit(0);
+    }
+    return n;
+}
+
+static void end_busy(int n, const pid_t *child) {
+    for (int i = 0; i < n; i++) kill(child[i], SIGKILL);
+    for (int i = 0; i < n; i++) waitpid(child[i], NULL, 0);
+}
+
+// The first frames that touch, while every core has other work.
+static FaCode run_busy(Bench *b, int which, FaError *err) {
+    pid_t child[BUSY_MOST];
+    FaMethod *m = b->method[1];
+    int busy = start_busy(b->all, child), n = 0;
+    FaCode rc = FA_OK;
+    for (int i = 0; i < b->clip->nframe && n < BUSY_FRAMES && rc >= 0; i++) {
+        FaStats stats = {0};
+        rc = play(b, m, i, &stats, err);
+        if (i > 0 && rc >= 0 && rows_of(m) >= LEAST_ROWS) b->ms[n++] = 1e3 * stats.seconds;
+    }
+    end_busy(busy, child);
+    if (n && rc >= 0) b->frames.busy[which] = fai_bench_times(b->ms, n);
+    return rc;
+}
+
 // --- solvers on one frame -----------------------------------------------------------------------------------------
 
 typedef struct Solved {
@@ -186,6 +228,9 @@ static void write_frames(Bench *b, FaJsonWriter *w) {
                   "a whole frame, frames with 120 rows or more");
         for (int k = 0; k < 4; k++) fai_jw_num(w, part[k], f->parts[i][k]);
         fai_jw_int(w, "frames", f->touching);
+        fai_jw_close(w);
+        write_row(w, "contact_busy", threads, f->busy[i], NAN,
+                  "a whole frame, the first with 120 rows or more, every core kept busy by another process");
         fai_jw_close(w);
     }
 }
@@ -375,6 +420,11 @@ static FaCode run(Bench *b, FaJsonWriter *w, FaError *err) {
     if (b->frames.most_rows < LEAST_ROWS)
         return FA_FAIL(err, FA_E_ARG, NULL, "give a clip that closes the mouth, e.g. that of fascia head --clip press",
                        "no frame has %d contact and sticky rows; the most are %d", LEAST_ROWS, b->frames.most_rows);
+    for (int which = 0; which < 2; which++) {
+        fa_threads_set(which ? b->all : 1);
+        FA_TRY(run_busy(b, which, err));
+    }
+    fa_threads_set(b->all);
     const FaElastic *e = &fai_projective_problem(b->method[1]).flesh->e;
     float *u = FA_PUSH(b->arena, 4 * (size_t)e->nnode, float);
     if (!u) return FA_FAIL_MEMORY(err);
