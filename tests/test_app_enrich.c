@@ -493,8 +493,8 @@ static void killed_while_rubbing(void **state) {
 
 static void bad_motions(void **state) {
     (void)state;
-    const char *out = test_path("x.pc2");
-    char text[8300], bvh[4096], bad[4096], many[17 * 8] = "";
+    char text[8300], bvh[4096], bad[4096], out[4096], many[17 * 8] = "";
+    snprintf(out, sizeof out, "%s", test_path("x.pc2"));
     snprintf(bvh, sizeof bvh, "%s", test_path("p.BVH"));
     snprintf(bad, sizeof bad, "%s", test_path("bad.csv"));
     snprintf(text, sizeof text, "%s:Tail", bvh);

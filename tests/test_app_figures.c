@@ -155,7 +155,7 @@ static void drive_markers(void **state) {
         assert_int_equal(run_case(&all, weights, "-q"), 0);
         double whole = check_case(&all);
         part.frames = "5-12";
-        assert_true(check_case(&part) < whole);
+        assert_true(check_case(&part) <= whole); // the worst frame may be among them
     }
 }
 
