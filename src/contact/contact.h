@@ -83,7 +83,7 @@ void fai_contact_begin(FaContact *c, double h, const float *x_from, const FaPose
 // there by more than pressed lips do, or where lips cross at rest, is held no farther from it (contact/own_pose.c).
 void fai_contact_own_pose(FaContact *c, const float *u);
 // After collect: how far rows carry their nodes, and those around, from that pose: as deep as it has their pairs
-// crossing, and at least 3 mm, m (nnode; only raised).
+// crossing, and at least 10 mm, m (nnode; only raised).
 void fai_contact_depths(const FaContact *c, float *depth);
 int fai_contact_collect(FaContact *c, const float *x_from,
                         const float *x_to); // how many new rows meet on the way (others are near)

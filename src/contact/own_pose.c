@@ -12,7 +12,7 @@
 
 #define SHALLOW 12e-3 // m: of lips pressed together, as the artist's pose has them
 #define GRAZED 2e-3   // m: of teeth and bones in the skin
-#define SLACK 3e-3    // m: that contact may hold anything from its pose, for a frame or two
+#define SLACK 10e-3   // m: that contact may hold anything from its pose, for a frame or two
 #define AROUND 4e-3   // m: what is closer to a crossing at rest is tangled
 
 void fai_contact_find_tangled(FaContact *c) {

@@ -25,7 +25,7 @@
 enum { FA_PAIRS_LEAVES = 16, FA_PAIRS_HITS = 512, FA_PAIRS_LISTED = 4096, FA_PAIRS_POINTS = 512 };
 // Pairs that a search tests at most, per triangle: when a surface goes by metres in a step all its boxes meet, and
 // their number is the square of the triangles'.
-enum { FA_PAIRS_MOST = 64, FA_PAIRS_CHUNK = 16 * FA_PAIRS_LISTED }; // the latter: of a chunk
+enum { FA_PAIRS_MOST = 512, FA_PAIRS_CHUNK = 64 * FA_PAIRS_LISTED }; // the latter: of a chunk
 
 typedef struct FaPairHit {
     FaPairKind kind;
