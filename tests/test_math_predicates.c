@@ -67,7 +67,62 @@ static void across_scales(void **state) {
         fai_orient2d((float[]){nextafterf(1e-20f, 1), 1e-20f}, (float[]){1, 1}, (float[]){1e15f, 1e15f}, 0, 1), -1);
 }
 
+// 128 bits hold the determinant of degree 5 for coordinates up to 2^20 or so.
+static int insphere_integers(int64_t p[5][3]) {
+    __int128 v[4][4], det = 0;
+    for (int i = 0; i < 4; i++) {
+        v[i][3] = 0;
+        for (int k = 0; k < 3; k++) v[i][k] = p[i][k] - p[4][k], v[i][3] += v[i][k] * v[i][k];
+    }
+    for (int i = 0; i < 4; i++) {
+        __int128 *r[3];
+        for (int k = 0; k < 3; k++) r[k] = v[k < i ? k : k + 1];
+        __int128 minor = r[0][0] * (r[1][1] * r[2][2] - r[1][2] * r[2][1]) +
+                         r[0][1] * (r[1][2] * r[2][0] - r[1][0] * r[2][2]) +
+                         r[0][2] * (r[1][0] * r[2][1] - r[1][1] * r[2][0]);
+        det += (i % 2 ? v[i][3] : -v[i][3]) * minor;
+    }
+    return -sign128(det);
+}
+
+static void spheres_against_integers(void **state) {
+    (void)state;
+    int ranges[] = {1, 2, 5, 100, 4000, 1 << 20}, zeros = 0, unsure = 0;
+    for (uint64_t t = 0; t < 30000; t++) {
+        int64_t p[5][3];
+        float f[5][3];
+        for (int i = 0; i < 5; i++)
+            for (int k = 0; k < 3; k++) p[i][k] = whole(t + 77, (uint64_t)(3 * i + k), ranges[t / 6 % 6]);
+        // every third time all on one sphere: signs and axes of one point changed; the last at most one off
+        for (int i = 1; i < 5 && t % 3 == 0; i++)
+            for (int k = 0; k < 3; k++)
+                p[i][k] = (i >> k & 1 ? -1 : 1) * p[0][(k + i / 2) % 3] + (i == 4 && k == 0 && t % 2);
+        float scale = t % 5 == 0 ? 0x1p-120f : t % 5 == 1 ? 0x1p100f : 1;
+        for (int i = 0; i < 5; i++)
+            for (int k = 0; k < 3; k++) f[i][k] = (float)p[i][k] * scale;
+        int is = insphere_integers(p);
+        assert_int_equal(fai_insphere(f[0], f[1], f[2], f[3], f[4]), is);
+        assert_int_equal(fai_insphere_exact(f[0], f[1], f[2], f[3], f[4]), is);
+        assert_int_equal(fai_insphere(f[1], f[0], f[2], f[3], f[4]), -is);
+        assert_int_equal(fai_insphere(f[1], f[2], f[0], f[3], f[4]), is);
+        zeros += is == 0;
+        unsure += fai_insphere_quick(f[0], f[1], f[2], f[3], f[4]) == FA_UNSURE;
+    }
+    print_message("%d on the sphere, %d left to exact arithmetic\n", zeros, unsure);
+    assert_true(zeros > 1000 && unsure > 1000);
+    // what is inside, by hand; then off the sphere by the least step, and across scales
+    const float a[3] = {1, 0, 0}, b[3] = {0, 1, 0}, c[3] = {0, 0, 1}, d[3] = {-1, 0, 0};
+    assert_int_equal(fai_orient3d(a, b, c, d), -1);
+    assert_int_equal(fai_insphere(b, a, c, d, (float[3]){0, 0, 0}), 1);
+    assert_int_equal(fai_insphere(b, a, c, d, (float[3]){0, -1, 0}), 0);
+    assert_int_equal(fai_insphere(b, a, c, d, (float[3]){0, nextafterf(-1, 0), 0}), 1);
+    assert_int_equal(fai_insphere(b, a, c, d, (float[3]){0, nextafterf(-1, -2), 0}), -1);
+    assert_int_equal(fai_insphere(b, a, c, d, (float[3]){FLT_TRUE_MIN, -1, 0}), -1);
+    assert_int_equal(fai_insphere(b, a, c, d, (float[3]){FLT_MAX, FLT_MAX, -FLT_MAX}), -1);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(against_integers), cmocka_unit_test(across_scales)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(against_integers), cmocka_unit_test(across_scales),
+                                       cmocka_unit_test(spheres_against_integers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

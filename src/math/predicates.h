@@ -32,6 +32,19 @@ static inline int fai_orient3d(const float a[3], const float b[3], const float c
     return side == FA_UNSURE ? fai_orient3d_exact(a, b, c, d) : side;
 }
 
+// Is e inside the sphere through a, b, c, d? 1: strictly inside, 0: on it, -1: outside, where d lies on the side that
+// abc's normal points to (fai_orient3d > 0); the other way round where it lies on the other.
+int fai_insphere_exact(const float a[3], const float b[3], const float c[3], const float d[3], const float e[3]);
+
+// The same, or FA_UNSURE: also where the sum of magnitudes is near the ends of double's range.
+int fai_insphere_quick(const float a[3], const float b[3], const float c[3], const float d[3], const float e[3]);
+
+static inline int fai_insphere(const float a[3], const float b[3], const float c[3], const float d[3],
+                               const float e[3]) {
+    int side = fai_insphere_quick(a, b, c, d, e);
+    return side == FA_UNSURE ? fai_insphere_exact(a, b, c, d, e) : side;
+}
+
 // Sign of (b - a) x (c - a) in the plane of the coordinates i and j: 1 if a, b, c turn left.
 int fai_orient2d(const float *a, const float *b, const float *c, int i, int j);
 
