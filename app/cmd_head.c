@@ -128,8 +128,8 @@ static void json_zoo(Job *j, FaJsonWriter *w) {
 }
 
 static int run_zoo(void) {
-    if (identity || clip_name || truth_path || bones || common.output)
-        return cli_usage("--zoo takes --level and nothing else: its rigs are always the same");
+    int code = cli_only("with --zoo, whose rigs are always the same", "level zoo !rig !output");
+    if (code != EXIT_OK) return code;
     Job job = {.verb = "head", .output = zoo_dir, .write = write_zoo, .say = say_zoo, .json = json_zoo};
     return job_walk(&job);
 }
@@ -138,6 +138,11 @@ static int run(int argc, const char **argv) {
     (void)argc, (void)argv;
     HeadJob h = {.params = fa_head_params_default(),
                  .job = {.verb = "head", .make = make, .write = write, .say = say, .json = json, .free = head_free}};
+    int code = list       ? cli_only("with --list", "list !rig !output !json !dry-run")
+               : list_zoo ? cli_only("with --list-zoo", "list-zoo !rig !output !json !dry-run")
+               : zoo_dir  ? EXIT_OK
+                          : cli_only("for a head", "level identity clip truth bones seed !rig");
+    if (code != EXIT_OK) return code;
     if (list) return print_list(), EXIT_OK;
     if (list_zoo) return print_zoo(), EXIT_OK;
     if (zoo_dir) return run_zoo();
@@ -145,7 +150,7 @@ static int run(int argc, const char **argv) {
     if (truth_path && !clip_name) return cli_usage("--truth needs --clip");
     h.params.level = level < 0 ? h.params.level : level;
     fa_head_params_seed(&h.params, (uint64_t)common.seed);
-    int code = parse_identity(&h.params);
+    code = parse_identity(&h.params);
     return code == EXIT_OK ? job_walk(&h.job) : code;
 }
 

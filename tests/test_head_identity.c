@@ -73,7 +73,7 @@ static void check_head(const FaHead *head, const FaHead *mean, const char *who) 
         const FaMesh *b = &head->part[p].mesh;
         for (int v = 0; v < b->nvert; v++) {
             double d = fai_closest_point(c, b->x + 3 * v, 1).distance;
-            if (d < 2e-3)
+            if (d < 1.4e-3) // nasal bones lie under 3 mm of an average face
                 fail_msg("%s: %s only %.2f mm deep at %.1f %.1f %.1f mm", who, head->part[p].name, 1e3 * d,
                          1e3 * b->x[3 * v], 1e3 * b->x[3 * v + 1], 1e3 * b->x[3 * v + 2]);
         }

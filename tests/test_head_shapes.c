@@ -328,6 +328,42 @@ static void test_truth_stops_lips(void **state) {
     fa_head_free(head);
 }
 
+// Another person's shapes are that person's: made along their own muscles, about their own joints and eyes. Share of
+// the shape's own size that they differ by from the mean head's, rms over what moves.
+static void test_shapes_follow_the_person(void **state) {
+    (void)state;
+    FaHead *mean = head_at(0, 0, true);
+    double all = 0, least = 1;
+    int same = 0, n = 0;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        FaHead *head = head_at(0, seed, true);
+        int nvert = head->part[0].mesh.nvert;
+        float *a = malloc(3 * (size_t)nvert * sizeof *a), *b = malloc(3 * (size_t)nvert * sizeof *b);
+        for (int s = 0; s < head->part[0].nshape; s++) {
+            double off = 0, size = 0;
+            memset(a, 0, 3 * (size_t)nvert * sizeof *a), memset(b, 0, 3 * (size_t)nvert * sizeof *b);
+            const FaHeadShape *p = &mean->part[0].shape[s], *q = &head->part[0].shape[s];
+            for (int k = 0; k < p->count; k++) memcpy(a + 3 * p->row[k], p->delta + 3 * k, 3 * sizeof *a);
+            for (int k = 0; k < q->count; k++) memcpy(b + 3 * q->row[k], q->delta + 3 * k, 3 * sizeof *b);
+            for (int i = 0; i < 3 * nvert; i++)
+                off += (double)(a[i] - b[i]) * (double)(a[i] - b[i]), size += (double)a[i] * (double)a[i];
+            double share = sqrt(off / size);
+            assert_true(share < 0.5);
+            same += share < 0.01 && strncmp(p->name, "eye", 3) != 0; // lids and eyes turn alike, whatever their size
+            least = fmin(least, share), all += share, n++;
+        }
+        free(a);
+        free(b);
+        fa_head_free(head);
+    }
+    print_message(
+        "shapes of five people: %.1f %% from the mean head's, the least %.1f %%; %d of %d as good as the same\n",
+        100 * all / n, 100 * least, same, n);
+    assert_true(same <= 2);
+    assert_true(all / n > 0.05);
+    fa_head_free(mean);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
@@ -341,6 +377,7 @@ int main(void) {
         cmocka_unit_test(test_truth_equals_single_shapes),
         cmocka_unit_test(test_truth_differs_between),
         cmocka_unit_test(test_truth_stops_lips),
+        cmocka_unit_test(test_shapes_follow_the_person),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

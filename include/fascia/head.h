@@ -51,7 +51,12 @@ extern "C" {
     X(ear_size, -3, 3, "size of the ears (6 %)")                                                                       \
     X(ear_angle, -3, 3, "how far the ears stand out (4 degrees)")                                                      \
     X(neck_width, -3, 3, "thickness of the neck (4 %)")                                                                \
-    X(age, -1, 3, "sagging of cheeks, jowls and lids (1.5 mm)")
+    X(age, -1, 3, "sagging of cheeks, jowls and lids (1.5 mm)")                                                        \
+    X(fat_temples, -1, 3, "fat of the temples, thin to full (1.3 mm)")                                                 \
+    X(fat_cheekbones, -1, 3, "fat over the cheekbones (1.5 mm)")                                                       \
+    X(fat_jowls, -1, 3, "fat along the jaw (2.5 mm)")                                                                  \
+    X(fat_chin, -1, 3, "fat under the chin (2.5 mm)")                                                                  \
+    X(fat_brows, -1, 3, "fat of brows and upper lids' folds (0.8 mm)")
 
 typedef enum FaHeadId {
 #define X(name, min, max, help) FA_HEAD_##name,

@@ -113,6 +113,7 @@ static FaCode build_model(FaArena *arena, FaArena *work, const FaHeadParams *par
     FA_TRY(fai_skin_build(work, 0, &coarse, err));
     FA_TRY(fai_parts_build(arena, &coarse, params->level, m->part, err));
     fai_warp_begin(&m->warp, params->identity);
+    fai_pose_pulls(m);
     m->nskin = skin->mesh.nvert;
     m->spot = FA_PUSH(arena, m->nskin, FaiSpot);
     m->partner = FA_PUSH(arena, m->nskin, int);
@@ -131,6 +132,7 @@ static FaCode build_model(FaArena *arena, FaArena *work, const FaHeadParams *par
         double inner = c[CAGE_MOUTH] * fai_smooth(5, 6.2, c[CAGE_MOUTH_V]);
         fai_warp_point(&m->warp, c, false, inner, c[CAGE_EAR], s->rest);
         if (c[CAGE_X] == 0) s->rest[0] = 0;
+        s->give = (float)(1 - 0.1 * fmin(3, fmax(-1, fai_warp_fat(&m->warp, c))));
     }
     for (int i = 0; i < FAI_PARTS; i++) {
         const FaiPart *p = m->part + i;
@@ -255,9 +257,7 @@ static FaCode assemble(FaHead *head, FaArena *work, FaError *err) {
     for (int side = 0; side < 2; side++)
         for (int k = 0; k < 3; k++) head->eye[side][k] = 1e-3 * (k == 0 && side ? -1 : 1) * m->warp.eye[k];
     head->eye_radius = 1e-3 * EYE_R * m->warp.eye_scale;
-    double joint[3];
-    fai_warp_point(&m->warp, (double[]){48, 0, 0}, true, 1, 0, joint);
-    head->condyle = 1e-3 * joint[0];
+    head->condyle = 1e-3 * m->warp.joint;
     return head->params.shapes ? make_shapes(head, work, err) : FA_OK;
 }
 
@@ -301,7 +301,7 @@ FaCode fa_head_truth(const FaHead *head, int part, const float weights[FA_ARKIT_
 }
 
 void fa_head_jaw(const FaHead *head, const float weights[FA_ARKIT_COUNT], double rotation[9], double translation[3]) {
-    (void)head;
-    fai_pose_jaw(weights, 1, rotation, translation);
+    const FaHeadModel *m = head->model;
+    fai_pose_jaw(&m->warp, weights, 1, rotation, translation);
     for (int k = 0; k < 3; k++) translation[k] *= 1e-3;
 }

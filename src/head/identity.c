@@ -41,8 +41,9 @@ void fa_head_params_seed(FaHeadParams *params, uint64_t seed) {
 }
 
 // One bump: displacement d (mm per unit) at c with radius r; mirrored to the other side unless c lies on the midline.
-// flesh: bones do not follow; fat: nor does what is inside the mouth.
-typedef enum Depth { BONE, FLESH, FAT } Depth;
+// flesh: bones do not follow, nor do teeth and the inside of the mouth, which lie on them; nose: of bones only the
+// nasal ones follow; fat: as flesh, and muscles reach the skin less.
+typedef enum Depth { BONE, NOSE, FLESH, FAT } Depth;
 typedef struct Bump {
     int id;
     Depth depth;
@@ -61,15 +62,20 @@ static const Bump bumps[] = {
     {FA_HEAD_brow_height, FLESH, {30, 51, 79}, {0, 1.4, 0}, 22},
     {FA_HEAD_nose_bridge, BONE, {0, 27, 86}, {0, 0, 1.8}, 16},
     {FA_HEAD_nose_hump, BONE, {0, 13, 96}, {0, 0, 0.9}, 11},
-    {FA_HEAD_nose_length, FLESH, {0, -10, 103}, {0, -2.2, 0}, 24},
-    {FA_HEAD_nose_projection, FLESH, {0, -6, 106}, {0, 0, 2.2}, 24},
-    {FA_HEAD_nose_tip, FLESH, {0, -8, 108}, {0, 1.4, 0.2}, 15},
+    {FA_HEAD_nose_length, NOSE, {0, -10, 103}, {0, -2.2, 0}, 24},
+    {FA_HEAD_nose_projection, NOSE, {0, -6, 106}, {0, 0, 2.2}, 24},
+    {FA_HEAD_nose_tip, NOSE, {0, -8, 108}, {0, 1.4, 0.2}, 15},
     {FA_HEAD_cheekbone, BONE, {52, 2, 64}, {1.0, 0, 1.3}, 24},
     {FA_HEAD_cheek_fullness, FAT, {50, -30, 60}, {1.5, 0, 1.0}, 28},
     {FA_HEAD_mouth_height, FLESH, {0, -43, 88}, {0, -1.6, 0}, 30},
     {FA_HEAD_lip_upper, FLESH, {6, -34, 95}, {0, 0.45, 0.5}, 12},
     {FA_HEAD_lip_lower, FLESH, {6, -50, 92}, {0, -0.45, 0.5}, 12},
     {FA_HEAD_lip_projection, BONE, {0, -42, 92}, {0, 0, 1.4}, 26},
+    {FA_HEAD_fat_temples, FAT, {64, 40, 38}, {1.1, 0, 0.6}, 26},
+    {FA_HEAD_fat_cheekbones, FAT, {46, -4, 69}, {0.7, 0, 1.3}, 22},
+    {FA_HEAD_fat_jowls, FAT, {46, -58, 50}, {2.0, -1.2, 0.8}, 30},
+    {FA_HEAD_fat_chin, FAT, {12, -90, 58}, {0.3, -2.4, 0.5}, 28},
+    {FA_HEAD_fat_brows, FAT, {34, 55, 77}, {0, -0.3, 0.8}, 24},
     {FA_HEAD_age, FAT, {42, -54, 62}, {0.5, -1.5, 0.3}, 26},
     {FA_HEAD_age, FAT, {40, -12, 73}, {0, -0.8, -0.8}, 22},
     {FA_HEAD_age, FAT, {14, -88, 60}, {0, -1.0, 0}, 26},
@@ -84,6 +90,18 @@ static double gauss3(const double p[3], double cx, double cy, double cz, double 
 
 static double gauss1(double t, double r) { return exp(-t * t / (r * r)); }
 
+// Sagging with age is no fat.
+double fai_warp_fat(const FaiWarp *warp, const double p[3]) {
+    double sum = 0;
+    for (int i = 0; i < FA_COUNT(bumps); i++) {
+        const Bump *b = bumps + i;
+        double w = b->depth == FAT && b->id != FA_HEAD_age ? warp->value[b->id] : 0;
+        if (w == 0) continue;
+        sum += w * gauss3((double[]){fabs(p[0]), p[1], p[2]}, b->c[0], b->c[1], b->c[2], b->r);
+    }
+    return sum;
+}
+
 static void fields(const double *v, const double p[3], bool bone, double inner, double out[3]) {
     double d[3] = {0, 0, 0};
     double front = fai_smooth(-20, 40, p[2]);
@@ -96,9 +114,9 @@ static void fields(const double *v, const double p[3], bool bone, double inner, 
     d[0] += p[0] * 0.062 * v[FA_HEAD_jaw_width] * gauss1(p[1] + 50, 36) * gauss1(p[2] - 15, 45);
     d[0] += p[0] * 0.10 * v[FA_HEAD_chin_width] * gauss3(p, 0, -78, 78, 30);
     if (!bone) {
-        d[0] += p[0] * 0.127 * v[FA_HEAD_nose_width] * gauss1(p[1] + 11, 18) *
+        d[0] += (1 - inner) * p[0] * 0.127 * v[FA_HEAD_nose_width] * gauss1(p[1] + 11, 18) *
                 gauss3((double[]){p[0], 0, p[2]}, 0, 0, 92, 34);
-        d[0] += p[0] * 0.075 * v[FA_HEAD_mouth_width] * gauss3(p, 0, -43, 82, 32);
+        d[0] += (1 - inner) * p[0] * 0.075 * v[FA_HEAD_mouth_width] * gauss3(p, 0, -43, 82, 32);
     }
     double neck = fai_smooth(-62, -100, p[1]);
     d[0] += p[0] * 0.04 * v[FA_HEAD_neck_width] * neck;
@@ -107,8 +125,11 @@ static void fields(const double *v, const double p[3], bool bone, double inner, 
     for (int i = 0; i < FA_COUNT(bumps); i++) {
         const Bump *b = bumps + i;
         double w = v[b->id];
-        if (w == 0 || (bone && b->depth != BONE)) continue;
-        if (b->depth == FAT) w *= 1 - inner;
+        if (w == 0 || (bone && b->depth > NOSE)) continue;
+        if (b->depth == NOSE && bone)
+            w *= fai_smooth(4, 10, p[1]) * fai_smooth(13, 7, fabs(p[0])) * fai_smooth(74, 82, p[2]);
+        else if (b->depth != BONE)
+            w *= 1 - inner;
         double g = w * gauss3(p, b->c[0], b->c[1], b->c[2], b->r),
                h = b->c[0] > 0 ? w * gauss3(p, -b->c[0], b->c[1], b->c[2], b->r) : 0;
         d[0] += b->d[0] * (g - h);
@@ -123,10 +144,16 @@ void fai_warp_begin(FaiWarp *warp, const double value[FA_HEAD_IDENTITY_COUNT]) {
     memcpy(warp->value, value, sizeof warp->value);
     warp->eye_scale = 1 + 0.025 * value[FA_HEAD_eye_size];
     warp->eye_turn = 1.6 * M_PI / 180 * value[FA_HEAD_eye_tilt];
-    double joint[3], eye[3];
+    warp->mean = true;
+    for (int i = 0; i < FA_HEAD_IDENTITY_COUNT; i++) warp->mean = warp->mean && value[i] == 0;
+    static const double incisor[3] = {0, -42.5, 83};
+    double joint[3], eye[3], bite[3];
+    fields(warp->value, incisor, true, 0, bite);
     fields(warp->value, (double[]){48, 0, 0}, true, 0, joint);
     fields(warp->value, (double[]){EYE_X, EYE_Y, EYE_Z}, true, 0, eye);
     warp->shift[1] = -joint[1], warp->shift[2] = -joint[2];
+    warp->joint = joint[0];
+    warp->reach = hypot(bite[1] + warp->shift[1], bite[2] + warp->shift[2]) / hypot(incisor[1], incisor[2]);
     warp->eye[0] = eye[0] + 1.7 * value[FA_HEAD_eye_spacing];
     warp->eye[1] = eye[1] + warp->shift[1];
     warp->eye[2] = eye[2] - 1.0 * value[FA_HEAD_eye_depth] + warp->shift[2];

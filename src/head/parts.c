@@ -297,11 +297,11 @@ static double ray_skin(const FaiSkin *skin, Vec d) {
 // clang-format off
 static const double tissue[][4] = {
     {0, 44, -109, 6.5}, {0, 137, -22, 5}, {0, 100, 66, 5}, {0, 70, 80, 5}, {0, 47, 85.5, 5.5},
-    {0, 34, 84.5, 6.5}, {0, 18, 93, 4.5}, {0, 4, 104, 22}, {0, -7, 109, 36}, {0, -22, 93.5, 17},
-    {13, -10, 96, 26}, {19, -12, 82, 13}, {12, 12, 83, 7}, {30, 52, 80, 6.5}, {55, 47, 60, 6.5},
-    {33, 9, 72.5, 7.5}, {50, 4, 65, 7.5}, {73, 7, 17.5, 7}, {62, 8, 53, 7}, {66, 38, 40, 12},
+    {0, 34, 84.5, 6.5}, {0, 22, 90.5, 6}, {0, 13, 97, 4.9}, {0, 9, 100, 5.2}, {0, 3, 105, 20}, {0, -7, 109, 34}, {0, -22, 93.5, 15},
+    {6, 18, 90, 6}, {13, -10, 96, 26}, {19, -12, 82, 9.5}, {12, 12, 83, 7}, {30, 52, 80, 5}, {55, 47, 60, 6},
+    {33, 9, 72.5, 6}, {50, 4, 65, 7}, {73, 7, 17.5, 4.5}, {71, 8, 30, 5}, {62, 8, 53, 6}, {66, 38, 40, 12},
     {72, 40, 14, 13}, {79, 52, -23, 7.5}, {70, 80, -10, 6}, {55, -22, 60, 26}, {65, -25, 30, 26},
-    {30, -22, 78, 14}, {70, 0, -48, 13}, {40, 15, -92, 8}, {0, -5, -95, 14}, {45, -25, -62, 16},
+    {17, -27, 86, 10.5}, {30, -22, 78, 13}, {70, 0, -48, 13}, {40, 15, -92, 8}, {0, -5, -95, 14}, {45, -25, -62, 16},
     {60, -30, -30, 20}, {66, -5, -40, 14},
 };
 // clang-format on
@@ -316,11 +316,12 @@ static double tissue_at(Vec p) {
     return sum / all;
 }
 
-// The skull ends at the palate in front, above the joints in the middle, at the base behind.
+// The skull ends in front at the palate, which lies on the roof of the mouth, and at the ridge that bears the upper
+// teeth; above the joints in the middle, at the base behind.
 static double skull_floor(double x, double z) {
-    double front = fai_smooth(14, 34, z), back = fai_smooth(-14, -40, z);
-    double side = fai_smooth(30, 40, fabs(x));
-    return (1 - front) * (1 - back) * (2 + 7 * side) + front * (-18 + 3 * side) + back * -14;
+    double front = fai_smooth(14, 34, z), back = fai_smooth(-14, -40, z), ridge = fai_smooth(61, 75, z + 0.3 * fabs(x));
+    double side = fai_smooth(30, 40, fabs(x)), palate = -18.9 - 0.08 * fabs(x) - (3 + 0.12 * fabs(x)) * ridge;
+    return (1 - front) * (1 - back) * (2 + 7 * side) + front * (palate + side * (-15 - palate)) + back * -14;
 }
 
 // Where a ray enters the ball about the eye on its side; far away if it misses.
@@ -343,12 +344,9 @@ static double skull_radius(const FaiSkin *skin, Vec d) {
         r += (fmin(r, in) - r) * fai_smooth(18.5, 14, miss);
     }
     if (d.y < -0.02) {
-        double t = r;
-        for (int it = 0; it < 12; it++) {
-            double floor = skull_floor(t * d.x, skull_middle.z + t * d.z), to = (floor - skull_middle.y) / d.y;
-            t = 0.5 * (t + fmin(r, to));
-        }
-        r = t;
+        double t = 20; // the floor has steps: walk until the ray is below it
+        while (t < r && skull_middle.y + t * d.y > skull_floor(t * d.x, skull_middle.z + t * d.z)) t += 0.25;
+        r = fmin(r, t);
     }
     return r;
 }
@@ -360,7 +358,9 @@ typedef struct SkullJob {
 } SkullJob;
 
 static Vec skull_dir(int i, int j, int rings, int n) {
-    double th = M_PI * (i + 1) / (rings + 1), ph = 2 * M_PI * j / n;
+    // closer together in front, where bones are finer
+    double v = (i + 1.0) / (rings + 1), u = 2 * M_PI * j / n;
+    double th = M_PI * v + 0.2 * sin(2 * M_PI * v), ph = u - 0.5 * sin(u);
     return vec(sin(th) * sin(ph), cos(th), sin(th) * cos(ph));
 }
 
@@ -373,16 +373,17 @@ static void skull_rays(void *ctx, int begin, int end, int chunk) {
     }
 }
 
-static FaCode build_skull(FaArena *arena, const FaiSkin *skin, int level, FaiPart *p, FaError *err) {
-    int rings = level == 0 ? 35 : 55, n = level == 0 ? 48 : 80, count = rings * n;
+static FaCode build_skull(FaArena *arena, const FaiSkin *skin, FaiPart *p, FaError *err) {
+    enum { rings = 55, n = 80, count = rings * n }; // bones are fine at every level: flesh hangs on them
     p->name = "skull", p->follow = FOLLOW_SKULL;
     p->region[0] = "bone", p->nregion = 1;
     FA_TRY(part_room(arena, p, count + 2, (rings + 1) * n, 4 * (rings + 1) * n, err));
-    double *r = FA_PUSH(arena, count, double), *s = FA_PUSH(arena, count, double);
-    if (!r || !s) return FA_FAIL_MEMORY(err);
+    double *r = FA_PUSH(arena, count, double), *s = FA_PUSH(arena, count, double), *raw = FA_PUSH(arena, count, double);
+    if (!r || !s || !raw) return FA_FAIL_MEMORY(err);
     fai_parallel(count, 64, skull_rays, &(SkullJob){skin, r, rings, n});
     for (int i = 0; i < rings; i++)
         for (int j = 1; j < n / 2; j++) r[i * n + n - j] = r[i * n + j];
+    memcpy(raw, r, count * sizeof *r);
     // the grid is coarser than the edges of the holes: three rounds of smoothing
     for (int it = 0; it < 3; it++) {
         for (int i = 0; i < rings; i++) {
@@ -395,8 +396,14 @@ static FaCode build_skull(FaArena *arena, const FaiSkin *skin, int level, FaiPar
         double *t = r;
         r = s, s = t;
     }
-    // smoothing must not fill the orbits
-    for (int k = 0; k < count; k++) r[k] = fmin(r[k], orbit_wall(skull_dir(k / n, k % n, rings, n), 17.2));
+    // smoothing must not fill the orbits, nor wear the nasal bones away
+    for (int k = 0; k < count; k++) {
+        Vec d = skull_dir(k / n, k % n, rings, n), at = along(skull_middle, d, raw[k]);
+        double nasal =
+            fai_smooth(6, 2.5, fabs(at.x)) * fai_smooth(7, 9.5, at.y) * fai_smooth(34, 28, at.y) * (at.z > 60);
+        r[k] += nasal * (raw[k] - r[k]);
+        r[k] = fmin(r[k], orbit_wall(d, 17.2));
+    }
     // mirror exactly
     for (int i = 0; i < rings; i++)
         for (int j = 1; j < n / 2; j++) r[i * n + n - j] = r[i * n + j];
@@ -418,9 +425,9 @@ static FaCode build_skull(FaArena *arena, const FaiSkin *skin, int level, FaiPar
 // tall: the section's long half-axis, turned from the vertical by tilt (degrees); wide: across the bone.
 // clang-format off
 static const struct { double x, y, z, tall, tilt, wide; } jaw_path[] = {
-    {0, -73, 71.5, 8.2, 12, 5.6}, {9, -72.6, 69.4, 8.2, 12, 5.4}, {18, -71, 63, 8.2, 10, 5.0},
-    {26, -68.5, 54.5, 8.2, 6, 4.8}, {33.5, -66, 45, 8, 0, 4.6}, {40, -61.5, 34, 8.4, -8, 4.6},
-    {44, -52, 24, 11, -24, 4.2}, {46.4, -42, 16, 13, -50, 3.8}, {47, -31, 12, 13.5, -72, 3.6},
+    {0, -71.8, 71.5, 10, 2, 5.6}, {9, -71.5, 69.4, 9.8, 2, 5.4}, {17.4, -70.2, 64, 9.4, 4, 5.0},
+    {25, -68.2, 55, 8.3, 4, 4.8}, {32, -65.8, 45, 7.9, 0, 4.6}, {39, -61, 34, 8.4, -8, 4.6},
+    {44.6, -52, 23.4, 11, -24, 4.2}, {47.4, -42, 15, 13, -50, 4}, {47, -31, 12, 13.5, -72, 3.6},
     {47.2, -20, 9, 12, -82, 3.6}, {47.6, -11, 5, 8, -88, 3.8}, {47.9, -5.5, 2, 5, -90, 5},
     {48, -1.5, 0.4, 4, -90, 7.2}, {48, 2.2, 0, 2.6, -90, 6},
 };
@@ -440,9 +447,9 @@ static Section jaw_section(int k, double side) {
                      vec(across.x * wide, across.y * wide, across.z * wide), 2.4, 0};
 }
 
-static FaCode build_mandible(FaArena *arena, int level, FaiPart *p, FaError *err) {
+static FaCode build_mandible(FaArena *arena, FaiPart *p, FaError *err) {
     enum { KNOTS = FA_COUNT(jaw_path), STEP = 3, HALF = (KNOTS - 1) * STEP, COUNT = 2 * HALF + 1 };
-    int n = level == 0 ? 10 : 16;
+    const int n = 16;
     p->name = "mandible", p->follow = FOLLOW_JAW;
     p->region[0] = "bone", p->nregion = 1;
     FA_TRY(part_room(arena, p, COUNT * n + 2, (COUNT + 1) * n, 4 * (COUNT + 1) * n, err));
@@ -497,8 +504,8 @@ FaCode fai_parts_build(FaArena *arena, const FaiSkin *skin, int level, FaiPart p
     FA_TRY(build_gum(arena, level, 1, &part[4], err));
     FA_TRY(build_gum(arena, level, 0, &part[5], err));
     FA_TRY(build_tongue(arena, level, &part[6], err));
-    FA_TRY(build_skull(arena, skin, level, &part[7], err));
-    FA_TRY(build_mandible(arena, level, &part[8], err));
+    FA_TRY(build_skull(arena, skin, &part[7], err));
+    FA_TRY(build_mandible(arena, &part[8], err));
     for (int i = 0; i < FAI_PARTS; i++) face_outward(&part[i]);
     return FA_OK;
 }

@@ -59,6 +59,39 @@ static const Pull pulls[] = {
 };
 // clang-format on
 
+_Static_assert(FA_COUNT(pulls) <= FAI_PULLS, "room for every pull");
+
+// Does the muscle come from bone? Else (orbicularis, air in the cheeks) flesh is all it knows.
+static bool from_bone(int shape) {
+    return shape != cheekPuff && shape != mouthPucker && shape != mouthFunnel && shape != mouthLeft &&
+           shape != mouthPressLeft;
+}
+
+// A muscle pulls its skin towards its origin. Skin and origin are where this person has them, so that a mouth that lies
+// low is pulled more steeply, and a longer muscle shortens by more.
+void fai_pose_pulls(FaHeadModel *m) {
+    const double length = 35; // mm, of a muscle of the face
+    for (int i = 0; i < FA_COUNT(pulls); i++) {
+        const Pull *p = pulls + i;
+        double size = sqrt(p->d[0] * p->d[0] + p->d[1] * p->d[1] + p->d[2] * p->d[2]), from[3], at[3], to[3];
+        for (int k = 0; k < 3; k++) from[k] = p->c[k] + length * p->d[k] / size;
+        fai_warp_point(&m->warp, p->c, false, 0, 0, at);
+        fai_warp_point(&m->warp, from, from_bone(p->shape), 0, 0, to);
+        for (int k = 0; k < 3; k++) m->pull[i][k] = m->warp.mean ? p->d[k] : size / length * (to[k] - at[k]);
+    }
+}
+
+// A move of the mean head as this person makes it.
+static void own_move(const FaHeadModel *m, const FaiSpot *s, const double d[3], double x[3]) {
+    double to[3] = {s->mean[0] + d[0], s->mean[1] + d[1], s->mean[2] + d[2]}, a[3], b[3];
+    if (!m->warp.mean) {
+        double inner = s->mouth * fai_smooth(5, 6.2, s->mouth_v);
+        fai_warp_point(&m->warp, s->mean, false, inner, 0, a);
+        fai_warp_point(&m->warp, to, false, inner, 0, b);
+    }
+    for (int k = 0; k < 3; k++) x[k] += m->warp.mean ? d[k] : b[k] - a[k];
+}
+
 static double lower_share(const FaiSpot *s) { return fai_smooth(0.12, 0.8, s->jaw); }
 
 static double nose_share(const FaiSpot *s) {
@@ -87,7 +120,7 @@ static int active_pulls(const float *w, Active *act) {
     return n;
 }
 
-static void add_pull(const FaiSpot *s, const Active *a, double out[3]) {
+static void add_pull(const FaHeadModel *m, const FaiSpot *s, const Active *a, double out[3]) {
     const Pull *p = a->pull;
     double x = s->pull[0] - a->side * p->c[0], y = s->pull[1] - p->c[1], z = s->pull[2] - p->c[2];
     double q = (x * x + y * y + z * z) / (p->r * p->r);
@@ -99,16 +132,18 @@ static void add_pull(const FaiSpot *s, const Active *a, double out[3]) {
     if (p->side == LOWER) g *= lower_share(s);
     // fades to nothing at its edge, and towards the lids, which have motions of their own
     g *= fai_smooth(14, 7, q) * (1 - s->eye * fai_smooth(-0.6, 1.3, s->eye_v));
-    out[0] += g * a->side * p->d[0], out[1] += g * p->d[1], out[2] += g * p->d[2];
+    const double *d = m->pull[p - pulls];
+    g *= (double)s->give;
+    out[0] += g * a->side * d[0], out[1] += g * d[1], out[2] += g * d[2];
 }
 
 // All pulls: where several shapes act they gain less than their sum. Alone each keeps its length.
-static void pull_all(const FaiSpot *s, const float *w, const Active *act, int nact, double x[3]) {
+static void pull_all(const FaHeadModel *m, const FaiSpot *s, const float *w, const Active *act, int nact, double x[3]) {
     double sum[3] = {0, 0, 0}, len = 0, sq = 0;
     for (int i = 0; i < nact;) {
         double d[3] = {0, 0, 0}, l = 0;
         int shape = act[i].shape;
-        for (; i < nact && act[i].shape == shape; i++) add_pull(s, act + i, d);
+        for (; i < nact && act[i].shape == shape; i++) add_pull(m, s, act + i, d);
         for (int k = 0; k < 3; k++) d[k] *= w[shape], sum[k] += d[k], l += d[k] * d[k];
         len += sqrt(l), sq += l;
     }
@@ -164,7 +199,7 @@ static double seal_share(const FaiSpot *s) {
 
 // Hinge and slide after the measured motion: 25.33 degrees with (0, -2.9, 5.4) at full opening. Sideways the jaw turns
 // about the joint it moves towards. `share` is how much of the motion is taken: shares of a turn lie on its arc.
-void fai_pose_jaw(const float *w, double share, double r[9], double t[3]) {
+void fai_pose_jaw(const FaiWarp *warp, const float *w, double share, double r[9], double t[3]) {
     const double deg = M_PI / 180;
     double open = share * w[jawOpen], ahead = share * w[jawForward], left = share * w[jawLeft],
            right = share * w[jawRight];
@@ -174,11 +209,11 @@ void fai_pose_jaw(const float *w, double share, double r[9], double t[3]) {
     r[3] = sa * sb, r[4] = ca, r[5] = -sa * cb;
     r[6] = -ca * sb, r[7] = sa, r[8] = ca * cb;
     // pivot of the sideways turn: the joint of the side it moves to
-    double p[3] = {48 * fmin(1, fmax(-1, left - right)), 0, 0};
+    double p[3] = {warp->joint * fmin(1, fmax(-1, left - right)), 0, 0}, far = warp->reach;
     for (int k = 0; k < 3; k++) t[k] = p[k] - (r[3 * k] * p[0]);
-    t[0] += 1.4 * (left - right);
-    t[1] += -2.9 * open - 1.8 * ahead - 1.6 * (left + right);
-    t[2] += 5.4 * open + 9.8 * ahead + 0.3 * (left + right);
+    t[0] += far * (1.4 * (left - right));
+    t[1] += far * (-2.9 * open - 1.8 * ahead - 1.6 * (left + right));
+    t[2] += far * (5.4 * open + 9.8 * ahead + 0.3 * (left + right));
 }
 
 static void turn(const double r[9], const double t[3], double x[3]) {
@@ -191,25 +226,25 @@ static bool jaw_moves(const float *w) {
     return w[jawOpen] != 0 || w[jawForward] != 0 || w[jawLeft] != 0 || w[jawRight] != 0;
 }
 
-static void carry(const float *w, double share, double x[3]) {
+static void carry(const FaiWarp *warp, const float *w, double share, double x[3]) {
     double r[9], t[3];
     if (share == 0) return;
-    fai_pose_jaw(w, share, r, t);
+    fai_pose_jaw(warp, w, share, r, t);
     turn(r, t, x);
 }
 
 // Jaw and seal. Held lips keep their place in the skull; what is asked of mouthClose beyond the opening has nothing to
 // hold against and goes on as the linear shape does.
-static void jaw_and_seal(const FaiSpot *s, const float *w, double x[3]) {
+static void jaw_and_seal(const FaiWarp *warp, const FaiSpot *s, const float *w, double x[3]) {
     double open = w[jawOpen], held = w[mouthClose], share = s->jaw;
     double in = open > 0 ? fmin(1, fmax(0, held) / open) : 0, beyond = held - fmin(open > 0 ? open : 0, fmax(0, held));
     double seal = seal_share(s), rest[3] = {x[0], x[1], x[2]};
-    if (jaw_moves(w)) carry(w, share * (1 - seal * in), x);
+    if (jaw_moves(w)) carry(warp, w, share * (1 - seal * in), x);
     if (beyond != 0 && seal > 0) {
         float full[FA_ARKIT_COUNT] = {0};
         full[jawOpen] = 1;
         double open_x[3] = {rest[0], rest[1], rest[2]}, shut_x[3] = {rest[0], rest[1], rest[2]};
-        carry(full, share, open_x), carry(full, share * (1 - seal), shut_x);
+        carry(warp, full, share, open_x), carry(warp, full, share * (1 - seal), shut_x);
         for (int k = 0; k < 3; k++) x[k] += beyond * (shut_x[k] - open_x[k]);
     }
 }
@@ -325,9 +360,13 @@ static void skin_spots(void *ctx, int begin, int end, int chunk) {
         const FaiSpot *s = job->m->spot + v;
         double *p = job->x + 3 * (size_t)v;
         memcpy(p, s->rest, sizeof s->rest);
-        if (job->nact) pull_all(s, job->w, job->act, job->nact, p);
-        if (job->roll) roll_lips(s, job->w, p);
-        if (job->jaw) jaw_and_seal(s, job->w, p);
+        if (job->nact) pull_all(job->m, s, job->w, job->act, job->nact, p);
+        if (job->roll) {
+            double d[3] = {0, 0, 0};
+            roll_lips(s, job->w, d);
+            own_move(job->m, s, d, p);
+        }
+        if (job->jaw) jaw_and_seal(&job->m->warp, s, job->w, p);
         int right = s->mean[0] < 0;
         if (job->lids[right] && s->eye > 0.01f && s->eye_v > -0.2f) pose_lid(job->m, s, &job->gaze[right], p);
     }
@@ -373,7 +412,7 @@ void fai_pose_part(const FaHeadModel *m, int part, const float *w, double *x) {
         return;
     }
     bool jaw = jaw_moves(w);
-    fai_pose_jaw(w, 1, r, t);
+    fai_pose_jaw(&m->warp, w, 1, r, t);
     for (int v = 0; v < p->nvert; v++) {
         if (p->follow == FOLLOW_TONGUE && w[tongueOut] != 0)
             pose_tongue(w[tongueOut], m->rest[part] + 3 * v, x + 3 * v);

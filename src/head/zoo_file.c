@@ -126,16 +126,12 @@ static void add_correction(FaGltfOut *out, const FaZoo *zoo) {
 
 // --- skin ---------------------------------------------------------------------------------------------------------
 
-static int add_data(FaGltfOut *out, const void *data, size_t bytes, int count, int comp, const char *type, int target) {
+static int add_data(FaGltfOut *out, const void *data, size_t bytes, int count, FaGltfComp comp, const char *type,
+                    int target) {
     int view;
     void *to = fai_out_view(out, bytes, 0, target, &view);
     if (to) memcpy(to, data, bytes);
-    FaJson *a = fai_out_push(out, fai_out_array(out, out->root, "accessors"));
-    fai_out_int(out, a, "bufferView", view);
-    fai_out_int(out, a, "componentType", comp);
-    fai_out_int(out, a, "count", count);
-    fai_out_str(out, a, "type", type);
-    return out->naccessor++;
+    return fai_out_accessor(out, view, comp, count, type);
 }
 
 static FaCode skin_mesh(FaGltfOut *out, const FaZooMesh *m, int mesh, FaError *err) {

@@ -107,7 +107,7 @@ static FaCode grow(FaZoo *zoo, FaZooMesh *m, int nvert, int nface, int ncorner, 
 FaCode fai_zoo_append(FaZoo *zoo, FaZooMesh *m, const FaZooExtra *e, FaError *err) {
     int ncorner = e->face_start[e->nface], corners = m->face_start[m->nface], nvert = m->nvert;
     FA_TRY(grow(zoo, m, e->nvert, e->nface, ncorner, err));
-    memcpy(m->x + 3 * (size_t)nvert, e->x, 3 * (size_t)e->nvert * sizeof *m->x);
+    if (e->nvert) memcpy(m->x + 3 * (size_t)nvert, e->x, 3 * (size_t)e->nvert * sizeof *m->x);
     for (int v = 0; v < e->nvert; v++) {
         m->spot[nvert + v] = -1;
         for (int s = 0; s < m->nshape && e->from[v] >= 0; s++)
