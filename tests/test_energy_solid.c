@@ -63,7 +63,7 @@ static void eigen_range(const double *h, double *low, double *high) {
 static void test_element_derivatives(void **state) {
     (void)state;
     const double mu = 3, lambda = 2.5, h = 1e-3;
-    for (int law = 0; law < 2; law++) {
+    for (int law = 0; law < FA_SOLID_LAWS; law++) {
         uint64_t c = 0;
         int indefinite = 0, inverted = 0;
         for (int i = 0; i < 1000; i++) {
@@ -190,7 +190,7 @@ static double norm(const double *g, int n) {
 // reference.
 static void test_body_derivatives(void **state) {
     (void)state;
-    for (int law = 0; law < 2; law++)
+    for (int law = 0; law < FA_SOLID_LAWS; law++)
         for (int damped = 0; damped < 2; damped++) {
             Body b = body_new(2, 2, 3, law, 0.2);
             size_t n = 3 * (size_t)b.nnode;
@@ -274,7 +274,7 @@ static void test_body_derivatives(void **state) {
 // directions.
 static void test_body_definite(void **state) {
     (void)state;
-    for (int law = 0; law < 2; law++) {
+    for (int law = 0; law < FA_SOLID_LAWS; law++) {
         Body b = body_new(3, 2, 2, law, 0.2);
         shake(&b, 0.012);
         assert_true(fai_solid_inverted(b.rest, b.x) > 5);
@@ -334,7 +334,7 @@ static void test_body_definite(void **state) {
 // N2: a rigid motion stores nothing and forces nothing; forces and torques of any state sum to nothing.
 static void test_rigid(void **state) {
     (void)state;
-    for (int law = 0; law < 2; law++) {
+    for (int law = 0; law < FA_SOLID_LAWS; law++) {
         Body b = body_new(3, 2, 2, law, 0.2);
         shake(&b, 0.003);
         double before = fai_solid_energy(b.rest, b.x, NULL, b.g), size = norm(b.g, 3 * b.nnode), force[3] = {0},
@@ -402,7 +402,7 @@ static void test_damping(void **state) {
 // x == X: nothing, to the last bit, whatever X is; even where elements of X are flat or inverted against x0.
 static void test_rest_exact(void **state) {
     (void)state;
-    for (int law = 0; law < 2; law++) {
+    for (int law = 0; law < FA_SOLID_LAWS; law++) {
         Body b = body_new(3, 3, 3, law, 0.2);
         FaError err = {0};
         uint64_t c = 77;
@@ -480,11 +480,29 @@ static void test_tension(void **state) {
     }
 }
 
+// Mooney-Rivlin as it is printed, by invariants and its own constants.
+static void test_mooney(void **state) {
+    (void)state;
+    const double c10 = 1.9, c01 = 0.6, K = 100, mu = 2 * (c10 + c01), k = K + (2 * c10 - 4 * c01) / 3;
+    uint64_t c = 40;
+    for (int i = 0; i < 400; i++) {
+        double G[9], F[9], t[9], C[9], trace = 0, square = 0;
+        random_state(i, &c, G);
+        for (int j = 0; j < 9; j++) F[j] = G[j] + (j % 4 == 0);
+        fai_m3_transpose(F, t);
+        fai_m3_mul(t, F, C);
+        for (int j = 0; j < 9; j++) trace += j % 4 ? 0 : C[j], square += C[j] * C[j];
+        double I2 = (trace * trace - square) / 2, J = fai_m3_det(F);
+        double W = c10 * (trace - 3) + c01 * (I2 - 3) - (2 * c10 + 4 * c01) * (J - 1) + k / 2 * (J - 1) * (J - 1);
+        CHECK_NEAR(fai_solid_density(FA_SOLID_MOONEY, mu, K - 2 * mu / 3, G, NULL, NULL) / W, 1, 1e-10);
+    }
+}
+
 // Second derivatives times a step, in double: against differences of the gradient (far from rest, damped and not), and
 // symmetric to rounding.
 static void test_product(void **state) {
     (void)state;
-    for (int law = 0; law < 2; law++)
+    for (int law = 0; law < FA_SOLID_LAWS; law++)
         for (int damped = 0; damped < 2; damped++) {
             Body b = body_new(4, 3, 3, law, 0.2);
             shake(&b, 0.004);
@@ -557,7 +575,7 @@ static void test_pairs(void **state) {
 // Plain kernels and AVX2's give the same bits.
 static void test_twins(void **state) {
     (void)state;
-    for (int law = 0; law < 2; law++) {
+    for (int law = 0; law < FA_SOLID_LAWS; law++) {
         Body b = body_new(4, 3, 3, law, 0.2);
         shake(&b, 0.005);
         double *from = calloc(3 * (size_t)b.nnode, sizeof(double)), *g2 = calloc(3 * (size_t)b.nnode, sizeof(double));
@@ -599,6 +617,7 @@ int main(void) {
         cmocka_unit_test(test_rest_exact),
         cmocka_unit_test(test_bad_input),
         cmocka_unit_test(test_tension),
+        cmocka_unit_test(test_mooney),
         cmocka_unit_test(test_product),
         cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_twins),

@@ -439,7 +439,7 @@ static void test_total_gradient(void **state) {
 static void test_minimum(void **state) {
     (void)state;
     static const int threads[] = {1, 2, 3, 8};
-    for (int law = 0; law < 2; law++) {
+    for (int law = 0; law < FA_SOLID_LAWS; law++) {
         double *first = NULL;
         for (int q = 0; q < FA_COUNT(kinds); q++) {
             uint64_t hash[4] = {0};
@@ -703,7 +703,7 @@ static void dense_solve(double *H, size_t n, bool factored, double *b) {
 static void test_kept(void **state) {
     (void)state;
     enum { RHS = 3 };
-    for (int law = 0; law < 2; law++)
+    for (int law = 0; law < FA_SOLID_LAWS; law++)
         for (int q = 0; q < FA_COUNT(kinds); q++) {
             uint64_t hash[2];
             for (int t = 0; t < 2; t++) {

@@ -7,6 +7,9 @@
 //   FA_SOLID_NEO    W = mu/2 (|F|^2 - 3) - mu (J - 1) + (lambda + mu)/2 (J - 1)^2   stable neo-Hookean, finite through
 //   inversion;
 //                   the same mu and lambda mean the same for small strains
+//   FA_SOLID_MOONEY W = c10 (|F|^2 - 3) + c01 (|cof F|^2 - 3) - (2 c10 + 4 c01) (J - 1) + (lambda + 2 c10)/2 (J - 1)^2
+//                   Mooney-Rivlin with plain invariants: stress-free at rest, finite through inversion. mu is
+//                   2 (c10 + c01), FA_MOONEY_AREA of it c01's; mu and lambda mean the same for small strains
 //
 // Everything is written in the displacement from the rest shape, G = D(x - X) Dm^-1, F = 1 + G, with the ones cancelled
 // on paper: x == X gives energy and force that are zero to the last bit, whatever X is, and digits are not lost near
@@ -19,7 +22,9 @@
 
 #include "base/base.h"
 
-typedef enum FaSolidLaw { FA_SOLID_STVK, FA_SOLID_NEO } FaSolidLaw;
+typedef enum FaSolidLaw { FA_SOLID_STVK, FA_SOLID_NEO, FA_SOLID_MOONEY, FA_SOLID_LAWS } FaSolidLaw;
+
+#define FA_MOONEY_AREA 0.24 // c01 / (c10 + c01): 0.6 of 2.5 kPa
 
 // Which second derivatives. PROJECTED and SAFE have no negative eigenvalue.
 typedef enum FaSolidHessian {

@@ -12,6 +12,17 @@
 
 #include <float.h>
 
+// mu of the neo-Hookean part and of that of areas, and what (J - 1)^2 / 2 is worth. Mooney-Rivlin is the neo-Hookean
+// law with another term: b ((|cof F|^2 - 3) / 2 - 2 (J - 1)).
+typedef struct Parts {
+    double a, b, bulk; // Pa
+} Parts;
+
+static Parts parts_of(FaSolidLaw law, double mu, double lambda) {
+    double b = law == FA_SOLID_MOONEY ? FA_MOONEY_AREA * mu : 0;
+    return (Parts){mu - b, b, law == FA_SOLID_STVK ? lambda : lambda + (mu - b)};
+}
+
 static void cofactors(const double a[9], double c[9]) {
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++) {
@@ -32,6 +43,43 @@ static void add_second_volume(const double F[9], double q, double *H) {
                 }
 }
 
+// a x b, entry by entry eps_ikl eps_jmn a_km b_ln: cof F = F x F / 2, so d cof F = F x dF.
+static void cross(const double a[9], const double b[9], double out[9]) {
+    double sum[9], ca[9], cb[9], both[9];
+    for (int i = 0; i < 9; i++) both[i] = a[i] + b[i];
+    cofactors(both, sum), cofactors(a, ca), cofactors(b, cb);
+    for (int i = 0; i < 9; i++) out[i] = sum[i] - ca[i] - cb[i];
+}
+
+// The term of areas. N = cof F - 1: its ones cancelled as in the rest. P is added to.
+static double areas(double b, const double G[9], const double c[9], double *P) {
+    double N[9], NG[9], trace = G[0] + G[4] + G[8], size = 0, shrink = c[0] + c[4] + c[8];
+    for (int i = 0; i < 9; i++) {
+        N[i] = (i % 4 == 0 ? trace : 0) - G[i % 3 * 3 + i / 3] + c[i];
+        size += N[i] * N[i];
+    }
+    cross(N, G, NG);
+    for (int i = 0; P && i < 9; i++) {
+        int t = i % 3 * 3 + i / 3;
+        P[i] += b * (G[i] + G[t] + (i % 4 == 0 ? shrink : 0) - c[t] - 2 * c[i] + NG[i]);
+    }
+    return b * (0.5 * size - shrink - 2 * (G[0] * c[0] + G[1] * c[1] + G[2] * c[2]));
+}
+
+// H += b d2(|cof F|^2 / 2).
+static void add_second_areas(const double F[9], double b, double *H) {
+    double B[9], C[9], t[9], size = 0;
+    fai_m3_transpose(F, t);
+    fai_m3_mul(F, t, B), fai_m3_mul(t, F, C);
+    for (int i = 0; i < 9; i++) size += F[i] * F[i];
+    for (int p = 0; p < 9; p++)
+        for (int q = 0; q < 9; q++) {
+            int i = p / 3, k = p % 3, l = q / 3, n = q % 3;
+            H[9 * p + q] += b * (2 * F[p] * F[q] + size * (p == q) - (i == l) * C[3 * n + k] -
+                                 F[3 * i + n] * F[3 * l + k] - (k == n) * B[3 * i + l]);
+        }
+}
+
 // How P and H depend on the law: P = F S + q cof F, H = d(F S) + k cof cof' + q d2J.
 double fai_solid_density(FaSolidLaw law, double mu, double lambda, const double G[9], double P[9], double *H) {
     double F[9], E[9], c[9], C[9], size = 0, trace = G[0] + G[4] + G[8];
@@ -43,7 +91,8 @@ double fai_solid_density(FaSolidLaw law, double mu, double lambda, const double 
         for (int k = 0; k < 3; k++)
             E[3 * i + k] =
                 0.5 * (G[3 * i + k] + G[3 * k + i] + (G[i] * G[k] + G[3 + i] * G[3 + k] + G[6 + i] * G[6 + k]));
-    double bulk = law == FA_SOLID_STVK ? lambda : lambda + mu, q = bulk * j;
+    Parts m = parts_of(law, mu, lambda);
+    double bulk = m.bulk, q = bulk * j;
     if (law == FA_SOLID_STVK) {
         double square = 0, FE[9];
         for (int i = 0; i < 9; i++) square += E[i] * E[i];
@@ -51,12 +100,13 @@ double fai_solid_density(FaSolidLaw law, double mu, double lambda, const double 
         energy = mu * square + 0.5 * q * j;
         for (int i = 0; P && i < 9; i++) P[i] = 2 * mu * FE[i] + q * C[i];
     } else {
-        energy = mu * (0.5 * size - more) + 0.5 * q * j;
-        q -= mu;
+        energy = m.a * (0.5 * size - more) + 0.5 * q * j;
+        q -= m.a;
         for (int i = 0; P && i < 9; i++) {
             double gap = G[i] + G[i / 3 + i % 3 * 3] - (i % 4 == 0 ? trace : 0) - c[i]; // F - cof F
-            P[i] = mu * gap + (q + mu) * C[i];
+            P[i] = m.a * gap + (q + m.a) * C[i];
         }
+        if (m.b > 0) energy += areas(m.b, G, c, P);
     }
     if (!H) return energy;
     for (int a = 0; a < 9; a++)
@@ -65,14 +115,15 @@ double fai_solid_density(FaSolidLaw law, double mu, double lambda, const double 
             double h = bulk * C[a] * C[b];
             if (law == FA_SOLID_STVK) {
                 double left = 0; // (F F')_il
-                for (int m = 0; m < 3; m++) left += F[3 * i + m] * F[3 * l + m];
+                for (int o = 0; o < 3; o++) left += F[3 * i + o] * F[3 * l + o];
                 h += 2 * mu * (i == l) * E[3 * n + k] + mu * (F[3 * i + n] * F[3 * l + k] + (k == n) * left);
             } else {
-                h += mu * (a == b);
+                h += m.a * (a == b);
             }
             H[9 * a + b] = h;
         }
-    add_second_volume(F, q, H);
+    if (m.b > 0) add_second_areas(F, m.b, H);
+    add_second_volume(F, q - 2 * m.b, H);
     return energy;
 }
 
@@ -117,12 +168,12 @@ static bool positive_part(double m[9]) {
 }
 
 bool fai_solid_project(FaSolidLaw law, double mu, double lambda, const double s[3], FaSolidFrame *out) {
-    double J = s[0] * s[1] * s[2], bulk = law == FA_SOLID_STVK ? lambda : lambda + mu,
-           q = bulk * (J - 1) - (law == FA_SOLID_NEO ? mu : 0);
+    Parts m = parts_of(law, mu, lambda);
+    double J = s[0] * s[1] * s[2], q = m.bulk * (J - 1) - (law == FA_SOLID_STVK ? 0 : m.a + 2 * m.b);
     bool changed = false;
     for (int p = 0; p < 3; p++) {
         int i = (p + 1) % 3, j = (p + 2) % 3;
-        double sum = mu, flip = mu, twist = mu;
+        double sum = m.a + m.b * s[p] * s[p], flip = sum - m.b * s[i] * s[j], twist = sum + m.b * s[i] * s[j];
         if (law == FA_SOLID_STVK) {
             sum = s[i] * s[i] + s[j] * s[j] - 1;
             flip = mu * (sum + s[i] * s[j]), twist = mu * (sum - s[i] * s[j]);
@@ -130,24 +181,29 @@ bool fai_solid_project(FaSolidLaw law, double mu, double lambda, const double s[
         flip -= q * s[p], twist += q * s[p]; // on (ij + ji)/sqrt 2 resp. (ij - ji)/sqrt 2
         changed |= flip < 0 || twist < 0;
         out->flip[p] = fmax(flip, 0), out->twist[p] = fmax(twist, 0);
-        out->scale[4 * p] = (law == FA_SOLID_STVK ? mu * (3 * s[p] * s[p] - 1) : mu) + bulk * s[i] * s[j] * s[i] * s[j];
-        out->scale[3 * i + j] = out->scale[3 * j + i] = bulk * s[p] * s[p] * s[i] * s[j] + q * s[p];
+        out->scale[4 * p] =
+            (law == FA_SOLID_STVK ? mu * (3 * s[p] * s[p] - 1) : m.a + m.b * (s[i] * s[i] + s[j] * s[j])) +
+            m.bulk * s[i] * s[j] * s[i] * s[j];
+        out->scale[3 * i + j] = out->scale[3 * j + i] = (2 * m.b + m.bulk * s[p] * s[p]) * s[i] * s[j] + q * s[p];
     }
     return positive_part(out->scale) || changed;
 }
 
 void fai_solid_safe(FaSolidLaw law, double mu, double lambda, const double s[3], FaSolidFrame *out) {
-    // geometric term: 2 mu E's positive part in V's frame, times dF; then mu F (dF'F + F'dF) and the square of cof F
-    double bulk = law == FA_SOLID_STVK ? lambda : lambda + mu, g[3];
-    for (int k = 0; k < 3; k++) g[k] = law == FA_SOLID_STVK ? mu * fmax(s[k] * s[k] - 1, 0) : mu;
-    double m = law == FA_SOLID_STVK ? mu : 0;
+    // geometric term: 2 mu E's positive part in V's frame, times dF; then mu F (dF'F + F'dF) and the square of cof F;
+    // of areas b |d cof F|^2
+    Parts part = parts_of(law, mu, lambda);
+    double bulk = part.bulk, g[3], m = law == FA_SOLID_STVK ? mu : 0;
+    for (int k = 0; k < 3; k++) g[k] = law == FA_SOLID_STVK ? mu * fmax(s[k] * s[k] - 1, 0) : part.a;
     for (int p = 0; p < 3; p++) {
         int i = (p + 1) % 3, j = (p + 2) % 3;
         // entries ij and ji: [ g_j + m s_i^2, m s_i s_j; m s_i s_j, g_i + m s_j^2 ]
-        out->pair[p][0] = g[j] + m * s[i] * s[i], out->pair[p][1] = m * s[i] * s[j],
-        out->pair[p][2] = g[i] + m * s[j] * s[j];
-        out->scale[4 * p] = g[p] + 2 * m * s[p] * s[p] + bulk * s[i] * s[j] * s[i] * s[j];
-        out->scale[3 * i + j] = out->scale[3 * j + i] = bulk * s[p] * s[p] * s[i] * s[j];
+        double b = part.b * s[p] * s[p];
+        out->pair[p][0] = g[j] + m * s[i] * s[i] + b, out->pair[p][1] = m * s[i] * s[j],
+        out->pair[p][2] = g[i] + m * s[j] * s[j] + b;
+        out->scale[4 * p] =
+            g[p] + 2 * m * s[p] * s[p] + part.b * (s[i] * s[i] + s[j] * s[j]) + bulk * s[i] * s[j] * s[i] * s[j];
+        out->scale[3 * i + j] = out->scale[3 * j + i] = (part.b + bulk * s[p] * s[p]) * s[i] * s[j];
     }
 }
 

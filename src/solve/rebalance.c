@@ -231,6 +231,7 @@ static FaCode solve(FaRebalance *r, FaNewton *newton, const FaRebalanceInput *in
     p->floor = r->floor;
     p->forcing = FORCING;
     p->row_base = in->base;
+    bool stuck = false; // with what it touched first, or with all of it
     for (int pass = 0; pass < 2; pass++) {
         int before = p->nrow;
         if (in->collect) p->nrow = in->collect(in->collect_user, x, &p->row);
@@ -239,9 +240,10 @@ static FaCode solve(FaRebalance *r, FaNewton *newton, const FaRebalanceInput *in
         FaCode rc = fai_newton_solve(newton, p, x, report, err);
         if (rc < 0) return rc;
         if (pass > 0) add_spent(report, &spent);
-        *stalled += rc == FA_STALLED && pass == 0;
+        stuck |= rc == FA_STALLED;
         if (!in->collect) break;
     }
+    *stalled += stuck;
     return FA_OK;
 }
 
