@@ -65,8 +65,22 @@ static void test_odd(void **state) {
     }
 }
 
+static void test_any_flip(void **state) {
+    (void)state;
+    FaText text = packed();
+    for (size_t i = 0; i < 8 * text.size; i++) {
+        FaVolumeColumn c[SHAPES] = {0};
+        text.data[i / 8] ^= (char)(1 << i % 8);
+        assert_int_equal(fai_volume_part_unpack(text.data, text.size, KEY, SHAPES, NODES, c), 0);
+        text.data[i / 8] ^= (char)(1 << i % 8);
+    }
+    test_attack("bytes changed in a file that we read back", (long)(8 * text.size));
+    fai_text_free(&text);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip), cmocka_unit_test(test_odd)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip), cmocka_unit_test(test_odd),
+                                       cmocka_unit_test(test_any_flip)};
     test_fail_alloc(0); // counts from here on
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

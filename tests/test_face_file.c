@@ -177,6 +177,7 @@ static void any_flip_is_noticed(void **state) {
         FaFace *f;
         assert_true(fai_face_unpack(c, packed_size, &f, &err) < 0);
         assert_true(err.what[0]);
+        test_attack("bytes changed in a file that we read back", 1);
         free(c);
     }
 }

@@ -26,6 +26,7 @@ typedef enum FaBoneKind {
 } FaBoneKind;
 extern const char *const fai_bone_kind_name[FA_BONE_KINDS]; // "skull", ...
 enum { FA_FACE_LAYERS = 16 };                               // at most
+enum { FA_FLESH_SIZE = 6000, FA_FLESH_MOST = 1000000 };     // free nodes of filled flesh: by default, at most
 
 typedef struct FaBone {
     char name[64];
@@ -78,6 +79,9 @@ struct FaFace {
 #undef X
     FaVolumesMade volumes_made;
     FaStiffMade stiff_made;
+    int flesh_size;               // it has muscles: free nodes of the flesh that they stand in; 0: it has none
+    const unsigned char *muscles; // flesh and muscles as made, for who knows them (muscle/muscle_file.h)
+    size_t muscles_size;          // bytes of them
     FaJaw jaw;
     int nbone;
     FaBone *bone;   //                                                                                     (nbone)

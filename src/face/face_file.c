@@ -251,6 +251,17 @@ static void put_stiff_made(Writer *w, const FaStiffMade *m) {
     close_chunk(w);
 }
 
+// How fine the flesh of muscles is, then flesh and muscles as bytes that src/muscle knows and checks.
+enum { MUSCLES_VERSION = 1 };
+static void put_muscles(Writer *w, const FaFace *f) {
+    if (f->flesh_size <= 0) return;
+    open_chunk(w, "musc");
+    put_u32(w, MUSCLES_VERSION);
+    put_u32(w, (uint32_t)f->flesh_size);
+    fai_text_bytes(&w->text, f->muscles, f->muscles_size);
+    close_chunk(w);
+}
+
 static void put_head(Writer *w, const FaFace *f) {
     const int counts[] = {f->nvert, f->nskin, f->layers, f->ntri, f->ntet, f->nbone, FA_REGIONS, 0};
     open_chunk(w, "HEAD");
@@ -274,6 +285,7 @@ static void put_face(Writer *w, const FaFace *f, const char *rig) {
     put_stages(w, f, FA_NEED_EQUILIBRIUM);
     if (f->stiff_anchor) put_stiff_made(w, &f->stiff_made);
     put_stages(w, f, FA_NEEDS & ~(unsigned)(FA_NEED_FACE | FA_NEED_MATERIALS | FA_NEED_EQUILIBRIUM));
+    put_muscles(w, f);
     if (rig && sound_path(rig, strlen(rig))) {
         open_chunk(w, "rigp");
         put_text(w, rig);
@@ -429,6 +441,25 @@ static void read_jaw(Reader *r, FaJaw *jaw) {
     for (int i = 0; i < 12; i++) jaw->slide[i / 3][i % 3] = get_f64(r);
     for (int i = 0; i < 12; i++) jaw->turn[i / 3][i % 3] = get_f64(r);
     jaw->residual = get_f64(r);
+}
+
+static FaCode read_muscles(Reader *r, FaFace *f, FaError *err) {
+    if (get_u32(r) != MUSCLES_VERSION) {
+        if (!r->short_read)
+            fai_note(&f->notes, "muscles-version", "", "build it again: fascia muscle build RIG -o FACE",
+                     "its muscles are of another fascia and are not used");
+        r->at = r->end;
+        return FA_OK;
+    }
+    f->flesh_size = get_count(r);
+    if (f->flesh_size < 1 || f->flesh_size > FA_FLESH_MOST) r->short_read = true;
+    const size_t n = (size_t)(r->end - r->at);
+    unsigned char *data = FA_PUSH(f->arena, n, unsigned char);
+    if (!data) return FA_FAIL_MEMORY(err);
+    memcpy(data, r->at, n);
+    f->muscles = data, f->muscles_size = n;
+    r->at = r->end;
+    return FA_OK;
 }
 
 static void read_jaw_more(Reader *r, FaJaw *jaw) {
@@ -613,6 +644,8 @@ static FaCode read_chunk(Reader *r, const char tag[5], FaFace *f, int nbone, FaE
         return read_bone(r, f->arena, &f->bone[f->nbone++], err);
     } else if (!strcmp(tag, "note"))
         return read_notes(r, &f->notes, err);
+    else if (!strcmp(tag, "musc"))
+        return read_muscles(r, f, err);
     else if (!strcmp(tag, "stir"))
         read_stiff_made(r, &f->stiff_made);
     else if (!strcmp(tag, "volr"))
