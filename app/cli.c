@@ -253,13 +253,23 @@ static bool is_param(const char *name) {
     return cli_has(param);
 }
 
-int cli_only(const char *mode, const char *acts) {
-    static const char always[] =
-        "output json unit threads quiet verbose progress dry-run force map names mesh up any-size";
-    bool all = is_listed("@method", acts);
+const char *cli_named(const char *names) {
     for (int i = 0; i < nnamed; i++)
-        if (!is_listed(named[i], always) && !is_listed(named[i], acts) && !(all && is_param(named[i])))
-            return cli_usage("--%s does nothing %s: leave it out", named[i], mode);
+        if (is_listed(named[i], names)) return named[i];
+    return NULL;
+}
+
+int cli_only(const char *mode, const char *acts) {
+    static const char always[] = "output json threads quiet verbose progress dry-run force",
+                      reading[] = "unit map names mesh up any-size";
+    bool all = is_listed("@method", acts), rig = !is_listed("!rig", acts);
+    for (int i = 0; i < nnamed; i++) {
+        char not [80];
+        snprintf(not, sizeof not, "!%s", named[i]);
+        bool listed = is_listed(named[i], always) || (rig && is_listed(named[i], reading)) ||
+                      is_listed(named[i], acts) || (all && is_param(named[i]));
+        if (!listed || is_listed(not, acts)) return cli_usage("--%s does nothing %s: leave it out", named[i], mode);
+    }
     return EXIT_OK;
 }
 

@@ -52,7 +52,7 @@ typedef struct Command {
 } Command;
 
 extern const Command cmd_info, cmd_build, cmd_convert, cmd_compare, cmd_bench, cmd_blend, cmd_demo, cmd_drive,
-    cmd_enrich, cmd_head, cmd_markers, cmd_render;
+    cmd_enrich, cmd_head, cmd_markers, cmd_muscle, cmd_render;
 extern const Command *const verbs[]; // all of them, ended by NULL
 
 extern FaParams *cli_params;       // of the verb's method, as given; owned by the framework
@@ -60,8 +60,12 @@ bool cli_has(const char *param);   // whether the verb's method has it
 bool cli_given(const char *param); // whether the user set it
 // A verb that works in several ways: whatever the user gave must act in this one. acts: names of options and parameters
 // ("time slider mass"), @method for all parameters of the verb's method; those of every verb and of reading a rig need
-// not be listed, but seed, fps and frames do. Says what does not act; the exit code.
+// not be listed, but seed, fps and frames do. !rig: no rig is read; !json: that one does nothing either. Says what does
+// not act; the exit code.
 int cli_only(const char *mode, const char *acts);
+
+// The first of these that the user gave, by its name in the help; NULL: none.
+const char *cli_named(const char *names);
 
 int cli_main(const Command *const *commands, int argc, char **argv);
 // Names that mean two things: an option of a verb that is also a parameter of its method or an option of every verb.

@@ -14,6 +14,7 @@
 #include "fascia/markers.h"
 #include "fascia/mesh.h"
 #include "fascia/method.h"
+#include "fascia/muscle.h"
 #include "fascia/output.h"
 #include "fascia/page.h"
 #include "fascia/projective.h"

@@ -1,0 +1,483 @@
+// fascia muscle: a face that moves by its muscles: build, list, pose.
+#include "job.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int flesh_size;
+static const char *act, *jaw_text, *sheet;
+
+static const Option build_options[] = {{"flesh-size", 0, OPT_INT, &flesh_size, "N", 500, 200000,
+                                        "free points of the flesh, about; more is finer and slower (6000)"},
+                                       LOAD_OPTIONS("map"),
+                                       {0}};
+static const Option list_options[] = {LOAD_OPTIONS("map"), {0}};
+static const Option pose_options[] = {
+    {"act", 0, OPT_TEXT, &act, "NAME=V,...", 0, 0,
+     "muscles and how strongly they pull, 0 to 1; without .L or .R both sides, * for any letters"},
+    {"jaw", 0, OPT_TEXT, &jaw_text, "open=DEG,...", 0, 0,
+     "where the jaw is: open=8 (degrees) or open=20mm (of the chin), forward=MM, side=MM (to the left)"},
+    {"sheet", 0, OPT_OUT, &sheet, "OUT.png", 0, 0, "a picture of every muscle at full strength, one by one"},
+    OUT_OPTIONS,
+    LOAD_OPTIONS("map"),
+    {0}};
+
+typedef struct Muscle {
+    Job job;
+    const char *path; // FACE or RIG
+    bool again;       // to be used, not to be built
+    FaFace *face;
+    FaMuscleModel *model;
+    // a pose
+    double activation[FA_MUSCLES_MOST];
+    FaMusclePose pose;
+    FaMusclePosed posed;
+    float *x; // (nvert x 3)
+    FaClip *clip;
+    FaSequence *seq, *rest;
+    int crossings, crossings_rest;
+    bool stalled;
+} Muscle;
+
+// --- the face -----------------------------------------------------------------------------------------------------
+
+static FaCode open_model(Job *j, FaError *err) {
+    Muscle *m = (Muscle *)j;
+    const FaMuscleOptions o = {.flesh_size = flesh_size, .progress = cli_progress};
+    if (path_has_ext(m->path, "face"))
+        TRY(fa_face_load(m->path, &m->face, err));
+    else
+        TRY(fa_face_get(j->rig, FA_NEED_FACE, NULL, &m->face, err));
+    TRY(fa_muscle_open(j->rig, m->face, &o, &m->model, err));
+    cli_progress_end();
+    // what is odd was said when it was built
+    if (!m->again || !fa_muscle_kept(m->face) || common.verbose)
+        job_note(j, fa_muscle_notes(m->model));
+    else if (fa_muscle_notes(m->model)->count)
+        j->notes[j->nnotes++] = fa_muscle_notes(m->model);
+    return FA_OK;
+}
+
+static void muscle_free(Job *j) {
+    Muscle *m = (Muscle *)j;
+    fa_sequence_close(m->seq);
+    fa_sequence_close(m->rest);
+    fa_clip_free(m->clip);
+    free(m->x);
+    fa_muscle_close(m->model);
+    fa_face_free(m->face);
+}
+
+// --- build --------------------------------------------------------------------------------------------------------
+
+static FaCode write_face(Job *j, FaError *err) {
+    Muscle *m = (Muscle *)j;
+    TRY(fa_muscle_keep(m->model, m->face, err));
+    return j->output ? fa_face_save(m->face, j->output, err) : FA_OK;
+}
+
+static void say_built(Job *j) {
+    const FaMuscleBuilt *b = fa_muscle_built(((Muscle *)j)->model);
+    cli_say("flesh: %d points, %d of them free, %d tets, worst quality %.3f; %d vertices of the skin ride; %.1f s",
+            b->nodes, b->free, b->tets, b->worst_quality, b->lost, b->flesh_seconds);
+    cli_say("muscles: %d; %d of %d ends are on bone; least of one in the flesh: %.0f %% of %s; %.1f s in all",
+            b->muscles, b->held, b->ends, 100 * b->least_share, b->least, b->seconds);
+}
+
+static void json_built(Job *j, FaJsonWriter *w) {
+    const FaMuscleBuilt *b = fa_muscle_built(((Muscle *)j)->model);
+    fa_json_begin(w, "flesh", '{');
+    fa_json_int(w, "nodes", b->nodes);
+    fa_json_int(w, "free", b->free);
+    fa_json_int(w, "tets", b->tets);
+    fa_json_number(w, "worst_quality", b->worst_quality);
+    fa_json_int(w, "inverted", b->inverted);
+    fa_json_int(w, "lost", b->lost);
+    fa_json_bool(w, "bones", b->bones);
+    fa_json_number(w, "seconds", b->flesh_seconds);
+    fa_json_end(w);
+    fa_json_begin(w, "muscles", '{');
+    fa_json_int(w, "count", b->muscles);
+    fa_json_int(w, "ends", b->ends);
+    fa_json_int(w, "held", b->held);
+    fa_json_number(w, "least_share", b->least_share);
+    fa_json_text(w, "least", b->least);
+    fa_json_end(w);
+}
+
+static int run_build(int argc, const char **argv) {
+    (void)argc;
+    if (!common.output && !common.dry_run) return output_missing("head.face");
+    int code = cli_only("for muscles", "flesh-size hinge");
+    if (code != EXIT_OK) return code;
+    Muscle m = {.path = argv[0],
+                .job = {.verb = "muscle",
+                        .rig_path = argv[0],
+                        .make = open_model,
+                        .write = write_face,
+                        .say = say_built,
+                        .json = json_built,
+                        .free = muscle_free}};
+    return job_walk(&m.job);
+}
+
+// --- list ---------------------------------------------------------------------------------------------------------
+
+static const char *bone_of(const FaMuscleInfo *i) { return strcmp(i->origin, "none") ? i->origin : i->insertion; }
+
+// The list is what the verb is asked for: on stdout.
+static void say_list(Job *j) {
+    const FaMuscleModel *m = ((Muscle *)j)->model;
+    printf("%-34s %-16s %-10s %-6s %5s %7s %7s %7s\n", "name", "short", "form", "bone", "in", "mm", "cm3", "N");
+    for (int k = 0; k < fa_muscle_count(m); k++) {
+        const FaMuscleInfo i = fa_muscle_info(m, k);
+        printf("%-34s %-16s %-10s %-6s %3.0f %% %7.1f %7.2f %7.2f%s\n", i.name, i.alias, i.form, bone_of(&i),
+               100 * i.share, 1e3 * i.length, 1e6 * i.volume, i.force, i.held ? "" : "  does not reach its bone");
+    }
+}
+
+static void json_list(Job *j, FaJsonWriter *w) {
+    const FaMuscleModel *m = ((Muscle *)j)->model;
+    fa_json_begin(w, "muscles", '[');
+    for (int k = 0; k < fa_muscle_count(m); k++) {
+        const FaMuscleInfo i = fa_muscle_info(m, k);
+        fa_json_begin(w, NULL, '{');
+        fa_json_text(w, "name", i.name);
+        fa_json_text(w, "alias", i.alias);
+        fa_json_text(w, "form", i.form);
+        fa_json_text(w, "origin", i.origin);
+        fa_json_text(w, "insertion", i.insertion);
+        fa_json_bool(w, "held", i.held);
+        fa_json_number(w, "share", i.share);
+        fa_json_number(w, "length_mm", 1e3 * i.length);
+        fa_json_number(w, "volume_cm3", 1e6 * i.volume);
+        fa_json_number(w, "force_n", i.force);
+        fa_json_end(w);
+    }
+    fa_json_end(w);
+}
+
+static int run_list(int argc, const char **argv) {
+    (void)argc;
+    int code = cli_only("for a list", "hinge");
+    if (code != EXIT_OK) return code;
+    if (common.output) return cli_usage("the list goes to stdout: fascia muscle list FACE > muscles.txt");
+    Muscle m = {.path = argv[0],
+                .again = true,
+                .job = {.verb = "muscle",
+                        .rig_path = argv[0],
+                        .make = open_model,
+                        .say = say_list,
+                        .json = json_list,
+                        .free = muscle_free}};
+    return job_walk(&m.job);
+}
+
+// --- pose ---------------------------------------------------------------------------------------------------------
+
+// "open=8,forward=2": degrees and mm; "open=20mm": of the chin.
+static FaCode read_jaw(FaMuscleJaw *jaw, FaError *err) {
+    for (const char *at = jaw_text; at && *at;) {
+        size_t n = strcspn(at, ","), name = strcspn(at, "=");
+        char *end = NULL;
+        double v = name < n ? strtod(at + name + 1, &end) : 0;
+        bool mm = end && at + n == end + 2 && !strncmp(end, "mm", 2);
+        bool good = name < n && end != at + name + 1 && (mm || end == at + n) && v - v == 0;
+        if (good && name == 4 && !strncmp(at, "open", 4))
+            *(mm ? &jaw->open_by : &jaw->open) = mm ? 1e-3 * v : v;
+        else if (good && name == 7 && !strncmp(at, "forward", 7))
+            jaw->forward = 1e-3 * v;
+        else if (good && name == 4 && !strncmp(at, "side", 4))
+            jaw->side = 1e-3 * v;
+        else
+            return cli_wrong(err, "--jaw takes open=DEGREES or open=20mm, forward=MM, side=MM; not '%.*s'", (int)n, at);
+        at += n + (at[n] == ',');
+    }
+    return FA_OK;
+}
+
+static FaCode read_pose(void *user, int frame, float *x, FaError *err) {
+    const Muscle *m = user;
+    (void)err;
+    memcpy(x, frame ? m->x : m->job.rig->mesh.x, 3 * (size_t)m->job.rig->mesh.nvert * sizeof *x);
+    return FA_OK;
+}
+
+static FaCode read_posed(void *user, int frame, float *x, FaError *err) {
+    (void)frame;
+    return read_pose(user, 1, x, err);
+}
+
+// Triangles that cross, as `fascia compare` counts them, at rest and posed.
+static FaCode count_crossings(Muscle *m, FaError *err) {
+    FaCompare found;
+    const FaCompareOptions o = {.rig = m->job.rig, .intersections = true};
+    TRY(fa_sequence_custom(m->job.rig->mesh.nvert, 1, 30, read_pose, m, &m->rest, err));
+    TRY(fa_compare(m->rest, m->seq, &o, &found, err));
+    m->crossings_rest = found.intersections_a, m->crossings = found.intersections_b;
+    fa_compare_free(&found);
+    return FA_OK;
+}
+
+// Teeth and tongue go with the rig's own shapes: a clip says how far these are, the same in all frames.
+static FaCode jaw_clip(const Muscle *m, int nframe, FaClip **clip, FaError *err) {
+    const FaRig *rig = m->job.rig;
+    const size_t n = (size_t)rig->nshape;
+    const char **names = malloc((n + 1) * sizeof *names);
+    if (!names) return cli_no_memory(err);
+    for (size_t i = 0; i < n; i++) names[i] = rig->shape[i].name;
+    FaCode rc = fa_clip_new(nframe, rig->nshape, names, 30, clip, err);
+    free(names);
+    if (rc >= 0) rc = fa_muscle_jaw_weights(m->model, &m->pose.jaw, (*clip)->weight, err);
+    for (int f = 1; f < nframe && rc >= 0; f++)
+        memcpy((*clip)->weight + (size_t)f * n, (*clip)->weight, n * sizeof(float));
+    return rc;
+}
+
+static FaCode make_pose(Job *j, FaError *err) {
+    Muscle *m = (Muscle *)j;
+    TRY(read_jaw(&m->pose.jaw, err));
+    TRY(open_model(j, err));
+    m->pose.activation = m->activation;
+    if (act) TRY(fa_muscle_activate(m->model, act, m->activation, err));
+    if (!(m->x = malloc(3 * (size_t)j->rig->mesh.nvert * sizeof *m->x))) return cli_no_memory(err);
+    FaCode rc = fa_muscle_pose(m->model, &m->pose, m->x, &m->posed, err);
+    TRY(rc);
+    m->stalled = rc == FA_STALLED;
+    TRY(fa_sequence_custom(j->rig->mesh.nvert, 1, 30, read_posed, m, &m->seq, err));
+    TRY(count_crossings(m, err));
+    TRY(jaw_clip(m, 1, &m->clip, err));
+    snprintf(j->generator, sizeof j->generator, "fascia %s muscle pose --act %.400s --jaw %.200s", fa_version(),
+             act ? act : "", jaw_text ? jaw_text : "");
+    j->frames = m->seq;
+    j->played = m->clip;
+    j->last = 0;
+    j->one_picture = true;
+    return FA_OK;
+}
+
+static double length(const double v[3]) { return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
+
+static void say_pose(Job *j) {
+    const Muscle *m = (const Muscle *)j;
+    const FaMusclePosed *p = &m->posed;
+    cli_say("%d steps in %.2f s; %d tets inside out; volume of the flesh %+.2f %%; triangles that cross: %d, at rest "
+            "%d",
+            p->iterations, p->seconds, p->inverted, 100 * p->volume_change, m->crossings, m->crossings_rest);
+    for (int i = 0; i < FA_MUSCLE_MARKS; i++)
+        if (isfinite(p->mark[i][0]))
+            cli_say("  %-13s %5.1f mm (left %+.1f, up %+.1f, front %+.1f)", fa_muscle_mark_name((FaMuscleMark)i),
+                    1e3 * length(p->mark[i]), 1e3 * p->mark[i][0], 1e3 * p->mark[i][1], 1e3 * p->mark[i][2]);
+    if (m->crossings > m->crossings_rest + 10)
+        cli_say("warning: skin passes through skin (%d pairs of triangles, %d at rest): pull less", m->crossings,
+                m->crossings_rest);
+    if (m->stalled)
+        cli_say("warning: the flesh is not quite at rest (%.2g N are left): pull less, or open less", p->residual);
+}
+
+static void json_pose(Job *j, FaJsonWriter *w) {
+    const Muscle *m = (const Muscle *)j;
+    const FaMusclePosed *p = &m->posed;
+    fa_json_int(w, "iterations", p->iterations);
+    fa_json_number(w, "residual", p->residual);
+    fa_json_int(w, "inverted", p->inverted);
+    fa_json_int(w, "intersections", m->crossings);
+    fa_json_int(w, "intersections_rest", m->crossings_rest);
+    fa_json_number(w, "volume_change", p->volume_change);
+    fa_json_number(w, "jaw_open", p->open);
+    fa_json_begin(w, "landmarks", '{');
+    for (int i = 0; i < FA_MUSCLE_MARKS; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s_mm", fa_muscle_mark_name((FaMuscleMark)i));
+        fa_json_number(w, key, 1e3 * length(p->mark[i]));
+    }
+    fa_json_end(w);
+    fa_json_number(w, "pose_seconds", p->seconds);
+}
+
+// --- sheet --------------------------------------------------------------------------------------------------------
+
+// Every muscle at 1, one after the other, both sides together.
+typedef struct Sheet {
+    int count;
+    char caption[FA_MUSCLES_MOST][64];
+    const char *captions[FA_MUSCLES_MOST];
+    float *from, *x; // without a muscle (nvert x 3); with one (count x nvert x 3)
+    int nvert;
+} Sheet;
+
+static FaCode read_tile(void *user, int frame, float *x, FaError *err) {
+    const Sheet *s = user;
+    (void)err;
+    memcpy(x, s->x + 3 * (size_t)frame * (size_t)s->nvert, 3 * (size_t)s->nvert * sizeof *x);
+    return FA_OK;
+}
+
+static double farthest_mm(const float *x, const float *from, int nvert) {
+    double most = 0;
+    for (int v = 0; v < nvert; v++) {
+        double d[3];
+        for (int k = 0; k < 3; k++) d[k] = (double)x[3 * v + k] - (double)from[3 * v + k];
+        most = fmax(most, length(d));
+    }
+    return 1e3 * most;
+}
+
+// How far it pulls is told against the jaw alone.
+static FaCode pose_tile(const Muscle *m, int muscle, Sheet *s, FaError *err) {
+    enum { ROOM = 26 }; // letters below a tile
+    double one[FA_MUSCLES_MOST] = {0};
+    const FaMuscleInfo info = fa_muscle_info(m->model, muscle);
+    float *x = s->x + 3 * (size_t)s->count * (size_t)s->nvert;
+    one[muscle] = 1;
+    if (info.side > 0) one[muscle + 1] = 1;
+    const FaMusclePose pose = {.activation = one, .jaw = m->pose.jaw};
+    TRY(fa_muscle_pose(m->model, &pose, x, NULL, err));
+    const char *name = strcspn(info.name, ".") > ROOM ? info.alias : info.name;
+    s->captions[s->count] = s->caption[s->count];
+    snprintf(s->caption[s->count++], sizeof s->caption[0], "%.*s  %.1f mm", (int)strcspn(name, "."), name,
+             farthest_mm(x, s->from, s->nvert));
+    return FA_OK;
+}
+
+static FaCode pose_tiles(Muscle *m, Sheet *s, FaError *err) {
+    int n = fa_muscle_count(m->model);
+    const FaMusclePose still = {.jaw = m->pose.jaw};
+    TRY(fa_muscle_pose(m->model, &still, s->from, NULL, err));
+    for (int i = 0; i < n; i++) {
+        if (fa_muscle_info(m->model, i).side < 0) continue; // with its left one
+        cli_progress(NULL, "poses", (double)i / n);
+        TRY(pose_tile(m, i, s, err));
+    }
+    cli_progress_end();
+    return FA_OK;
+}
+
+static FaCode draw_sheet(const Muscle *m, Sheet *s, FaError *err) {
+    FaRenderJob job = fa_render_job();
+    FaRenderView *view = &job.look.view;
+    FaSequence *seq = NULL;
+    FaClip *clip = NULL;
+    job.rig = m->job.rig;
+    job.picture = FA_PICTURE_FRAMES;
+    job.tiles = s->count;
+    job.captions = s->captions;
+    job.look.width = job.look.height = 256;
+    job.generator = "fascia muscle pose --sheet";
+    job.progress = cli_progress;
+    fa_render_view("front", view);
+    view->yaw = 20;
+    view->aim = fa_render_focus(m->job.rig, "nose", view->focus);
+    view->zoom = view->aim ? 1.45 : 1;
+    FaCode rc = jaw_clip(m, s->count, &clip, err);
+    if (rc >= 0) rc = fa_sequence_custom(s->nvert, s->count, 30, read_tile, s, &seq, err);
+    job.clip = clip;
+    if (rc >= 0) rc = fa_render_file(seq, &job, sheet, err);
+    fa_sequence_close(seq);
+    fa_clip_free(clip);
+    cli_progress_end();
+    return rc;
+}
+
+static FaCode write_sheet(Muscle *m, FaError *err) {
+    static Sheet s;
+    s = (Sheet){.nvert = m->job.rig->mesh.nvert};
+    s.from = malloc(3 * (size_t)s.nvert * sizeof *s.from);
+    s.x = malloc(3 * (size_t)s.nvert * (size_t)fa_muscle_count(m->model) * sizeof *s.x);
+    FaCode rc = s.x && s.from ? pose_tiles(m, &s, err) : cli_no_memory(err);
+    if (rc >= 0) rc = draw_sheet(m, &s, err);
+    free(s.x);
+    free(s.from);
+    return rc;
+}
+
+static FaCode write_pose(Job *j, FaError *err) {
+    if (sheet) TRY(write_sheet((Muscle *)j, err));
+    if (sheet) cli_say("wrote %s: look at it", sheet);
+    return job_save_still(j, err);
+}
+
+static int run_pose(int argc, const char **argv) {
+    (void)argc;
+    if (!common.output && !sheet && !common.dry_run && !common.json) return output_missing("smile.glb");
+    int code = cli_only("for a pose", "act jaw sheet hinge world cache-unit bake-error max-targets");
+    if (code != EXIT_OK) return code;
+    Muscle m = {.path = argv[0],
+                .again = true,
+                .job = {.verb = "muscle",
+                        .track = "muscles",
+                        .rig_path = argv[0],
+                        .make = make_pose,
+                        .write = write_pose,
+                        .say = say_pose,
+                        .json = json_pose,
+                        .free = muscle_free}};
+    code = job_walk(&m.job);
+    return code == EXIT_OK && m.stalled ? EXIT_CONVERGE : code;
+}
+
+// --- the verbs ----------------------------------------------------------------------------------------------------
+
+static const Command cmd_muscle_build = {
+    .name = "build",
+    .line = "fill a face with flesh and place its muscles",
+    .usage = "muscle build RIG|FACE -o OUT.face [options]",
+    .examples =
+        "  fascia muscle build head.glb -o head.face                      with the bones of the file, if it has any\n"
+        "  fascia muscle build bones.face -o head.face                    on a face made by fascia build --bone ...\n"
+        "  fascia muscle build head.glb -o fine.face --flesh-size 12000   finer flesh\n"
+        "  fascia muscle build head.glb --dry-run --json                  the figures alone\n",
+    .notes =
+        "The face keeps flesh and muscles; list and pose open it at once. docs/guide/muscle.md says what the figures\n"
+        "mean.\n",
+    .options = build_options,
+    .writes = "face",
+    .min_args = 1,
+    .max_args = 1,
+    .run = run_build,
+};
+
+static const Command cmd_muscle_list = {
+    .name = "list",
+    .line = "the muscles of a face: bone, share in the flesh, length, volume, force",
+    .usage = "muscle list FACE [options]",
+    .examples = "  fascia muscle list head.face\n"
+                "  fascia muscle list head.face --json | jq '.muscles[].name'\n",
+    .notes = "FACE may also be a rig. in: how much of the muscle is in the flesh; N: force at full strength.\n",
+    .options = list_options,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run_list,
+};
+
+static const Command cmd_muscle_pose = {
+    .name = "pose",
+    .line = "a pose by muscles and jaw",
+    .usage = "muscle pose FACE --act NAME=V,... [--jaw open=DEG] -o OUT [options]",
+    .examples =
+        "  fascia muscle pose head.face --act zygomaticus_major=.7 -o smile.glb          a smile\n"
+        "  fascia muscle pose head.face --act zyg_maj.L=1,frontalis*=.5 -o wry.png       one side; brows up\n"
+        "  fascia muscle pose head.face --act dli=.5 --jaw open=8 -o talk.obj            with the jaw open\n"
+        "  fascia muscle pose head.face --sheet muscles.png                              every muscle, one by one\n"
+        "  fascia muscle pose head.face --act masseter=1 --json                          the figures alone\n",
+    .notes = "Out: .glb (a morph target is added), .obj, .png, .pc2, .mdd, .usda, .html. FACE may also be a rig.\n"
+             "fascia muscle list FACE names the muscles.\n",
+    .options = pose_options,
+    .writes = "glb gltf vrm obj png pc2 mdd usda html",
+    .min_args = 1,
+    .max_args = 1,
+    .run = run_pose,
+};
+
+static const Command *const muscle_verbs[] = {&cmd_muscle_build, &cmd_muscle_list, &cmd_muscle_pose, NULL};
+
+const Command cmd_muscle = {
+    .name = "muscle",
+    .line = "a face that moves by its muscles: build, list, pose",
+    .usage = "muscle build|list|pose ...",
+    .examples = "  fascia muscle build head.glb -o head.face\n"
+                "  fascia muscle list head.face\n"
+                "  fascia muscle pose head.face --act zygomaticus_major=.7 --jaw open=8 -o smile.glb\n",
+    .verbs = muscle_verbs,
+};

@@ -1,0 +1,164 @@
+#include "muscle/marks.h"
+
+#include "math/mat3.h"
+#include "rig/mean_head.h"
+
+#include <math.h>
+
+static const double FAR = 25; // mm from where eyes and mouth alone have it: another thing, or hair
+
+// Middle of what moves most. Up to four shapes, whose middles are averaged: rigs differ in each of them.
+typedef struct Moved {
+    const char *name, *shape[4];
+    double at[3]; // on the mean head, mm
+} Moved;
+
+// How far the vertices of a box stand out in a direction; where that is along an axis, at the middle of the box.
+typedef struct Outmost {
+    const char *name;
+    double lo[3], hi[3], way[3]; // mean head, mm
+    bool slides;
+    double at[3];
+} Outmost;
+
+// Where the head that ships has them, by this very code. Left ones have x > 0, and a mirror image.
+static const Moved moved[] = {
+    {"corner of the mouth",
+     {"mouthSmileLeft", "mouthFrownLeft", "mouthDimpleLeft", "mouthStretchLeft"},
+     {23.7, -43.7, 80.1}},
+    {"lids", {"eyeBlinkLeft"}, {32.3, 32.6, 73.5}},
+    {"end of the brow", {"browOuterUpLeft"}, {45.2, 52.2, 70.1}},
+    {"head of the brow", {"browInnerUp"}, {0, 52.6, 84}},
+    {"lips", {"mouthPucker", "mouthFunnel"}, {0, -43.3, 87.9}},
+};
+static const Outmost outmost[] = {
+    {"tip of the nose", {-12, -25, 60}, {12, 15, 140}, {0, 0, 1}, false, {0, -6.4, 108.8}},
+    {"chin", {-10, -120, 45}, {10, -52, 120}, {0, -0.8, 0.6}, false, {0, -85.9, 79.1}},
+    {"side of the cheek", {35, -2, 22}, {110, 10, 38}, {1, 0, 0}, true, {71.9, 6, 28.6}},
+    {"side of the jaw", {25, -52, 22}, {110, -38, 38}, {1, 0, 0}, true, {64, -45.9, 28.6}},
+    {"side of the forehead", {25, 60, 22}, {110, 75, 38}, {1, 0, 0}, true, {68.8, 73.1, 28.6}},
+    {"forehead", {-8, 76, 30}, {8, 90, 130}, {0, 0, 1}, true, {0, 89.5, 74.2}},
+};
+
+static void from_mm(const FaMeanHead *h, const double mm[3], double out[3]) {
+    double q[3];
+    for (int k = 0; k < 3; k++) q[k] = (mm[k] - h->offset[k]) / h->scale[k];
+    fai_m3_tmulv(h->axes, q, out); // axes are a rotation
+}
+
+// --- shapes -------------------------------------------------------------------------------------------------------
+
+// The middle of a shape's motion, the sixth power of its length as weight, mm. False: the rig has no such shape.
+static bool middle_of(const FaRig *rig, const FaMeanHead *h, const char *name, double out[3]) {
+    int arkit = fa_arkit_match(name, NULL);
+    double sum[4] = {0}, most = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int s = 0; s < rig->nshape; s++) {
+            const FaShape *shape = &rig->shape[s];
+            if (arkit < 0 || shape->arkit != arkit) continue;
+            for (int e = shape->first; e < shape->first + shape->count; e++) {
+                double d[3], mm[3];
+                fai_v3_load(rig->delta, e, d);
+                double size = fai_v3_dot(d, d);
+                if (pass == 0) most = fmax(most, size);
+                if (pass == 0 || !(most > 0)) continue;
+                double w = size / most;
+                w = w * w * w;
+                if (!fai_mean_head_mm(h, rig->mesh.x + 3 * (size_t)rig->row[e], mm)) continue;
+                for (int k = 0; k < 3; k++) sum[k] += w * mm[k];
+                sum[3] += w;
+            }
+        }
+    if (!(sum[3] > 0)) return false;
+    fai_v3_scale(1 / sum[3], sum, out);
+    return true;
+}
+
+// "mouthSmileLeft" to "mouthSmileRight".
+static void other_side(const char *name, char *out, size_t size) {
+    size_t n = strlen(name);
+    bool left = n > 4 && strcmp(name + n - 4, "Left") == 0;
+    snprintf(out, size, "%.*s%s", (int)(left ? n - 4 : n), name, left ? "Right" : "");
+}
+
+static bool find_moved(const FaRig *rig, const FaMeanHead *h, const Moved *m, bool right, double out[3]) {
+    double sum[3] = {0}, one[3];
+    int n = 0;
+    for (int k = 0; k < FA_COUNT(m->shape) && m->shape[k]; k++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s", m->shape[k]);
+        if (right) other_side(m->shape[k], name, sizeof name);
+        if (!middle_of(rig, h, name, one)) continue;
+        fai_v3_add(sum, one, sum);
+        n++;
+    }
+    if (n) fai_v3_scale(1.0 / n, sum, out);
+    return n > 0;
+}
+
+// --- skin ---------------------------------------------------------------------------------------------------------
+
+static bool find_outmost(const FaRig *rig, const FaMeanHead *h, const Outmost *o, bool right, double out[3]) {
+    double best = -INFINITY;
+    for (int v = 0; v < rig->mesh.nvert; v++) {
+        double mm[3];
+        if (!fai_mean_head_mm(h, rig->mesh.x + 3 * (size_t)v, mm)) return false;
+        if (right) mm[0] = -mm[0];
+        bool in = true;
+        for (int k = 0; k < 3; k++) in = in && mm[k] >= o->lo[k] && mm[k] <= o->hi[k];
+        double far = fai_v3_dot(mm, o->way);
+        if (!in || far <= best) continue;
+        best = far;
+        memcpy(out, mm, sizeof mm);
+    }
+    if (!isfinite(best)) return false;
+    // sides slide: how wide or deep the head is at a height is known, the height is given
+    for (int k = 0; k < 3; k++)
+        if (fabs(o->way[k]) == 0 && o->slides) out[k] = 0.5 * (o->lo[k] + o->hi[k]);
+    if (right) out[0] = -out[0];
+    return true;
+}
+
+// --- entry --------------------------------------------------------------------------------------------------------
+
+static void add_mark(FaMuscleMarks *marks, const FaMeanHead *h, const char *name, const double at[3], bool right,
+                     const double found[3]) {
+    double from[3] = {right ? -at[0] : at[0], at[1], at[2]}, d[3];
+    fai_v3_sub(found, from, d);
+    double far = fai_v3_norm(d);
+    if (!(far <= FAR)) {
+        marks->dropped++;
+        return;
+    }
+    FA_ASSERT(marks->n < FA_MARKS);
+    double to[3];
+    from_mm(h, found, to);
+    marks->name[marks->n] = name;
+    memcpy(marks->from + 3 * (size_t)marks->n, from, sizeof from);
+    memcpy(marks->to + 3 * (size_t)marks->n++, to, sizeof to);
+    from_mm(h, from, d);
+    fai_v3_sub(to, d, d);
+    marks->worst = fmax(marks->worst, fai_v3_norm(d));
+}
+
+FaCode fai_muscle_marks(const FaRig *rig, FaMuscleMarks *marks, FaError *err) {
+    *marks = (FaMuscleMarks){0};
+    FaMeanHead h = fai_mean_head_find(rig);
+    if (!h.found)
+        return FA_FAIL(err, FA_E_ARG, NULL, "use a rig with eyeBlink and mouthPucker or mouthFunnel",
+                       "muscles cannot be placed: no shape tells where eyes and mouth are");
+    double found[3];
+    for (int i = 0; i < FA_COUNT(moved); i++)
+        for (int right = 0; right < 1 + (moved[i].at[0] > 0); right++)
+            if (find_moved(rig, &h, &moved[i], right, found))
+                add_mark(marks, &h, moved[i].name, moved[i].at, right, found);
+    for (int i = 0; i < FA_COUNT(outmost); i++)
+        for (int right = 0; right < 1 + (outmost[i].at[0] > 0); right++)
+            if (find_outmost(rig, &h, &outmost[i], right, found))
+                add_mark(marks, &h, outmost[i].name, outmost[i].at, right, found);
+    if (2 * marks->dropped > marks->n)
+        return FA_FAIL(err, FA_E_ARG, NULL, "check what its shapes move: fascia info RIG",
+                       "muscles cannot be placed: %d of %d landmarks are not where a face has them", marks->dropped,
+                       marks->dropped + marks->n);
+    return FA_OK;
+}

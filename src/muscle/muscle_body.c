@@ -1,0 +1,300 @@
+#include "muscle/muscle_body.h"
+
+#include "muscle/slide.h"
+
+#include <math.h>
+
+static const double SHALLOW = 1e-4;  // m: deep enough to be solved again
+static const double ON_THE_WAY = 10; // times the tolerance, but for the last step
+
+struct FaMuscleBody {
+    FaMuscleStuff stuff;
+    int nnode, ntet, nmuscle;
+    double *rest_x; // (nnode x 3)
+    int *tet;       // (ntet x 4)
+    unsigned char *fixed;
+    FaSolid *solid;
+    FaSolidRest *rest;
+    FaFibre *fibre;
+    FaTerm term;
+    FaNewton *newton;
+    int nspring;
+    FaSpring *spring;     //                                                        (nspring)
+    FaMuscleTouch *touch; // NULL: nothing touches
+    double *active;       // of the last pose                                        (nmuscle)
+    double *rising;       // of the step                                             (nmuscle)
+    double reference;     // N: what gradients are compared with
+    double volume;        // m3, at rest
+    // scratch
+    double *x, *at, *move, *rhs; // (nnode x 3)
+    FaArena *arena;
+};
+
+FaMuscleStuff fai_muscle_stuff_default(void) {
+    return (FaMuscleStuff){.mu = 5e3,
+                           .bulk = 1e5,
+                           .sigma = 3e5,
+                           .kind = FA_NEWTON_PCG,
+                           .step = 0.006,
+                           .tolerance = 1e-3,
+                           .iterations = 60,
+                           .ramp = 0.25,
+                           .passes = 8};
+}
+
+// --- making -------------------------------------------------------------------------------------------------------
+
+static double volume_of(const FaMuscleBody *b, const double *x) {
+    double sum = 0;
+    for (int e = 0; e < b->ntet; e++) {
+        const int *v = b->tet + 4 * (size_t)e;
+        double d[3][3];
+        for (int k = 0; k < 3; k++)
+            for (int i = 0; i < 3; i++) d[k][i] = x[3 * (size_t)v[k + 1] + (size_t)i] - x[3 * (size_t)v[0] + (size_t)i];
+        sum += (d[0][0] * (d[1][1] * d[2][2] - d[1][2] * d[2][1]) + d[0][1] * (d[1][2] * d[2][0] - d[1][0] * d[2][2]) +
+                d[0][2] * (d[1][0] * d[2][1] - d[1][1] * d[2][0])) /
+               6;
+    }
+    return sum;
+}
+
+static FaCode make_solid(FaMuscleBody *b, FaError *err) {
+    double *mu = FA_NEW(2 * (size_t)b->ntet, double);
+    if (!mu) return FA_FAIL_MEMORY(err);
+    for (int e = 0; e < b->ntet; e++) mu[e] = b->stuff.mu, mu[b->ntet + e] = b->stuff.bulk - 2 * b->stuff.mu / 3;
+    FaCode rc = fai_solid_new(b->nnode, b->ntet, b->tet, b->rest_x, FA_SOLID_MOONEY, &b->solid, err);
+    if (rc >= 0) rc = fai_solid_rest_new(b->solid, &b->rest, err);
+    if (rc >= 0) rc = fai_solid_rest_set(b->rest, b->rest_x, mu, mu + b->ntet, NULL, err);
+    fa_free(mu);
+    return rc;
+}
+
+static FaCode make_fibres(FaMuscleBody *b, const FaMuscleSamples *samples, FaError *err) {
+    double *sigma = FA_NEW((size_t)b->nmuscle + 1, double);
+    if (!sigma) return FA_FAIL_MEMORY(err);
+    for (int m = 0; m < b->nmuscle; m++) sigma[m] = b->stuff.sigma;
+    FaFibreBody body = {b->nnode, b->ntet, b->nmuscle, b->rest_x, b->tet, sigma};
+    FaCode rc = fai_fibre_new(&body, samples->n, samples->fibre, &b->fibre, err);
+    fa_free(sigma);
+    return rc;
+}
+
+// The pull of an average muscle at full activation: the size of gradients that matter, whatever the pose begins with.
+static void find_reference(FaMuscleBody *b) {
+    double sum = 0;
+    for (int m = 0; m < b->nmuscle; m++) b->move[m] = 1;
+    fai_fibre_activate(b->fibre, b->move);
+    memset(b->move, 0, 3 * (size_t)b->nnode * sizeof *b->move);
+    FaTermSum energy = {0};
+    b->term.energy(b->fibre, b->rest_x, b->move, &energy);
+    for (int i = 0; i < 3 * b->nnode; i++)
+        if (!b->fixed[i / 3]) sum += b->move[i] * b->move[i];
+    b->reference = sqrt(sum / FA_MAX(b->nmuscle, 1));
+    memset(b->move, 0, 3 * (size_t)b->nnode * sizeof *b->move);
+}
+
+static FaCode build(FaMuscleBody *b, const FaMuscleFlesh *flesh, const unsigned char *fixed, const FaMuscleHold *hold,
+                    const FaMuscleSamples *samples, FaError *err) {
+    b->arena = fai_arena_new(0);
+    if (!b->arena) return FA_FAIL_MEMORY(err);
+    size_t n = 3 * (size_t)FA_MAX(b->nnode, b->nmuscle);
+    double **array[] = {&b->rest_x, &b->x, &b->at, &b->move, &b->rhs};
+    for (int i = 0; i < FA_COUNT(array); i++)
+        if (!(*array[i] = FA_PUSH(b->arena, n, double))) return FA_FAIL_MEMORY(err);
+    b->tet = FA_PUSH(b->arena, 4 * (size_t)b->ntet + 1, int);
+    b->fixed = FA_PUSH(b->arena, b->nnode, unsigned char);
+    b->spring = FA_PUSH(b->arena, hold->nspring + 1, FaSpring);
+    b->active = FA_PUSH(b->arena, b->nmuscle + 1, double);
+    b->rising = FA_PUSH(b->arena, b->nmuscle + 1, double);
+    if (!b->tet || !b->fixed || !b->spring || !b->active || !b->rising) return FA_FAIL_MEMORY(err);
+    memcpy(b->rest_x, flesh->x, 3 * (size_t)b->nnode * sizeof *flesh->x);
+    memcpy(b->tet, flesh->tet, 4 * (size_t)b->ntet * sizeof *flesh->tet);
+    memcpy(b->fixed, fixed, (size_t)b->nnode);
+    b->nspring = hold->nspring;
+    if (b->nspring > 0) memcpy(b->spring, hold->spring, (size_t)b->nspring * sizeof *b->spring);
+    FA_TRY(make_solid(b, err));
+    FA_TRY(make_fibres(b, samples, err));
+    b->term = fai_fibre_term(b->fibre);
+    FaNewtonOptions o = {.kind = b->stuff.kind,
+                         .nterm = 1,
+                         .term = &b->term,
+                         .max_springs = b->nspring,
+                         .max_rows = b->touch ? FA_MUSCLE_ROWS : 0};
+    FA_TRY(fai_newton_new(b->solid, b->fixed, NULL, &o, &b->newton, err));
+    find_reference(b);
+    b->volume = volume_of(b, b->rest_x);
+    return FA_OK;
+}
+
+FaCode fai_muscle_body_new(const FaMuscleFlesh *flesh, const unsigned char *fixed, int nmuscle,
+                           const FaMuscleSamples *samples, const FaMuscleStuff *stuff, FaMuscleBody **body,
+                           FaError *err) {
+    return fai_muscle_body_new_held(flesh, fixed, &(FaMuscleHold){0}, nmuscle, samples, stuff, body, err);
+}
+
+FaCode fai_muscle_body_new_held(const FaMuscleFlesh *flesh, const unsigned char *fixed, const FaMuscleHold *hold,
+                                int nmuscle, const FaMuscleSamples *samples, const FaMuscleStuff *stuff,
+                                FaMuscleBody **body, FaError *err) {
+    *body = NULL;
+    FaMuscleBody *b = FA_NEW(1, FaMuscleBody);
+    if (!b) {
+        fai_muscle_touch_free(hold->touch);
+        return FA_FAIL_MEMORY(err);
+    }
+    b->touch = hold->touch;
+    b->stuff = stuff ? *stuff : fai_muscle_stuff_default();
+    b->nnode = flesh->nnode, b->ntet = flesh->ntet, b->nmuscle = nmuscle;
+    FaCode rc = build(b, flesh, fixed, hold, samples, err);
+    if (rc < 0)
+        fai_muscle_body_free(b);
+    else
+        *body = b;
+    return rc;
+}
+
+FaCode fai_muscle_body_of_face(const FaMuscleGround *ground, const FaFace *face, const FaFilled *filled, int nmuscle,
+                               const FaMuscleSamples *samples, const FaMuscleStuff *stuff, FaMuscleBody **body,
+                               FaError *err) {
+    size_t n = (size_t)filled->nnode;
+    *body = NULL;
+    double *x = FA_NEW(3 * n, double);
+    unsigned char *fixed = FA_NEW(n, unsigned char);
+    FaSpring *spring = FA_NEW(n, FaSpring);
+    FaMuscleFlesh flesh = {filled->nnode, filled->ntet, x, filled->tet};
+    FaMuscleHold hold = {.spring = spring};
+    FaCode rc = x && fixed && spring ? FA_OK : FA_FAIL_MEMORY(err);
+    for (size_t i = 0; i < n && rc >= 0; i++) {
+        fixed[i] = filled->kind[i] != FA_FILLED_FREE;
+        for (size_t k = 3 * i; k < 3 * i + 3; k++) x[k] = (double)filled->x[k];
+    }
+    if (rc >= 0) rc = hold.nspring = fai_muscle_slide(ground, filled, fixed, spring, err);
+    if (rc >= 0) rc = fai_muscle_touch_new(face, filled, &hold.touch, err);
+    if (rc >= 0) rc = fai_muscle_body_new_held(&flesh, fixed, &hold, nmuscle, samples, stuff, body, err);
+    fa_free(x);
+    fa_free(fixed);
+    fa_free(spring);
+    return rc;
+}
+
+void fai_muscle_body_free(FaMuscleBody *b) {
+    if (!b) return;
+    fai_newton_free(b->newton);
+    fai_muscle_touch_free(b->touch);
+    fai_fibre_free(b->fibre);
+    fai_solid_rest_free(b->rest);
+    fai_solid_free(b->solid);
+    fai_arena_free(b->arena);
+    fa_free(b);
+}
+
+// --- posing -------------------------------------------------------------------------------------------------------
+
+// How far bones have to go from x, m.
+static double way_of_bones(const FaMuscleBody *b, const double *goal, const double *x) {
+    double far = 0;
+    for (int v = 0; v < b->nnode; v++) {
+        if (!b->fixed[v]) continue;
+        double d2 = 0;
+        for (int k = 3 * v; k < 3 * v + 3; k++) d2 += (goal[k] - x[k]) * (goal[k] - x[k]);
+        far = fmax(far, d2);
+    }
+    return sqrt(far);
+}
+
+// Bones go to b->at; the flesh goes along as its stiffness at x says. Where that is not definite it stays.
+static void predict(FaMuscleBody *b, const FaNewtonInput *in, double *x) {
+    size_t n = 3 * (size_t)b->nnode;
+    for (size_t i = 0; i < n; i++) b->move[i] = b->fixed[i / 3] ? b->at[i] - x[i] : 0;
+    fai_solid_product(b->rest, x, NULL, b->move, b->rhs);
+    b->term.product(b->fibre, x, b->move, b->rhs);
+    for (size_t i = 0; i < n; i++) b->rhs[i] = b->fixed[i / 3] ? 0 : -b->rhs[i];
+    FaError none = {0};
+    FaNewtonInput here = *in;
+    here.fixed_at = NULL;
+    FaNewtonKept kept = {.nrhs = 1, .rhs = b->rhs, .out = b->rhs, .tolerance = 1e-2};
+    bool known = fai_newton_kept_solve(b->newton, &here, x, &kept, &none) >= 0;
+    for (size_t i = 0; i < n; i++) x[i] = b->fixed[i / 3] ? b->at[i] : known ? x[i] + b->rhs[i] : x[i];
+}
+
+// In how many steps: bones, and where something may touch activations too.
+static int steps_of(const FaMuscleBody *b, const double *activation, double far) {
+    double most = 0;
+    for (int m = 0; m < b->nmuscle; m++) most = fmax(most, fabs(activation[m] - b->active[m]));
+    double steps = fmax(far / b->stuff.step, b->touch ? most / b->stuff.ramp : 0);
+    return FA_MAX(1, (int)ceil(steps - 1e-9));
+}
+
+static int count_rises(const FaNewtonReport *one) {
+    int rises = 0;
+    for (int i = 1; i <= FA_MIN(one->iterations, FA_NEWTON_LOG); i++) rises += one->energy[i] > one->energy[i - 1];
+    return rises;
+}
+
+// Bones are at b->at, muscles are activated: rows, a solve, and again until nothing is deep.
+static FaCode solve_step(FaMuscleBody *b, FaNewtonInput *in, int passes, FaMuscleReport *r, FaError *err) {
+    FaCode rc = FA_OK;
+    for (int pass = 0; pass < passes && rc >= 0; pass++) {
+        FaNewtonReport one;
+        if (b->touch) in->nrow = fai_muscle_touch_collect(b->touch, b->x, &in->row);
+        rc = fai_newton_solve(b->newton, in, b->x, &one, err);
+        if (rc < 0) return rc;
+        r->iterations += one.iterations, r->inverted = one.inverted, r->residual = one.residual, r->status = one.status;
+        r->rises += count_rises(&one), r->solves++, r->rows = in->nrow, r->active = one.active;
+        if (!b->touch) return rc;
+        r->deep = fai_muscle_touch_settle(b->touch, b->x);
+        if (r->deep < SHALLOW) return rc;
+    }
+    return rc;
+}
+
+FaCode fai_muscle_body_pose(FaMuscleBody *b, const double *activation, const double *fixed_at, double *x,
+                            FaMuscleReport *report, FaError *err) {
+    FaMuscleReport r = {0};
+    double begin = fai_seconds();
+    size_t n = 3 * (size_t)b->nnode;
+    const double *goal = fixed_at ? fixed_at : b->rest_x;
+    double far = way_of_bones(b, goal, x);
+    for (size_t i = 0; i < n; i++)
+        if (!(fabs(x[i]) < 1e6) || (b->fixed[i / 3] && !(fabs(goal[i]) < 1e6)))
+            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("node %zu", i / 3), "check the pose of the jaw",
+                           "a position is not a number");
+    bool from_rest = memcmp(x, b->rest_x, n * sizeof *x) == 0;
+    if (from_rest) memset(b->active, 0, (size_t)b->nmuscle * sizeof *b->active);
+    int steps = steps_of(b, activation, far);
+    FaNewtonInput in = {.rest = b->rest,
+                        .fixed_at = b->at,
+                        .row_base = b->rest_x,
+                        .nspring = b->nspring,
+                        .spring = b->spring,
+                        .tolerance = b->stuff.tolerance,
+                        .reference = b->reference,
+                        .iterations = b->stuff.iterations};
+    if (b->touch) fai_muscle_touch_begin(b->touch, x);
+    memcpy(b->x, x, n * sizeof *x);
+    FaCode rc = FA_OK;
+    if (from_rest) { // a pose from rest does not depend on poses before it: nor on a factor that they left
+        memcpy(b->at, x, n * sizeof *x);
+        fai_fibre_activate(b->fibre, b->active);
+        rc = fai_newton_prepare(b->newton, &in, x, err);
+    }
+    for (int s = 1; s <= steps && rc >= 0; s++) {
+        bool last = s == steps;
+        for (size_t i = 0; i < n; i++) b->at[i] = last ? goal[i] : x[i] + (goal[i] - x[i]) * s / steps;
+        for (int m = 0; m < b->nmuscle; m++)
+            b->rising[m] = last ? activation[m] : b->active[m] + (activation[m] - b->active[m]) * s / steps;
+        fai_fibre_activate(b->fibre, b->rising);
+        if (b->touch) fai_muscle_touch_step(b->touch, b->x, b->at);
+        if (far > 0) predict(b, &in, b->x);
+        in.tolerance = b->stuff.tolerance * (last ? 1 : ON_THE_WAY);
+        rc = solve_step(b, &in, last ? b->stuff.passes : 1, &r, err);
+        if (b->touch && rc >= 0) r.stopped = fai_muscle_touch_stop(b->touch, b->x);
+    }
+    if (rc < 0) return rc;
+    memcpy(x, b->x, n * sizeof *x);
+    memcpy(b->active, activation, (size_t)b->nmuscle * sizeof *b->active);
+    r.steps = steps;
+    r.volume = volume_of(b, x) / b->volume;
+    r.seconds = fai_seconds() - begin;
+    if (report) *report = r;
+    return rc;
+}

@@ -1,0 +1,37 @@
+// A face with all that its muscles need: filled flesh, muscles placed in it, the tets they fill, and the body that is
+// posed. The public door is fascia/muscle.h.
+#ifndef FAI_MUSCLE_MODEL_H
+#define FAI_MUSCLE_MODEL_H
+
+#include "build/filled.h"
+#include "fascia/muscle.h"
+#include "muscle/marks.h"
+#include "muscle/muscle_body.h"
+#include "muscle/place.h"
+
+struct FaMuscleModel {
+    const FaRig *rig;
+    const FaFace *face;
+    FaMuscleOptions options; // of its making; flesh_size is the one used
+    FaFilled flesh;
+    FaMuscleMarks marks;
+    FaMuscleGround ground; // what muscles were placed on; arrays in the arena
+    FaMuscles muscles;
+    FaMuscleSamples samples;
+    FaMuscleStuff stuff;
+    FaMuscleBody *body;
+    int mark[FA_MUSCLE_MARKS]; // vertices of the rig, -1: not found
+    double chin[3];            // m
+    FaMuscleBuilt built;
+    FaNotes notes;
+    // rest and scratch
+    double *rest, *x, *at;              // (nnode x 3)
+    float *node;                        // (nnode x 3)
+    double activation[FA_MUSCLES_MOST]; // what is posed
+    FaArena *arena;
+};
+
+// Where the jaw is for these numbers: a motion of the rig's frame. degrees (nullable): how far it is open.
+FaCode fai_muscle_jaw(const FaMuscleModel *model, const FaMuscleJaw *jaw, FaPose *pose, double *degrees, FaError *err);
+
+#endif

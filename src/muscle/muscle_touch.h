@@ -1,0 +1,38 @@
+// What filled flesh touches while muscles pull: itself (lips, lids, lining of the mouth), teeth and eyes.
+//
+// Rows of skin near skin, or near a collider, come from where the flesh is (fai_contact_nearby). Nothing pushes at
+// rest: a vertex that lies closer than the gap there, or even inside, may come back to where it was and no farther.
+// Rows are springs, which give way where muscles pull hard, so each vertex remembers how far it was pushed in and is
+// held so much farther out in the next solve (the multipliers of an augmented Lagrangian): in a few solves nothing is
+// in, with springs soft enough for conjugate gradients.
+//
+// Rows are of vertices. What crosses in spite of them, edges of coarse skin, is stopped at the end of a step.
+//
+// Use: fai_muscle_touch_begin for a pose; in each step fai_muscle_touch_step, then fai_muscle_touch_collect, a solve
+// with its rows and fai_muscle_touch_settle, again until nothing is deep; fai_muscle_touch_stop. Same bits for any
+// number of threads. No allocation after fai_muscle_touch_new.
+#ifndef FAI_MUSCLE_TOUCH_H
+#define FAI_MUSCLE_TOUCH_H
+
+#include "build/filled.h"
+#include "contact/rows.h"
+
+enum { FA_MUSCLE_ROWS = 12288 };
+
+typedef struct FaMuscleTouch FaMuscleTouch;
+
+// filled: of the face; both are copied as far as they are needed. *touch is NULL where the face has no mouth.
+FaCode fai_muscle_touch_new(const FaFace *face, const FaFilled *filled, FaMuscleTouch **touch, FaError *err);
+void fai_muscle_touch_free(FaMuscleTouch *touch); // NULL is fine
+
+void fai_muscle_touch_begin(FaMuscleTouch *touch, const double *x); // forgets what was pushed in
+// A step from x; colliders of the jaw go along with the jaw's nodes to fixed_at (both nnode x 3, m).
+void fai_muscle_touch_step(FaMuscleTouch *touch, const double *x, const double *fixed_at);
+// Rows at x; displacements are from rest.
+int fai_muscle_touch_collect(FaMuscleTouch *touch, const double *x, const FaRow **row);
+// After a solve with the rows collected last, at x: how deep the deepest vertex is beyond where it may be, m.
+double fai_muscle_touch_settle(FaMuscleTouch *touch, const double *x);
+// The end of a step: what would cross on the way from its beginning is stopped short of that. How many nodes.
+int fai_muscle_touch_stop(FaMuscleTouch *touch, double *x);
+
+#endif

@@ -1,0 +1,50 @@
+#include "muscle/slide.h"
+
+#include "math/mat3.h"
+#include "math/rbf.h"
+#include "mesh/mesh.h"
+
+#include <math.h>
+
+// mm, on the mean head: above the orbits, below where frontalis begins, in front of the temples.
+static const double LOW = 46, HIGH = 92, BACK = 20;
+static const double STIFFNESS = 2e3; // N/m
+// And below the floor of the mouth, above the larynx, in front of the spine.
+static const double FLOOR = -46, LARYNX = -104, SPINE = -12;
+static const double GIVES = 10; // N/m
+
+static int nearest(const FaMesh *mesh, const float *x) {
+    int best = 0;
+    double least = INFINITY;
+    for (int v = 0; v < mesh->nvert; v++) {
+        double d2 = 0;
+        for (size_t k = 0; k < 3; k++) d2 += pow((double)mesh->x[3 * (size_t)v + k] - (double)x[k], 2);
+        if (d2 < least) least = d2, best = v;
+    }
+    return best;
+}
+
+int fai_muscle_slide(const FaMuscleGround *g, const FaFilled *f, unsigned char *fixed, FaSpring *spring, FaError *err) {
+    FaRbf *back = NULL;
+    float *normal = FA_NEW(3 * (size_t)g->skin->nvert, float);
+    if (!normal) return FA_FAIL_MEMORY(err);
+    FaCode rc = fai_rbf_new(g->npair, g->to, g->from, &(FaRbfOptions){.lambda = g->noise}, &back, err);
+    int n = 0;
+    if (rc >= 0) fai_mesh_normals(g->skin, g->skin->x, normal);
+    for (int i = 0; i < f->nnode && rc >= 0; i++) {
+        double x[3], at[3];
+        if (f->kind[i] != FA_FILLED_SKULL || f->skin_of_node[i] != -1) continue;
+        fai_v3_load(f->x, i, x);
+        fai_rbf_point(back, x, at);
+        bool slides = at[1] > LOW && at[1] < HIGH && at[2] > BACK;
+        if (!slides && !(at[1] < FLOOR && at[1] > LARYNX && at[2] > SPINE)) continue;
+        const float *away = normal + 3 * (size_t)nearest(g->skin, f->x + 3 * (size_t)i);
+        fixed[i] = 0;
+        FaSpring *s = &spring[n++];
+        *s = (FaSpring){.node = i, .stiffness = slides ? STIFFNESS : GIVES};
+        for (int k = 0; k < 3; k++) s->to[k] = x[k], s->normal[k] = slides ? (double)away[k] : 0;
+    }
+    fai_rbf_free(back);
+    fa_free(normal);
+    return rc < 0 ? rc : n;
+}

@@ -1,0 +1,154 @@
+// fascia muscle as a user meets it: build, list, pose, and its refusals; the same through the library.
+// labels: unit
+#include "test_app_tools.h"
+
+#include "base/file.h"
+#include "fascia/head.h"
+#include "fascia/muscle.h"
+
+static char rig[4096], face[4096];
+
+static int make_head(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaHeadParams params = fa_head_params_default();
+    FaHead *head;
+    params.level = 0;
+    snprintf(rig, sizeof rig, "%s", test_path("muscle_head.glb"));
+    snprintf(face, sizeof face, "%s", test_path("muscle_head.face"));
+    if (fa_head_new(&params, &head, &err) < 0 || fa_head_save(head, NULL, true, NULL, rig, &err) < 0) return -1;
+    fa_head_free(head);
+    return 0;
+}
+
+static void test_build(void **state) {
+    (void)state;
+    assert_int_equal(RUN("muscle", "build", rig, "-o", face, "--flesh-size", "4000", "--json"), 0);
+    assert_true(said_number("nodes") > said_number("free") && said_number("free") > 3000);
+    assert_true(said_number("inverted") == 0 && said_number("worst_quality") >= 0.02 && said_number("lost") < 60);
+    assert_true(said_number("count") >= 49 && said_number("held") == said_number("ends"));
+    assert_true(said_number("least_share") > 0.2);
+    assert_int_equal(RUN("muscle", "list", face, "--json", "-q"), 0);
+    SAID("\"name\":\"zygomaticus_major.L\",\"alias\":\"zyg_maj.L\",\"form\":\"strap\",\"origin\":\"skull\"");
+    SAID("\"held\":true");
+    assert_true(said_number("length_mm") > 20 && said_number("force_n") > 1 && said_number("volume_cm3") > 0.5);
+}
+
+// A smile: both corners alike, far enough, lips whole; any number of threads writes the same bytes.
+static void test_pose(void **state) {
+    (void)state;
+    const char *out[2] = {test_path("smile1.pc2"), test_path("smile8.pc2")};
+    for (int t = 0; t < 2; t++) {
+        assert_int_equal(RUN("muscle", "pose", face, "--act", "zygomaticus_major=1", "--threads", t ? "8" : "1", "-o",
+                             out[t], "--json"),
+                         0);
+        assert_true(said_number("corner_left_mm") >= 6 && said_number("corner_left_mm") < 15);
+        CHECK_NEAR(said_number("corner_left_mm"), said_number("corner_right_mm"), 0.5);
+        assert_true(said_number("brow_left_mm") < 0.5 && said_number("lid_right_mm") < 0.5);
+        assert_true(said_number("inverted") == 0 && fabs(said_number("volume_change")) < 0.02);
+        assert_true(said_number("iterations") > 0 && said_number("residual") < 0.05);
+        assert_true(said_number("intersections") >= 0 && said_number("chin_mm") < 3);
+        assert_true(said_number("lip_upper_mm") >= 0 && said_number("lip_lower_mm") >= 0 && said_number("seconds") > 0);
+    }
+    FaBytes bytes[2];
+    FaError err = {0};
+    for (int t = 0; t < 2; t++) CHECK_OK(fai_file_read(out[t], 0, &bytes[t], &err), &err);
+    assert_true(bytes[0].size == bytes[1].size);
+    assert_memory_equal(bytes[0].data, bytes[1].data, bytes[0].size);
+    for (int t = 0; t < 2; t++) fai_bytes_free(&bytes[t]);
+}
+
+static void test_jaw(void **state) {
+    (void)state;
+    const char *glb = test_path("open.glb");
+    assert_int_equal(RUN("muscle", "pose", face, "--jaw", "open=15mm,side=2", "-o", glb, "--json"), 0);
+    CHECK_NEAR(said_number("chin_mm"), 15, 4);
+    assert_true(said_number("jaw_open") > 5 && said_number("jaw_open") < 20 && said_number("corner_left_mm") > 1);
+    FaError err = {0};
+    FaRig *posed;
+    CHECK_OK(fa_rig_load(glb, NULL, &posed, &err), &err);
+    assert_true(posed->clip && posed->nshape > 52);
+    fa_rig_free(posed);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    assert_int_equal(RUN("muscle", "pose", face, "--act", "zygomatikus=1", "--json"), 2);
+    SAID("there is no muscle 'zygomatikus'");
+    SAID("zygomaticus_m");
+    assert_int_equal(RUN("muscle", "pose", face, "--jaw", "open=8furlongs", "--json"), 2);
+    SAID("--jaw takes open=DEGREES");
+    assert_int_equal(RUN("muscle", "pose", face, "--act", "zyg_maj=1"), 2);
+    SAID("no output file");
+    assert_int_equal(RUN("muscle", "flex", face), 2);
+    SAID("there is no verb 'muscle flex'");
+}
+
+// --- the library --------------------------------------------------------------------------------------------------
+
+typedef struct Open {
+    FaRig *rig;
+    FaFace *face;
+    FaMuscleModel *model;
+} Open;
+
+static void open_face(Open *o) {
+    FaError err = {0};
+    *o = (Open){0};
+    CHECK_OK(fa_rig_load(rig, NULL, &o->rig, &err), &err);
+    CHECK_OK(fa_face_load(face, &o->face, &err), &err);
+    assert_true(fa_muscle_kept(o->face));
+    CHECK_OK(fa_muscle_open(o->rig, o->face, NULL, &o->model, &err), &err);
+}
+
+static void close_face(Open *o) {
+    fa_muscle_close(o->model);
+    fa_face_free(o->face);
+    fa_rig_free(o->rig);
+}
+
+// One side, then the other: mirror images. Poses do not depend on those before, and none is the neutral.
+static void test_mirror(void **state) {
+    (void)state;
+    Open o;
+    FaError err = {0};
+    open_face(&o);
+    int n = o.rig->mesh.nvert;
+    size_t size = 3 * (size_t)n * sizeof(float);
+    float *x[3] = {malloc(size), malloc(size), malloc(size)};
+    FaMusclePosed r[3];
+    for (int k = 0; k < 3; k++) {
+        double act[FA_MUSCLES_MOST] = {0};
+        CHECK_OK(fa_muscle_activate(o.model, k == 1 ? "zyg_maj.R=.8,frontalis*.R=1" : "zyg_maj.L=.8,frontalis*.L=1",
+                                    act, &err),
+                 &err);
+        CHECK_OK(fa_muscle_pose(o.model, &(FaMusclePose){.activation = act}, x[k], &r[k], &err), &err);
+    }
+    assert_memory_equal(x[0], x[2], size);
+    const int pair[][2] = {{FA_MUSCLE_CORNER_LEFT, FA_MUSCLE_CORNER_RIGHT},
+                           {FA_MUSCLE_BROW_LEFT, FA_MUSCLE_BROW_RIGHT}};
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 3; k++) CHECK_NEAR(r[0].mark[pair[i][0]][k] * (k ? 1 : -1), r[1].mark[pair[i][1]][k], 1e-3);
+    assert_true(r[0].mark[FA_MUSCLE_CORNER_LEFT][1] > 0.004 && r[0].mark[FA_MUSCLE_BROW_LEFT][1] > 0.002);
+    assert_true(fabs(r[0].mark[FA_MUSCLE_BROW_RIGHT][1]) < 0.001);
+    CHECK_OK(fa_muscle_pose(o.model, &(FaMusclePose){0}, x[0], &r[0], &err), &err);
+    assert_memory_equal(x[0], o.rig->mesh.x, size);
+    // values that make no sense
+    double act[FA_MUSCLES_MOST] = {2};
+    assert_int_equal(fa_muscle_pose(o.model, &(FaMusclePose){.activation = act}, x[0], NULL, &err), FA_E_ARG);
+    err = (FaError){0};
+    assert_int_equal(fa_muscle_pose(o.model, &(FaMusclePose){.jaw = {.open = 90}}, x[0], NULL, &err), FA_E_ARG);
+    const char *bad[] = {"zyg_maj", "zyg_maj=", "=1", "zyg_maj=2", "zyg_maj=nan", "zyg_maj=1x", "zyg_maj.L.L=1"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(fa_muscle_activate(o.model, bad[i], act, &(FaError){0}), FA_E_ARG);
+    for (int k = 0; k < 3; k++) free(x[k]);
+    close_face(&o);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_build),  cmocka_unit_test(test_pose),     cmocka_unit_test(test_jaw),
+        cmocka_unit_test(test_mirror), cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests_name("app_muscle", tests, make_head, NULL);
+}
