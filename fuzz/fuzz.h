@@ -8,6 +8,12 @@
 
 void fuzz_one(const uint8_t *data, size_t size);
 
+// Run `use` on the bytes as they are; and, where there are at least `least`, on a copy that `mend` has made the check
+// sums of right, or no change would get past them.
+typedef void FuzzUse(const uint8_t *data, size_t size);
+void fuzz_mended(const uint8_t *data, size_t size, size_t least, void (*mend)(uint8_t *data, size_t size),
+                 FuzzUse *use);
+
 // A file that holds the bytes, for what reads by name. Close with fuzz_file_close.
 typedef struct FuzzFile {
     char path[64];

@@ -46,23 +46,18 @@ static void use(const uint8_t *data, size_t size) {
     fuzz_file_close(&file);
 }
 
-void fuzz_one(const uint8_t *data, size_t size) {
-    use(data, size);
-    if (size < HEADER) return;
-    uint8_t *copy = malloc(size);
-    if (!copy) abort();
-    memcpy(copy, data, size);
-    memcpy(copy, "FATAKE01", 8);
-    memcpy(copy + 8, &shape, 32);
-    uint64_t sum = fai_hash64(copy, HEADER - 8, 0);
-    memcpy(copy + HEADER - 8, &sum, 8);
+static void mend(uint8_t *data, size_t size) {
+    memcpy(data, "FATAKE01", 8);
+    memcpy(data + 8, &shape, 32);
+    uint64_t sum = fai_hash64(data, HEADER - 8, 0);
+    memcpy(data + HEADER - 8, &sum, 8);
     for (size_t at = HEADER; at + PLAIN + 8 <= size;) {
-        size_t n = PLAIN + (copy[at + 8] ? STATE : 0);
+        size_t n = PLAIN + (data[at + 8] ? STATE : 0);
         if (at + n + 8 > size) break;
-        sum = fai_hash64(copy + at, n, shape.key);
-        memcpy(copy + at + n, &sum, 8);
+        sum = fai_hash64(data + at, n, shape.key);
+        memcpy(data + at + n, &sum, 8);
         at += n + 8;
     }
-    use(copy, size);
-    free(copy);
 }
+
+void fuzz_one(const uint8_t *data, size_t size) { fuzz_mended(data, size, HEADER, mend, use); }

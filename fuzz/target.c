@@ -56,6 +56,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
 }
 
+void fuzz_mended(const uint8_t *data, size_t size, size_t least, void (*mend)(uint8_t *data, size_t size),
+                 FuzzUse *use) {
+    use(data, size);
+    if (size < least) return;
+    uint8_t *copy = malloc(size);
+    if (!copy) abort();
+    memcpy(copy, data, size);
+    mend(copy, size);
+    use(copy, size);
+    free(copy);
+}
+
 FuzzFile fuzz_file(const uint8_t *data, size_t size) {
     FuzzFile file = {.fd = memfd_create("fuzz", MFD_CLOEXEC)};
     if (file.fd < 0 || write(file.fd, data, size) != (ssize_t)size) abort();
@@ -66,7 +78,7 @@ FuzzFile fuzz_file(const uint8_t *data, size_t size) {
 void fuzz_file_close(FuzzFile *file) { close(file->fd); }
 
 enum { NAMED_FILES = 4 };
-static char folder[] = "/tmp/fascia-fuzz-XXXXXX", named[NAMED_FILES][96];
+static char folder[256], named[NAMED_FILES][320];
 static int nnamed;
 
 static void remove_folder(void) {
@@ -76,7 +88,11 @@ static void remove_folder(void) {
 
 const char *fuzz_named_file(const char *name, const uint8_t *data, size_t size) {
     char path[sizeof *named];
-    if (!nnamed && (!mkdtemp(folder) || atexit(remove_folder))) abort();
+    if (!nnamed) {
+        const char *tmp = getenv("TMPDIR");
+        snprintf(folder, sizeof folder, "%s/fascia-fuzz-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+        if (!mkdtemp(folder) || atexit(remove_folder)) abort();
+    }
     snprintf(path, sizeof path, "%s/%s", folder, name);
     int i = 0;
     while (i < nnamed && strcmp(named[i], path)) i++;

@@ -7,6 +7,7 @@
 #include "build/volume_part.h"
 #include "face/face_file.h"
 #include "fascia/fascia.h"
+#include "io/import_answer.h"
 #include "method/run_store.h"
 
 #include <math.h>
@@ -140,12 +141,32 @@ static void unpack_glb(const FaBytes *glb) {
     fai_text_free(&whole);
 }
 
+// What an importer says of a rig, and that it could not read one.
+static void answers(const FaBytes *glb) {
+    FaImportDoc doc = {.place = {.unit = 0.01, .turn = {1, 0, 0, 0, 1, 0, 0, 0, 1}},
+                       .origin = {.made = true, .unit = 0.01, .up = FA_UP_Y},
+                       .glb = (const char *)glb->data,
+                       .glb_size = glb->size};
+    FaError failure = {0};
+    fai_note(&doc.notes, "some-code", "where", "a remedy", "a note");
+    FA_FAIL(&failure, FA_E_FORMAT, NULL, "export the rig as .glb", "assimp cannot read it");
+    for (int good = 0; good < 2; good++) {
+        FaText bytes = {0};
+        fai_answer_pack(good ? FA_OK : FA_E_FORMAT, &doc, &failure, &bytes);
+        if (good) fai_text_bytes(&bytes, glb->data, glb->size);
+        put("fuzz_import", good ? "rig" : "failure", bytes.data, bytes.size);
+        fai_text_free(&bytes);
+    }
+    fai_notes_free(&doc.notes);
+}
+
 static void rigs(void) {
     FaClip *clip = make_clip(2, (const char *const[]){"jawOpen", "cheekPuff"});
     FaBytes glb;
     ok(fa_rig_save(small_rig(), clip, path_of("fuzz_glb", "whole.glb"), &err));
     ok(fai_file_read(path_of("fuzz_glb", "whole.glb"), 0, &glb, &err));
     unpack_glb(&glb);
+    answers(&glb);
     fai_bytes_free(&glb);
     fa_clip_free(clip);
     FaText obj = {0}, painted = {0};

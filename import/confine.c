@@ -1,5 +1,7 @@
 #include "confine.h"
 
+#include "base/sanitized.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,16 +22,7 @@
 #include <linux/landlock.h>
 #endif
 
-#if defined __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define SANITIZED 1
-#endif
-
-#ifdef SANITIZED
+#if FA_SANITIZED
 // The sanitizers cannot live under a limit of address space; they have one of their own for memory in use. What assimp
 // leaks is the process's, and what it does wrong ends it by a signal, as without them.
 const char *__asan_default_options(void);
@@ -50,7 +43,7 @@ static void limit(int what, rlim_t value) {
 }
 
 static void limit_all(uint64_t memory, uint64_t seconds) {
-#ifndef SANITIZED
+#if !FA_SANITIZED
     limit(RLIMIT_AS, memory);
 #else
     (void)memory;

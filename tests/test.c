@@ -1,5 +1,9 @@
 #include "test.h"
 
+#include "base/base.h"
+#include "base/sanitized.h"
+#include "fascia/head.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -86,6 +90,19 @@ const char *test_unpack(const char *rel) {
     return dir;
 }
 
+const char *test_animal(const char *name) {
+    FaError err = {0};
+    for (int i = 0; i < fa_zoo_count(); i++) {
+        FaZooAnimal a = fa_zoo_animal(i);
+        if (strcmp(a.name, name)) continue;
+        const char *path = test_path(FA_PLACE("%s%s", name, a.ext));
+        CHECK_OK(fa_zoo_save(i, 0, NULL, path, &err), &err);
+        return path;
+    }
+    fail_msg("there is no animal '%s'", name);
+    return NULL;
+}
+
 static char **list;
 static int list_count;
 static const char *list_ext;
@@ -116,6 +133,39 @@ void test_list_free(char **files) {
     free(files);
 }
 
+// --- rows for the table of attacks --------------------------------------------------------------------------------
+
+static struct {
+    const char *attack;
+    long tried;
+} rows[16];
+static pid_t rows_owner;
+
+static void print_rows(void) {
+    for (int i = 0; i < 16 && rows[i].attack && getpid() == rows_owner; i++)
+        printf("attack: %s: %ld\n", rows[i].attack, rows[i].tried);
+}
+
+void test_attack(const char *attack, long tried) {
+    if (!rows_owner) {
+        rows_owner = getpid();
+        atexit(print_rows);
+    }
+    int i = 0;
+    while (i < 16 && rows[i].attack && strcmp(rows[i].attack, attack)) i++;
+    if (i == 16) abort();
+    rows[i].attack = attack;
+    rows[i].tried += tried;
+}
+
+// What a library for faults, preloaded into the program that has just run, made of it (fault_calls.c).
+static void count_fault(int code) {
+    if (code && getenv("FASCIA_KILL_AT")) test_attack("kills before a call that changes files", 1);
+    if (code && getenv("FASCIA_FAIL_AT")) test_attack("calls that fail as on a full disk", 1);
+}
+
+// --- programs -----------------------------------------------------------------------------------------------------
+
 int test_run(const char *const *argv, const char *output) {
     fflush(NULL);
     pid_t pid = fork();
@@ -131,7 +181,9 @@ int test_run(const char *const *argv, const char *output) {
     int status;
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR) return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    count_fault(code);
+    return code;
 }
 
 bool test_program(const char *name) {
@@ -168,6 +220,7 @@ static void *failing_resize(void *user, void *old, size_t size) {
 }
 
 void test_fail_alloc(long n) {
+    if (delivered) test_attack("allocations that fail", 1);
     fa_allocator_set(&(FaAllocator){failing_resize, NULL});
     countdown = n;
     delivered = false;
@@ -175,3 +228,25 @@ void test_fail_alloc(long n) {
 
 bool test_alloc_failed(void) { return delivered; }
 long test_alloc_balance(void) { return balance; }
+
+int test_starve(TestAttempt *attempt, void *user) {
+    int failures = 0;
+    bool done = false;
+    const double all = FA_SANITIZED ? 30 : 100, more = FA_SANITIZED ? 1.25 : 1.05;
+    for (double k = 1; !done; k = k < all ? k + 1 : ceil(more * k)) {
+        FaError err = {0};
+        long before = test_alloc_balance();
+        test_fail_alloc((long)k);
+        FaCode rc = attempt(user, &err);
+        done = !test_alloc_failed();
+        test_fail_alloc(0);
+        if (done) test_ok(rc, &err, "with all the memory it wants", __FILE__, __LINE__);
+        if (rc < 0 && rc != FA_E_MEMORY) print_error("allocation %.0f: %s: %s\n", k, fa_code_name(rc), err.what);
+        assert_true(rc >= 0 || (rc == FA_E_MEMORY && err.what[0]));
+        if (test_alloc_balance() != before) print_error("allocation %.0f failing leaves something behind\n", k);
+        assert_int_equal(test_alloc_balance(), before);
+        failures += rc < 0;
+    }
+    fa_allocator_set(NULL);
+    return failures;
+}

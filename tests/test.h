@@ -35,6 +35,8 @@ const char *test_data(const char *rel);
 const char *test_dir(void);
 const char *test_path(const char *name);
 
+const char *test_animal(const char *name); // a rig of our zoo, coarse, written there: its path
+
 // Unpack a .tar.xz of the data folder once below the build folder; the folder's path, NULL (with a message) if absent.
 const char *test_unpack(const char *rel);
 
@@ -51,5 +53,15 @@ bool test_program(const char *name); // is it on the PATH
 void test_fail_alloc(long n);
 bool test_alloc_failed(void);  // has the failure been delivered
 long test_alloc_balance(void); // blocks alive that came through the hook
+
+// The attempt again and again, its first, second, third, ... allocation failing (beyond the hundredth some of them;
+// with sanitizers fewer): it gives FA_E_MEMORY with a sentence, or does without (a note may be dropped), and leaves
+// nothing. It frees what it made. Returns how often it gave up.
+typedef FaCode TestAttempt(void *user, FaError *err);
+int test_starve(TestAttempt *attempt, void *user);
+
+// A row of docs/figures/trust.md: inputs of an attack that were tried. Sums are printed when the program ends, where
+// tools/table_trust finds them. Failing allocations, kills and failing calls are counted by what makes them.
+void test_attack(const char *attack, long tried);
 
 #endif

@@ -233,6 +233,7 @@ typedef struct Faults {
     const char *const *old, *const *new; // what wrote the set that is there, and what replaces it
     const char *check;                   // the file that names the set: it must be readable, and equal one of the two
     const char *shown;                   // its frames or rig as a .pc2, written by each check
+    bool few;                            // is_tried says before which calls; else before each
 } Faults;
 
 // What a user finds: 0 the old, 1 the new; fails on all else.
@@ -244,6 +245,25 @@ static int found(const Faults *f, const char *const made[2]) {
     return -1;
 }
 
+// Calls that change files in a whole run of it.
+static long count_calls(const char *const *args) {
+    long n = 0;
+    setenv("LD_PRELOAD", FAULTS, 1);
+    setenv("FASCIA_COUNT_TO", test_path("count.txt"), 1);
+    assert_int_equal(run(args), 0);
+    unsetenv("LD_PRELOAD");
+    unsetenv("FASCIA_COUNT_TO");
+    FILE *f = fopen(test_path("count.txt"), "rb");
+    assert_int_equal(fscanf(f, "%ld", &n), 1);
+    fclose(f);
+    return n;
+}
+
+// The first call, the last ones, where files get their names, and two between; with FASCIA_FULL=1 all.
+static bool is_tried(long n, long calls) {
+    return getenv("FASCIA_FULL") || n == 1 || n > calls - 6 || n == calls / 3 || n == 2 * calls / 3;
+}
+
 static void kill_everywhere(const Faults *f) {
     char made[2][4200];
     const char *const names[2] = {made[0], made[1]};
@@ -253,8 +273,9 @@ static void kill_everywhere(const Faults *f) {
         assert_int_equal(RUN("convert", f->check, made[i], "--any-size"), 0);
     }
     assert_false(same_bytes(made[0], made[1]));
-    long kills = 0, news = 0;
+    long kills = 0, news = 0, calls = f->few ? count_calls(f->new) : 0;
     for (long n = 1;; n++) {
+        if (f->few && n <= calls && !is_tried(n, calls)) continue;
         assert_int_equal(run(f->old), 0);
         assert_int_equal(found(f, names), 0);
         int code = faulty("FASCIA_KILL_AT", n, f->new);
@@ -281,10 +302,82 @@ static void sets_survive_a_kill(void **state) {
     snprintf(first, sizeof first, "%s", test_path("frames"));
     snprintf(shown, sizeof shown, "%s", test_path("shown.pc2"));
     kill_everywhere(&(Faults){(const char *const[]){"convert", rig, gltf, NULL},
-                              (const char *const[]){"convert", other, gltf, NULL}, gltf, shown});
+                              (const char *const[]){"convert", other, gltf, NULL}, gltf, shown, false});
     mkdir(first, 0755);
     kill_everywhere(&(Faults){(const char *const[]){"convert", rig, frames, "--frames", "0-3", NULL},
-                              (const char *const[]){"convert", rig, frames, "--frames", "20-23", NULL}, first, shown});
+                              (const char *const[]){"convert", rig, frames, "--frames", "20-23", NULL}, first, shown,
+                              false});
+}
+
+// A verb that replaces what it wrote before. Killed before its first call, its last ones and some between (all with
+// FASCIA_FULL=1), it leaves the old or the new, never some of each; of files that belong together one may be missing.
+typedef struct Verb {
+    const char *const *old, *const *new;
+    const char *files[3]; // ended by NULL
+} Verb;
+
+static bool all_same(const Verb *v, const char *tag) {
+    bool same = true;
+    int missing = 0;
+    for (int i = 0; v->files[i]; i++) {
+        char kept[64];
+        snprintf(kept, sizeof kept, "%s_%d", tag, i);
+        if (access(v->files[i], F_OK) != 0)
+            missing++;
+        else
+            same &= same_bytes(v->files[i], test_path(kept));
+    }
+    return same && missing <= (v->files[1] ? 1 : 0);
+}
+
+static void kill_verb(const Verb *v) {
+    char kept[64];
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(run(k ? v->new : v->old), 0);
+        for (int i = 0; v->files[i]; i++) {
+            snprintf(kept, sizeof kept, "%s_%d", k ? "new" : "old", i);
+            copy(v->files[i], test_path(kept));
+        }
+    }
+    assert_false(all_same(v, "old"));
+    long calls = count_calls(v->new), kills = 0;
+    for (long n = 1; n <= calls; n++) {
+        if (!is_tried(n, calls)) continue;
+        assert_int_equal(run(v->old), 0);
+        assert_true(all_same(v, "old"));
+        assert_int_equal(faulty("FASCIA_KILL_AT", n, v->new), 128 + SIGKILL);
+        kills++;
+        if (!all_same(v, "old") && !all_same(v, "new"))
+            fail_msg("%s: killed before call %ld of %ld: neither the old nor the new", v->new[0], n, calls);
+    }
+    assert_int_equal(run(v->new), 0); // goes on, and cleans up
+    assert_true(all_same(v, "new"));
+    assert_int_equal(count_named(".part-"), 0);
+    assert_int_equal(count_named(".new-"), 0);
+    print_message("%s: killed before %ld of %ld calls\n", v->new[0], kills, calls);
+}
+
+static void verbs_survive_a_kill(void **state) {
+    (void)state;
+    if (access(FAULTS, R_OK) != 0) skip();
+    char path[7][4200];
+    static const char *const name[] = {"k_enrich.pc2", "k.face",       "k_markers.csv", "k_map.json",
+                                       "k_blend.gltf", "k_flesh.face", "k_shown.pc2"};
+    for (int i = 0; i < 7; i++) snprintf(path[i], sizeof path[i], "%s", test_path(name[i]));
+    assert_int_equal(RUN("build", rig, "--volumes", "--simulate-vertices", "200", "-o", path[5]), 0);
+#define ARGS(...) (const char *const[]){__VA_ARGS__, NULL}
+    kill_verb(&(Verb){ARGS("enrich", rig, smile, "--face", path[5], "--head", "0.2", "-o", path[0]),
+                      ARGS("enrich", rig, smile, "--face", path[5], "--head", "0.1", "-o", path[0]),
+                      {path[0]}});
+    kill_verb(&(Verb){ARGS("build", rig, "--simulate-vertices", "200", "-o", path[1]),
+                      ARGS("build", rig, "--simulate-vertices", "300", "-o", path[1]),
+                      {path[1]}});
+    kill_verb(&(Verb){ARGS("markers", rig, smile, "--count", "40", "-o", path[2], "--save-map", path[3]),
+                      ARGS("markers", rig, smile, "--count", "12", "-o", path[2], "--save-map", path[3]),
+                      {path[2], path[3]}});
+    kill_everywhere(&(Faults){ARGS("blend", rig, smile, "-o", path[4]),
+                              ARGS("blend", rig, smile, "--preset", "jelly", "-o", path[4]), path[4], path[6], true});
+#undef ARGS
 }
 
 // A .bin of the user's own beside the output is nobody else's.
@@ -325,10 +418,16 @@ static void a_full_disk_loses_no_frames(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inputs_stay),         cmocka_unit_test(formats_are_refused_before_the_work),
-        cmocka_unit_test(links_and_pipes),     cmocka_unit_test(two_runs_one_output),
-        cmocka_unit_test(others_files_stay),   cmocka_unit_test(a_signal_leaves_nothing_half),
-        cmocka_unit_test(sets_survive_a_kill), cmocka_unit_test(a_full_disk_loses_no_frames),
+        cmocka_unit_test(verbs_survive_a_kill),
+        cmocka_unit_test(inputs_stay),
+        cmocka_unit_test(formats_are_refused_before_the_work),
+        cmocka_unit_test(links_and_pipes),
+        cmocka_unit_test(two_runs_one_output),
+        cmocka_unit_test(others_files_stay),
+        cmocka_unit_test(a_signal_leaves_nothing_half),
+        cmocka_unit_test(sets_survive_a_kill),
+
+        cmocka_unit_test(a_full_disk_loses_no_frames),
     };
     return cmocka_run_group_tests(tests, make_files, NULL);
 }

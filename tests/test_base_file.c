@@ -1,5 +1,7 @@
 // Files that appear whole or not at all: failures, a full disk, and a kill at any moment.
 #include "base/file.h"
+#include "base/scratch.h"
+#include "fascia/output.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -149,6 +151,68 @@ static void test_paths(void **state) {
     check_path(fai_path_stem("a/jawOpen.obj"), "jawOpen");
 }
 
+static void holds(const char *path, const char *text) {
+    FaBytes b;
+    read_back(path, &b);
+    assert_int_equal(b.size, strlen(text));
+    assert_memory_equal(b.data, text, b.size);
+    fai_bytes_free(&b);
+}
+
+// Two that belong together get their names together, or not at all.
+static void test_together(void **state) {
+    (void)state;
+    char a[4200], b[4200];
+    FaError err = {0};
+    snprintf(a, sizeof a, "%s", test_path("take.csv"));
+    snprintf(b, sizeof b, "%s", test_path("map.json"));
+    CHECK_OK(fai_file_write(a, "old", 3, &err), &err);
+    CHECK_OK(fai_file_write(b, "old", 3, &err), &err);
+    for (int keep = 0; keep < 2; keep++) {
+        fa_outputs_begin();
+        CHECK_OK(fai_file_write(a, "newer", 5, &err), &err);
+        CHECK_OK(fai_file_write(b, "newer", 5, &err), &err);
+        holds(a, "old"), holds(b, "old");
+        CHECK_OK(fa_outputs_end(keep, &err), &err);
+        holds(a, keep ? "newer" : "old"), holds(b, keep ? "newer" : "old");
+    }
+    CHECK_OK(fai_file_write(a, "alone", 5, &err), &err); // it is over
+    holds(a, "alone");
+}
+
+// Through a link, over an old file, beside the rest of a dead run; then a claim on it.
+static FaCode write_again(void *user, FaError *err) {
+    FaScratch s;
+    FaScratchFolder folder = {0};
+    FaClaim *claim = NULL;
+    char pattern[4300];
+    FaCode rc = fai_scratch_open(user, &s, err);
+    if (rc >= 0) rc = fai_scratch_finish(&s, err);
+    if (rc >= 0) rc = fai_scratch_open(user, &s, err);
+    if (rc >= 0) fai_scratch_drop(&s);
+    snprintf(pattern, sizeof pattern, "%s.part-XXXXXX", (char *)user);
+    if (rc >= 0) rc = fai_scratch_folder_open(pattern, &folder, err);
+    if (rc >= 0) {
+        rmdir(folder.name);
+        fai_scratch_folder_close(&folder);
+        rc = fa_claim_new(user, "a test", &claim, err);
+    }
+    fa_claim_free(claim);
+    return rc;
+}
+
+static void test_no_memory(void **state) {
+    (void)state;
+    char link[4200], dead[4200];
+    snprintf(link, sizeof link, "%s", test_path("starved_link"));
+    snprintf(dead, sizeof dead, "%s", test_path("starved.part-abcdef"));
+    assert_int_equal(symlink("starved", link), 0);
+    close(open(dead, O_WRONLY | O_CREAT, 0600));
+    assert_true(test_starve(write_again, link) > 8);
+    assert_int_equal(access(dead, F_OK), -1);
+    assert_int_equal(access(test_path(".starved.lock"), F_OK), -1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_write_and_read),
@@ -157,6 +221,8 @@ int main(void) {
         cmocka_unit_test(test_full_disk_keeps_the_old_file),
         cmocka_unit_test(test_kill_leaves_old_or_new),
         cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_together),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "base/base.h"
+#include "base/sanitized.h"
 #include "base/task.h"
 
 #include <pthread.h>
@@ -9,14 +10,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_THREAD__)
-#define WITH_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WITH_TSAN 1
-#endif
-#endif
 
 // --- every chunk once ---------------------------------------------------------------------------------------------
 
@@ -206,7 +199,7 @@ static void child_works(void) {
 
 static void forks(void **state) {
     (void)state;
-#ifdef WITH_TSAN
+#if FA_SANITIZED_THREADS
     print_message("the thread sanitizer does not follow forks\n");
     skip();
 #endif
@@ -282,7 +275,7 @@ static void jobs(void **state) {
 
 static void jobs_and_forks(void **state) {
     (void)state;
-#ifdef WITH_TSAN
+#if FA_SANITIZED_THREADS
     skip();
 #endif
     FaJob job = {0};

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/file.h"
+#include "base/sanitized.h"
 #include "io/import_box.h"
 
 #ifndef FA_HAVE_ASSIMP
@@ -18,15 +19,6 @@ int main(void) {
 #include <unistd.h>
 
 static const char child[] = FASCIA_BINARY_DIR "/box_child";
-
-#if defined __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define SANITIZED 1
-#endif
 
 static const char *file_of(const char *name, const void *data, size_t size) {
     FaError err = {0};
@@ -176,7 +168,7 @@ static void bombs(void **state) {
     deep("deep.fbx", "; FBX 7.4.0 project file\n", "A:  {\n", "", "");
     deep("deep.dae", DAE "<library_visual_scenes><visual_scene id=\"s\">", "<node id=\"n\">", "</node>",
          "</visual_scene></library_visual_scenes></COLLADA>");
-#ifndef SANITIZED // which hold what is used, not what is asked for
+#if !FA_SANITIZED // which hold what is used, not what is asked for
     static const char binary[] = PLY("binary_little_endian"), ascii[] = PLY("ascii");
     static const char array[] = DAE "<library_geometries><geometry id=\"g\"><mesh><source id=\"p\"><float_array "
                                     "id=\"pa\" count=\"2000000000\">0 0 0</float_array></source></mesh></geometry>"
@@ -256,9 +248,7 @@ static void mutants(void **state) {
                                        "rigs/wild/Female_Adult_01.fbx", "rigs/wild/Police_Female_01.fbx"};
     const char *full = getenv("FASCIA_FULL");
     int n = full && full[0] == '1' ? 10000 : 100, nrig = 0;
-#ifdef SANITIZED
-    n /= 4;
-#endif
+    if (FA_SANITIZED) n /= 4;
     FaBytes rig[FA_COUNT(rigs)];
     for (int i = 0; i < FA_COUNT(rigs); i++) {
         const char *path = test_data(rigs[i]);
@@ -272,6 +262,7 @@ static void mutants(void **state) {
         if ((i + 1) % 500 == 0 || i + 1 == n) report(i + 1, &t, fai_seconds() - start);
     }
     for (int i = 0; i < nrig; i++) fai_bytes_free(&rig[i]);
+    test_attack("mutants of FBX files through the importer's box", n);
     assert_true(peak_mb(RUSAGE_CHILDREN) < 2048);
     assert_true(peak_mb(RUSAGE_SELF) < 2048);
 }

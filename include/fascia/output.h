@@ -30,6 +30,12 @@ FA_API void fa_claim_free(FaClaim *claim); // NULL is fine
 /// that it has written itself may be. Off at the start.
 FA_API void fa_inputs_protect(bool on);
 
+/// Files that belong together. From begin on a file that is finished waits, whole and on the disk, beside its place;
+/// end gives all of them their names (keep), never a new one beside an old one, or removes them. What fails before
+/// leaves the old ones. Up to 8 files, of one thread.
+FA_API void fa_outputs_begin(void);
+FA_API FaCode fa_outputs_end(bool keep, FaError *err);
+
 /// Remove every file that is not whole yet. Safe in a signal handler; the process must end then.
 FA_API void fa_scratch_remove(void);
 

@@ -245,18 +245,54 @@ static void sync_folder(const char *path) {
     fa_free(dir);
 }
 
+static FaCode give_name(const char *name, const char *path, FaError *err) {
+    if (rename(name, path) < 0) return fai_fail_errno(err, path, "write");
+    slot_free(name);
+    sync_folder(path);
+    return FA_OK;
+}
+
+// Finished, but not to have its name before others are (fa_outputs_begin). It stays open, and by that locked.
+enum { TOGETHER = 8 };
+static FaScratch waiting[TOGETHER];
+static int nwaiting;
+static bool together;
+
+void fa_outputs_begin(void) { together = true; }
+
+FaCode fa_outputs_end(bool keep, FaError *err) {
+    FaCode rc = FA_OK;
+    // a kill between two names must not leave a new file beside an old one: the old ones go first, but for one that is
+    // replaced at once
+    for (int i = 1; i < nwaiting && keep; i++) unlink(waiting[i].path);
+    for (int i = 0; i < nwaiting; i++) {
+        FaScratch *s = &waiting[i];
+        if (keep && rc >= 0) rc = give_name(s->name, s->path, err);
+        if (keep && rc >= 0) {
+            fa_free(s->name);
+            s->name = NULL;
+        }
+        fai_scratch_drop(s);
+    }
+    nwaiting = 0;
+    together = false;
+    return rc;
+}
+
 FaCode fai_scratch_finish(FaScratch *s, FaError *err) {
     FaCode rc = FA_OK;
     if (fsync(s->fd) < 0 && errno != EINVAL && errno != EROFS) rc = fai_fail_errno(err, s->path, "write");
     if (rc >= 0) fai_input_written(s->fd);
+    if (rc >= 0 && s->name && together && nwaiting < TOGETHER) {
+        waiting[nwaiting++] = *s;
+        *s = (FaScratch){.fd = -1};
+        return FA_OK;
+    }
     if (close(s->fd) < 0 && rc >= 0) rc = fai_fail_errno(err, s->path, "write");
     s->fd = -1;
-    if (rc >= 0 && s->name && rename(s->name, s->path) < 0) rc = fai_fail_errno(err, s->path, "write");
-    if (rc >= 0 && s->name) {
-        slot_free(s->name);
+    if (rc >= 0 && s->name && (rc = give_name(s->name, s->path, err)) >= 0) {
         fa_free(s->name);
         s->name = NULL;
-        sync_folder(s->path);
     }
     fai_scratch_drop(s);
     return rc;

@@ -140,11 +140,14 @@ static void sync_path(const char *path, bool whole) {
     close(fd);
 }
 
-// Names in order, each ended by 0, then one more 0. It has its name when it is whole.
+// Names in order, each ended by 0, then one more 0 and the sum of all that: files are moved to where it says. It has
+// its name when it is whole.
 static FaCode write_list(const FaFileSet *s, FaError *err) {
     FaText list = {0};
     for (int i = 0; i < s->count; i++) fai_text_bytes(&list, s->name[i], strlen(s->name[i]) + 1);
     fai_text_bytes(&list, "", 1);
+    const uint64_t sum = fai_hash64(list.data, list.size, 0);
+    fai_text_bytes(&list, &sum, sizeof sum);
     char *path = fai_path_join(s->temp, "commit");
     FaCode rc = path && !list.failed ? fai_file_write(path, list.data, list.size, err) : FA_FAIL_MEMORY(err);
     fa_free(path);
@@ -166,7 +169,12 @@ static FaCode commit(FaFileSet *s, FaError *err) {
     } else {
         FA_TRY(write_list(s, err));
         fai_scratch_folder_keep(&s->scratch);
-        FA_TRY(move_all(s, s->dir, err));
+        FaCode rc = move_all(s, s->dir, err);
+        if (rc < 0) { // decided by then: whoever looks there next completes it
+            s->temp = NULL;
+            if (err) snprintf(err->remedy, sizeof err->remedy, "free some disk space; the next run completes the set");
+            return rc;
+        }
         sync_path(s->dir, false);
         drop_list(s->temp);
         rmdir(s->temp);
@@ -192,13 +200,22 @@ static bool move_listed(const char *dir, const char *temp, const FaBytes *list) 
     return moved;
 }
 
+// Whether the list is as it was written; its sum is taken off.
+static bool is_whole(FaBytes *list) {
+    uint64_t sum;
+    if (list->size < 2 + sizeof sum) return false;
+    list->size -= sizeof sum;
+    memcpy(&sum, list->data + list->size, sizeof sum);
+    return sum == fai_hash64(list->data, list->size, 0) && !list->data[list->size - 1] && !list->data[list->size - 2];
+}
+
 static void recover_one(const char *dir, const char *temp) {
     FaBytes list = {0};
     int fd = open(temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     char *path = fai_path_join(temp, "commit");
     bool dead = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
-    if (dead && path && fai_file_exists(path) && fai_file_read(path, 0, &list, NULL) >= 0 && list.size > 1 &&
-        !list.data[list.size - 1] && !list.data[list.size - 2] && move_listed(dir, temp, &list)) {
+    if (dead && path && fai_file_exists(path) && fai_file_read(path, 0, &list, NULL) >= 0 && is_whole(&list) &&
+        move_listed(dir, temp, &list)) {
         unlink(path);
         rmdir(temp);
         fai_log(FA_LOG_WARN, "io", -1,
