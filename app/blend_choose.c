@@ -134,6 +134,7 @@ typedef struct Estimate {
 static FaCode estimate(Job *job, FaError *err) {
     Estimate *s = (Estimate *)job;
     FaEstimateOptions opt = {.per_vertex = blend.per_vertex, .progress = cli_progress};
+    opt.everywhere = !(fa_params_get(cli_params, "regions") > 0);
     if (cli_given("mass")) opt.mass = fa_params_get(cli_params, "mass");
     TRY(open_frames(blend.estimate, job->rig, &s->captured, err));
     TRY(fa_analytic_estimate(job->rig, job->clip, s->captured, &opt, &s->e, err));

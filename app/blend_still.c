@@ -102,26 +102,6 @@ static FaCode make(Job *job, FaError *err) {
     return rc;
 }
 
-// One OBJ file holds one surface: the rig without its shapes, in the blended place.
-static FaCode save_obj(const Still *s, FaError *err) {
-    FaRig posed = *s->job.rig;
-    posed.nshape = posed.nentry = 0;
-    posed.source = NULL;
-    posed.clip = NULL;
-    posed.mesh.x = malloc(3 * (size_t)posed.mesh.nvert * sizeof(float));
-    FaCode rc = posed.mesh.x ? fa_sequence_read(s->seq, 0, posed.mesh.x, err) : cli_no_memory(err);
-    if (rc >= 0) rc = fa_rig_save(&posed, NULL, s->job.output, err);
-    free(posed.mesh.x);
-    return rc;
-}
-
-static FaCode write(Job *job, FaError *err) {
-    const char *path = job->output;
-    if (!path) return FA_OK;
-    bool one = path_has_ext(path, "obj") && !strchr(path, '#') && job->last == 0;
-    return one ? save_obj((Still *)job, err) : job_save(job, err);
-}
-
 static double weight_at_end(const Still *s, int i) {
     return (double)s->clip->weight[(s->clip->nframe - 1) * s->job.rig->nshape + s->target[i]];
 }
@@ -160,7 +140,7 @@ int blend_still(const char *rig_path) {
                        .rig_path = rig_path,
                        .load = load,
                        .make = make,
-                       .write = write,
+                       .write = job_save_still,
                        .say = say,
                        .json = json,
                        .free = still_free}};

@@ -16,7 +16,10 @@ static int run(int argc, const char **argv) {
     FaRig *rig = NULL;
     FaClip *clip = NULL;
     char *json = NULL;
-    int code = EXIT_OK;
+    int code = cli_only(argc > 1 ? "in a benchmark" : "in a benchmark without a rig",
+                        argc > 1 ? "clip fps hinge head-units joint head-smooth !output !dry-run !force"
+                                 : "clip fps head-units joint head-smooth !rig !output !dry-run !force");
+    if (code != EXIT_OK) return code;
     if ((argc > 1 && load_rig(argv[1], &rig, &err) < 0) || (clip_path && load_clip(clip_path, &clip, &err) < 0) ||
         fa_bench(argc > 0 ? argv[0] : "blend", rig, clip, &json, &err) < 0)
         code = cli_fail(&err);

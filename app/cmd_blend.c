@@ -41,16 +41,16 @@ static int blend_clip(const char *rig_path, const char *clip_path) {
 }
 
 // What acts in each way to work; the rest is refused by name.
-#define STILL "mass damping stiffness fps bake-error max-targets"
+#define STILL "mass damping stiffness fps cache-unit bake-error max-targets"
 static int check_options(bool clip) {
     if (blend.weights) return cli_only("with --weights", STILL " weights time slider");
     if (blend.explore) return cli_only("with --explore", STILL " explore targets time raw limit pick");
     if (blend.random) return cli_only("with --random", STILL " random targets time limit pick seed");
-    if (blend.estimate) return cli_only("with --estimate", "estimate per-vertex mass fps head-units joint");
-    return cli_only(
-        clip ? "for a clip" : "for an animation",
-        "preset frequency ratio mass damping stiffness head head-motion gravity rate maps sculpt regions world "
-        "bake-error max-targets check fps frames loop-motion head-units joint head-smooth");
+    if (blend.estimate) return cli_only("with --estimate", "estimate per-vertex mass regions fps head-units joint");
+    return cli_only(clip ? "for a clip" : "for an animation",
+                    "preset frequency ratio mass damping stiffness head head-motion gravity rate maps sculpt regions "
+                    "world cache-unit "
+                    "bake-error max-targets check fps frames loop-motion head-units joint head-smooth");
 }
 
 static int run(int argc, const char **argv) {

@@ -166,6 +166,7 @@ static FaCode make(Job *j, FaError *err) {
     if (volumes) needs |= fa_method_needs("enrich");
     if (equilibrium) needs |= FA_NEED_EQUILIBRIUM;
     const FaFaceOptions o = build_options(needs, (const char **)bone, n);
+    if (!o.simulate_vertices) job_say_long(j->rig, "");
     FaCode rc = get_face(b, needs, &o, err);
     free(bone);
     TRY(rc);
@@ -189,6 +190,11 @@ static void build_free(Job *j) {
 static int run(int argc, const char **argv) {
     (void)argc;
     if (!common.output && !common.dry_run) return output_missing("head.face");
+    int code = cli_only("for a face",
+                        "layers thickness lip-thickness bone no-bones whole margin simulate-vertices density paint "
+                        "materials materials-preview volumes pictures picture equilibrium floor hinge");
+    if (code != EXIT_OK) return code;
+    if (least_stiffness > 0 && !equilibrium) return cli_usage("--floor goes with --equilibrium");
     Build b = {.job = {.verb = "build",
                        .rig_path = argv[0],
                        .make = make,

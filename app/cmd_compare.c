@@ -30,6 +30,9 @@ static int print_result(const FaCompare *c) {
         if (c->intersections_a >= 0)
             printf("intersections  %d in A, %d in B (triangle pairs, worst frame)\n", c->intersections_a,
                    c->intersections_b);
+        if (c->stretch > 0)
+            printf("stretch        %.3f of an edge of B against A (frame %d, vertex %d)\n", c->stretch,
+                   c->stretch_frame, c->stretch_vertex);
         printf("volume change  %.3f %% in A, %.3f %% in B (worst closed part)\n", 100 * c->volume_change_a,
                100 * c->volume_change_b);
         if (common.verbose)
@@ -154,7 +157,11 @@ static int run(int argc, const char **argv) {
     FaRig *rig = NULL;
     FaCompare result = {0};
     FaRigOptions opt = load_rig_options();
-    int code = EXIT_OK;
+    bool cache = fa_file_kind(argv[0]) == FA_KIND_CACHE || fa_file_kind(argv[1]) == FA_KIND_CACHE;
+    int code = cli_only("in a comparison", "max-mm rig no-intersections frames");
+    if (code != EXIT_OK) return code;
+    if (rig_path && !cache)
+        return cli_usage("--rig is for .pc2, .mdd and numbered .obj: these two are rigs themselves");
     if ((rig_path && fa_rig_load(rig_path, &opt, &rig, &err) < 0) || open_both(argv, rig, &a, &b, &err) < 0) {
         code = cli_fail(&err);
         goto done;
@@ -191,6 +198,7 @@ const Command cmd_compare = {
         "A and B may be rigs with animation, PC2, MDD or OBJ sequences. Frames are matched by number when the rates\n"
         "agree and by time when they do not.\n",
     .options = options,
+    .writes = "html",
     .min_args = 2,
     .max_args = 2,
     .run = run,

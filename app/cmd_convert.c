@@ -33,7 +33,10 @@ static FaCode make(Job *j, FaError *err) {
     if (c->kind == FA_KIND_CACHE && is_clip_out(j->output))
         return cli_wrong(err, "%s holds frames, and %s a clip's weights: write .glb, .usda, .pc2 or .mdd", c->in,
                          j->output);
-    if (c->kind == FA_KIND_CACHE)
+    FaRigOptions plain = load_rig_options();
+    if (c->kind == FA_KIND_CACHE && !j->rig && path_is_cache(j->output))
+        TRY(fa_sequence_open(c->in, &plain, &c->seq, err)); // numbers stay what they are
+    else if (c->kind == FA_KIND_CACHE)
         TRY(open_frames(c->in, j->rig, &c->seq, err));
     else if (j->rig && frames)
         TRY(fa_sequence_of_clip(j->rig, j->loaded, &c->seq, err));
@@ -66,6 +69,20 @@ static void json(Job *j, FaJsonWriter *w) { fa_json_int(w, "frames", j->last - j
 
 static void conversion_free(Job *j) { fa_sequence_close(((Conversion *)j)->seq); }
 
+// What acts on each kind of file; the rest is refused by name.
+#define MOTION "head-units joint head-smooth "
+static int check_options(FaKind kind) {
+    if (kind == FA_KIND_CLIP) return cli_only("for a clip", MOTION "unit fps frames !rig");
+    if (kind == FA_KIND_RIG)
+        return clip_path ? cli_only("for a rig under a clip", MOTION "clip fps frames world cache-unit hinge")
+                         : cli_only("for a rig", "fps frames world cache-unit");
+    if (clip_path)
+        return cli_only("for a cache", MOTION "rig clip fps frames world cache-unit bake-error max-targets hinge");
+    return rig_path ? cli_only("for a cache", "rig fps frames world cache-unit bake-error max-targets hinge")
+                    : cli_only("for a cache without --rig", "fps frames cache-unit !rig unit any-size");
+}
+#undef MOTION
+
 static int run(int argc, const char **argv) {
     const char *in = argv[0], *out = argc > 1 ? argv[1] : common.output;
     if (!out) return cli_usage("no output file: add its name, for example fascia convert %s out.glb", in);
@@ -73,6 +90,8 @@ static int run(int argc, const char **argv) {
     FaKind kind = fa_file_kind(in);
     if (kind == FA_KIND_CLIP && !is_clip_out(out))
         return cli_usage("%s holds a clip: write .csv or .json, or use --clip %s with a rig", in, in);
+    int code = check_options(kind);
+    if (code != EXIT_OK) return code;
     Conversion c = {.in = in,
                     .kind = kind,
                     .job = {.verb = "convert",
@@ -102,7 +121,9 @@ const Command cmd_convert = {
         "  fascia convert clip.csv clip.json                       a clip, losslessly\n",
     .notes =
         "In: .glb .gltf .vrm .fbx .obj, folders of .obj, .pc2 .mdd, .csv .json .bvh. Out: .glb .gltf .usda .pc2 .mdd\n"
-        ".csv .json, a folder/ of OBJ files, name_####.obj for numbered frames. Coordinates are metres.\n",
+        ".csv .json, a folder/ of OBJ files, name_####.obj for numbered frames. Coordinates are metres; .pc2, .mdd "
+        "and\n"
+        "name_####.obj are in the unit of the rig's own file (--cache-unit).\n",
     .options = options,
     .writes = "glb gltf vrm usda pc2 mdd obj csv json html png mp4 m4v mov gif",
     .out_arg = 1,

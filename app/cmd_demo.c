@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int level = 1;
 
@@ -92,6 +93,23 @@ static FaCode make_head(Demo *d, FaError *err) {
     return rc;
 }
 
+// Whole or not at all, as every output.
+static FaCode write_text(Demo *d, const char *name, const char *text, FaError *err) {
+    char part[4096], path[4096];
+    snprintf(path, sizeof path, "%s", in_dir(d, name));
+    snprintf(part, sizeof part, "%.4080s.part", path);
+    FILE *f = fopen(part, "wb");
+    bool good = f && fputs(text, f) >= 0 && fflush(f) == 0 && fsync(fileno(f)) == 0;
+    if (f) good = fclose(f) == 0 && good;
+    if (good && rename(part, path) == 0) return FA_OK;
+    *err = (FaError){.code = FA_E_FILE};
+    snprintf(err->what, sizeof err->what, "cannot write: %s", strerror(errno));
+    snprintf(err->path, sizeof err->path, "%.*s", (int)sizeof err->path - 1, path);
+    snprintf(err->remedy, sizeof err->remedy, "check the folder and the room on the disk");
+    if (f) remove(part);
+    return FA_E_FILE;
+}
+
 static FaCode write_report(Demo *d, FaError *err) {
     FaInfo info;
     char *text;
@@ -100,13 +118,9 @@ static FaCode write_report(Demo *d, FaError *err) {
     rc = fa_info_text(&info, true, &text, err);
     fa_info_free(&info);
     if (rc < 0) return rc;
-    FILE *f = fopen(in_dir(d, "info.txt"), "wb");
-    if (f) {
-        fputs(text, f);
-        fclose(f);
-    }
+    rc = write_text(d, "info.txt", text, err);
     fa_free(text);
-    return FA_OK;
+    return rc;
 }
 
 static FaCode draw(Demo *d, FaError *err) {
@@ -437,6 +451,8 @@ static void demo_free(Demo *d) {
 
 static int run(int argc, const char **argv) {
     (void)argc, (void)argv;
+    int code = cli_only("in the demo", "level seed !rig !json !dry-run !force");
+    if (code != EXIT_OK) return code;
     FaError err = {0};
     Demo d = {.dir = common.output ? common.output : "demo"};
     if (mkdir(d.dir, 0777) != 0 && errno != EEXIST)
@@ -455,7 +471,7 @@ static int run(int argc, const char **argv) {
     if (rc >= 0)
         cli_say("  %-12s open this one: each of these before and after, large, with buttons to the telling moments",
                 "demo.html");
-    int code = rc < 0 ? cli_fail(&err) : EXIT_OK;
+    code = rc < 0 ? cli_fail(&err) : EXIT_OK;
     demo_free(&d);
     return code;
 }

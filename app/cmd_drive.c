@@ -49,7 +49,7 @@ static const Option options[] = {
 #undef S
 
 // What acts in each way to work; the rest is refused by name.
-#define ALL "world bake-error max-targets check fps frames hinge "
+#define ALL "world cache-unit bake-error max-targets check fps frames hinge "
 #define CONTROL "flesh method residual jaw smooth trust report truth literal map face " ALL
 #define LANDMARKS "count image focal overlay face-model face-model-unit landmarks identities "
 #define MARKERS "from retarget neutral reach "

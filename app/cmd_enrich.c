@@ -461,10 +461,6 @@ static FaCode make(Job *job, FaError *err) {
 static void say(Job *job) {
     const Enrich *j = (const Enrich *)job;
     if (j->ncollider) cli_say("skin is at most %.2f mm inside a collider", 1e3 * fa_enrich_collider_depth(job->method));
-    int stopped = job->stats.clamped - job->stats.limited;
-    if (stopped > 0)
-        cli_say("note: %d steps were not solved to the end: look at the result, and check the head's motion for jumps",
-                stopped);
 }
 
 static void json(Job *job, FaJsonWriter *w) {
@@ -495,6 +491,15 @@ static void enrich_free(Job *job) {
 
 static int run(int argc, const char **argv) {
     if (!common.output && !common.dry_run && !common.json) return output_missing("out.glb");
+    int code = cli_only("in enrich", "head-motion loop-motion out-fps preroll loop keep collider collider-motion "
+                                     "collider-frame world cache-unit bake-error max-targets check fps frames hinge "
+                                     "head-units joint head-smooth @method");
+    if (code != EXIT_OK) return code;
+    static const char *const needs[] = {"collider_stiffness", "collider_friction"};
+    for (int i = 0; i < 2; i++)
+        if (cli_given(needs[i]) && !colliders)
+            return cli_usage("--collider-%s goes with --collider FILE", strchr(needs[i], '_') + 1);
+    if (collider_frames && !colliders) return cli_usage("--collider-frame goes with --collider FILE");
     Enrich j = {.job = {.verb = "enrich",
                         .doctor = true,
                         .track = "enrich",

@@ -36,6 +36,7 @@ typedef struct Take {
     int count, nframe;
     double fps;
     const FaNotes *notes;
+    double unit; // of markers, m
 } Take;
 
 static FaCode take_json(const Take *t, FaError *err) {
@@ -47,6 +48,7 @@ static FaCode take_json(const Take *t, FaError *err) {
     fa_json_int(w, t->kind, t->count);
     fa_json_int(w, "frames", t->nframe);
     fa_json_number(w, "fps", t->fps);
+    if (t->unit > 0) fa_json_number(w, "unit", t->unit);
     json_warnings(w, &t->notes, 1);
     fa_json_end(w);
     TRY(fa_json_finish(w, &json, err));
@@ -59,6 +61,7 @@ static FaCode print_take(const Take *t, const char *path, FaError *err) {
     if (common.json) return take_json(t, err);
     printf("%s: a take of %s\n  %d %s, %d frame%s at %g per second\n", path, t->kind, t->count, t->kind, t->nframe,
            t->nframe == 1 ? "" : "s", t->fps);
+    if (t->unit > 0) printf("  in units of %g m\n", t->unit);
     for (int i = 0; i < t->notes->count; i++) {
         const FaNote *n = &t->notes->note[i];
         printf("  - %s [%s]\n", n->text, n->code);
@@ -75,7 +78,8 @@ static FaCode markers_take(const char *path, FaError *err) {
     FaMarkerTake *take;
     opt.any_size = true;
     TRY(fa_markers_load(path, &opt, &take, err));
-    FaCode rc = print_take(&(Take){"markers", take->nmarker, take->nframe, take->fps, &take->notes}, path, err);
+    FaCode rc =
+        print_take(&(Take){"markers", take->nmarker, take->nframe, take->fps, &take->notes, take->unit}, path, err);
     fa_markers_free(take);
     return rc;
 }
@@ -84,7 +88,7 @@ static FaCode landmarks_take(const char *path, FaError *err) {
     FaLandmarkOptions opt = {.fps = common.fps};
     FaLandmarkTake *take;
     TRY(fa_landmarks_load(path, &opt, &take, err));
-    FaCode rc = print_take(&(Take){"landmarks", take->count, take->nframe, take->fps, &take->notes}, path, err);
+    FaCode rc = print_take(&(Take){"landmarks", take->count, take->nframe, take->fps, &take->notes, 0}, path, err);
     fa_landmarks_free(take);
     return rc;
 }
@@ -107,11 +111,27 @@ static FaCode describe(const char *path, Subject *s, char **text, FaError *err) 
     return rc;
 }
 
+// What acts on each kind of file; the rest is refused by name.
+static int check_options(const char *path) {
+    FaMotionKind kind = path_has_ext(path, "gltf") ? FA_MOTION_OTHER : fa_motion_kind(path);
+    if (kind == FA_MOTION_MARKERS) return cli_only("for a take of markers", "unit fps !rig !output");
+    if (kind == FA_MOTION_LANDMARKS) return cli_only("for a take of landmarks", "fps !rig !output");
+    if (path_has_ext(path, "face")) return cli_only("for a face", "!rig !output");
+    switch (fa_file_kind(path)) {
+    case FA_KIND_CLIP: return cli_only("for a clip", "unit fps head-units joint !rig !output");
+    case FA_KIND_CACHE: return cli_only("for a cache", "unit !rig !output");
+    default: return cli_only("for a rig", "shapes deep !output");
+    }
+}
+
 static int run(int argc, const char **argv) {
     (void)argc;
     FaError err = {0};
     Subject s = {0};
     char *text;
+    if (check_readable(argv[0], &err) < 0) return cli_fail(&err);
+    int code = check_options(argv[0]);
+    if (code != EXIT_OK) return code;
     FaCode rc = describe(argv[0], &s, &text, &err);
     fa_rig_free(s.rig);
     fa_clip_free(s.clip);

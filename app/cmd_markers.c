@@ -2,6 +2,8 @@
 #include "job.h"
 #include "marker_map.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static int count = 80, neutral = -1;
@@ -122,12 +124,19 @@ static FaCode make(Job *j, FaError *err) {
     return m->is_take ? find_places(m, err) : sample(m, err);
 }
 
-static FaCode write(Job *j, FaError *err) {
+static FaCode write_files(Job *j, FaError *err) {
     const MarkerJob *m = (const MarkerJob *)j;
     if (j->output)
         TRY(m->is_take ? fa_marker_map_save(m->map, j->output, err) : fa_markers_save(m->take, j->output, err));
     if (save_map && save_map != j->output) TRY(fa_marker_map_save(m->map, save_map, err));
     return picture ? draw_map(j->rig, m->map, m->is_take ? m->take : NULL, picture, err) : FA_OK;
+}
+
+// A take and the map of its markers: no new one with an old one.
+static FaCode write(Job *j, FaError *err) {
+    fa_outputs_begin();
+    FaCode rc = write_files(j, err), end = fa_outputs_end(rc >= 0, err);
+    return rc < 0 ? rc : end;
 }
 
 static void say(Job *j) {

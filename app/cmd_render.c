@@ -172,9 +172,37 @@ static void picture_free(Job *j) {
     free(p->weights);
 }
 
+// What acts in each kind of picture; the rest is refused by name.
+#define ALL "clip head-units joint head-smooth rig "
+#define LOOK ALL "view focus zoom size samples heat displacement heat-max wire flat alone "
+static int check_options(FaKind kind) {
+    bool film = path_has_ext(common.output, "mp4") || path_has_ext(common.output, "gif") ||
+                path_has_ext(common.output, "mov") || path_has_ext(common.output, "m4v");
+    if (sheet + views + frames_sheet + turntable > 1)
+        return cli_usage("choose one of --sheet, --views, --strip and --turntable");
+    if (rig_path && kind != FA_KIND_CACHE) return cli_usage("--rig is for .pc2, .mdd and numbered .obj");
+    if (heat_max > 0 && !heat && !heat_path) return cli_usage("--heat-max goes with --heat or --displacement");
+    if (weights && frame >= 0) return cli_usage("--weights takes the place of --frame: give one of them");
+    const char *recorded = clip_path ? NULL : cli_named("head-units joint head-smooth");
+    if (recorded) return cli_usage("--%s goes with --clip", recorded);
+    if (path_has_ext(common.output, "html")) return cli_only("for a page", ALL "frames fps");
+    if (turntable)
+        return film ? cli_only("for a turn as a film", LOOK "turntable frame weights frames fps")
+                    : cli_only("for a turn", LOOK "turntable frame weights frames columns");
+    if (film) return cli_only("for a film", LOOK "frames fps hold-head label");
+    return sheet          ? cli_only("with --sheet", LOOK "sheet columns")
+           : views        ? cli_only("with --views", LOOK "views columns frame weights frames")
+           : frames_sheet ? cli_only("with --strip", LOOK "strip columns frames")
+                          : cli_only("for a still", LOOK "frame weights frames");
+}
+#undef ALL
+#undef LOOK
+
 static int run(int argc, const char **argv) {
     (void)argc;
     if (!common.output) return output_missing("picture.png");
+    int code = check_options(fa_file_kind(argv[0]));
+    if (code != EXIT_OK) return code;
     Picture p = {.in = argv[0],
                  .job = {.verb = "render",
                          .rig_path = fa_file_kind(argv[0]) == FA_KIND_CACHE ? rig_path : argv[0],

@@ -48,48 +48,117 @@ FaCode load_clip(const char *path, FaClip **clip, FaError *err) {
     return rc;
 }
 
-// The longest side of the points' box, m.
-static double extent(const float *x, int n) {
-    double longest = 0;
-    for (int k = 0; k < 3 && n > 0; k++) {
-        float low = x[k], high = x[k];
-        for (int i = 1; i < n; i++) low = fminf(low, x[3 * i + k]), high = fmaxf(high, x[3 * i + k]);
-        longest = fmax(longest, (double)(high - low));
-    }
-    return longest;
+// --- units of caches ----------------------------------------------------------------------------------------------
+
+// How large the points' cloud is, whichever way it is turned: the root mean square distance from its middle.
+static double cloud_size(const float *x, int n, const double m[9]) {
+    double sum[3] = {0}, squares = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < 3; k++) {
+            double p = 0;
+            for (int l = 0; l < 3; l++) p += m[3 * k + l] * (double)x[3 * i + l];
+            sum[k] += p;
+            squares += p * p;
+        }
+    for (int k = 0; k < 3; k++) squares -= sum[k] * sum[k] / n;
+    return n > 0 && squares > 0 ? sqrt(squares / n) : 0;
 }
 
-// What the points of a cache are to be multiplied with to lie on the rig.
-static FaCode cache_unit(FaSequence *seq, const FaRig *rig, FaUnit *unit, FaError *err) {
-    const FaUnit may[] = {FA_UNIT_M, rig->unit, common.unit};
+static double determinant(const double m[9]) {
+    return m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) + m[2] * (m[3] * m[7] - m[4] * m[6]);
+}
+
+// Which side out the triangles are about the points' middle: its sign tells a mirrored mesh, however it is turned.
+static double signed_volume(const FaMesh *mesh, const float *x) {
+    double mid[3] = {0}, sum = 0;
+    for (int i = 0; i < 3 * mesh->nvert; i++) mid[i % 3] += (double)x[i] / mesh->nvert;
+    for (int t = 0; t < mesh->ntri; t++) {
+        double c[9];
+        for (int i = 0; i < 9; i++) c[i] = (double)x[3 * mesh->tri[3 * t + i / 3] + i % 3] - mid[i % 3];
+        sum += determinant(c);
+    }
+    return sum;
+}
+
+static void scale_of(double unit, double m[9]) {
+    for (int i = 0; i < 9; i++) m[i] = i % 4 == 0 ? unit : 0;
+}
+
+// What the points of a cache are to be multiplied with to lie on the rig; in doubt the rig's own file's.
+static void fit_cache(const float *x, const FaRig *rig, double best[9], bool *own) {
+    static const double SURE = 0.05; // of a logarithm: another explanation must be this much better
+    double may[4][9], one[9], least = INFINITY;
+    int n = rig->mesh.nvert;
+    scale_of(1, one);
+    fa_rig_from_file(rig, may[0]);
+    scale_of(1, may[1]);
+    scale_of(rig->file_unit, may[2]); // in the world, where the node's scale is undone
+    scale_of(common.unit > 0 ? common.unit : 1, may[3]);
+    double want = cloud_size(rig->mesh.x, n, one),
+           side = signed_volume(&rig->mesh, x) * signed_volume(&rig->mesh, rig->mesh.x);
+    for (int i = 0; i < 4; i++) {
+        double off = fabs(log(cloud_size(x, n, may[i]) / want)) + (i ? SURE : 0) + (determinant(may[i]) * side < 0);
+        if (!(off < least)) continue;
+        least = off;
+        *own = i == 0 || i == 2;
+        memcpy(best, may[i], sizeof may[i]);
+    }
+}
+
+// Without a rig the size alone tells, and not always: heads in mm are as large as bodies in cm.
+static FaCode guess_cache(const char *path, const float *x, int n, double m[9], FaError *err) {
+    double size = 0;
+    for (int k = 0; k < 3; k++) {
+        float low = INFINITY, high = -INFINITY;
+        for (int i = 0; i < n; i++) low = fminf(low, x[3 * i + k]), high = fmaxf(high, x[3 * i + k]);
+        size = fmax(size, (double)(high - low));
+    }
+    scale_of(1, m);
+    if (size < 3 || load_options.any_size) return FA_OK;
+    if (size > 100)
+        return cli_wrong(
+            err, "%s: %.0f units large, and no cache says its unit: name the rig with --rig, or the unit with --unit",
+            path, size);
+    scale_of(0.01, m);
+    return FA_OK;
+}
+
+// Opened in metres as they stand; m: what makes them so.
+static FaCode find_unit(const char *path, FaSequence *seq, const FaRig *rig, double m[9], bool *own, FaError *err) {
     int n = fa_sequence_nvert(seq);
     float *x = malloc(3 * (size_t)n * sizeof *x);
     if (!x) return cli_no_memory(err);
     FaCode rc = fa_sequence_read(seq, 0, x, err);
-    double size = rc < 0 ? 0 : extent(x, n), want = extent(rig->mesh.x, n), best = INFINITY;
+    *own = false;
+    if (rc >= 0 && rig)
+        fit_cache(x, rig, m, own);
+    else if (rc >= 0)
+        rc = guess_cache(path, x, n, m, err);
     free(x);
-    for (int i = 0; i < 3 && rc >= 0; i++) {
-        double off = may[i] > 0 ? fabs(log(may[i] * size / want)) : INFINITY;
-        if (off < best) best = off, *unit = may[i];
-    }
     return rc;
 }
 
 FaCode open_frames(const char *path, const FaRig *rig, FaSequence **seq, FaError *err) {
     FaRigOptions opt = load_rig_options();
-    if (fa_file_kind(path) != FA_KIND_CACHE || !rig || (rig->unit == FA_UNIT_M && common.unit == FA_UNIT_AUTO))
-        return fa_sequence_open(path, &opt, seq, err);
-    FaUnit unit = FA_UNIT_M;
+    if (fa_file_kind(path) != FA_KIND_CACHE || (!rig && common.unit > 0)) return fa_sequence_open(path, &opt, seq, err);
+    double m[9];
+    bool own;
     opt.unit = FA_UNIT_M;
     TRY(fa_sequence_open(path, &opt, seq, err));
-    if (fa_sequence_nvert(*seq) != rig->mesh.nvert || fa_sequence_nframe(*seq) < 1) return FA_OK; // said by who uses it
-    TRY(cache_unit(*seq, rig, &unit, err));
-    if (unit == FA_UNIT_M) return FA_OK;
-    cli_say("note: %s is taken to be in units of %g m, which lays it on the rig", path_base(path), unit);
+    if (rig && fa_sequence_nvert(*seq) != rig->mesh.nvert) return FA_OK; // said by who uses it
+    TRY(find_unit(path, *seq, rig, m, &own, err));
+    double unit = cbrt(fabs(determinant(m)));
+    if (!own && fabs(unit - 1) > 1e-9)
+        cli_say("note: %s is taken to be in units of %g m, %s", path_base(path), unit,
+                rig ? "which lays it on the rig" : "by its size (--unit says otherwise)");
+    // once more, so that the mesh of numbered files is as large as their frames
     opt.unit = unit;
     fa_sequence_close(*seq);
     *seq = NULL;
-    return fa_sequence_open(path, &opt, seq, err);
+    TRY(fa_sequence_open(path, &opt, seq, err));
+    for (int i = 0; i < 9; i++) m[i] /= unit;
+    fa_sequence_transform(*seq, m);
+    return FA_OK;
 }
 
 bool path_has_ext(const char *path, const char *ext) {
@@ -338,9 +407,32 @@ FaCode job_method(Job *j, const char *method, FaMethodSetup setup, FaError *err)
     return FA_OK;
 }
 
+// About 0.18 ms per vertex on a core of today: 29 s for 160,000, of which closest points, layers and the factor's order
+// are most. What takes less is a face of fewer vertices.
+void job_say_long(const FaRig *rig, const char *then) {
+    double seconds = 1.8e-4 * rig->mesh.nvert;
+    if (seconds < 20) return;
+    cli_say("note: making the flesh of %d vertices takes about %.0f s, and frames of it a second or more each; much "
+            "sooner: fascia build %s --simulate-vertices 5000 -o light.face%s",
+            rig->mesh.nvert, seconds, rig->path, then);
+}
+
+// The face with progress, which the method would get without a word.
+static FaCode get_face(Job *j, FaError *err) {
+    const char *file = cli_has("face") ? fa_params_text(cli_params, "face") : "";
+    unsigned needs = fa_method_needs(j->track);
+    if (*file || !needs) return FA_OK;
+    const FaFaceGet how = {.progress = cli_progress};
+    job_say_long(j->rig, ", then fascia drive light.face CLIP -o OUT");
+    TRY(fa_face_get(j->rig, needs, &how, &j->face, err));
+    cli_progress_end();
+    return FA_OK;
+}
+
 // --frames cuts the result, but what came before still acts: frames are made from the first on.
 FaCode job_play(Job *j, FaError *err) {
     TRY(cli_frames(j->clip->nframe, &j->first, &j->last, err));
+    TRY(get_face(j, err));
     TRY(job_method(j, j->track, (FaMethodSetup){0}, err));
     TRY(fa_run_new(j->method, j->felt ? j->felt : j->clip, &j->run, err));
     j->frames = fa_run_sequence(j->run);
@@ -419,6 +511,40 @@ static FaCode save_picture(const Job *j, FaError *err) {
     return fa_render_file(j->cut, &job, j->output, err);
 }
 
+bool path_is_cache(const char *path) {
+    static const char *const not [] = {"glb", "gltf", "vrm", "usda", "html", "png",
+                                       "mp4", "m4v",  "mov", "gif",  "csv",  "json"};
+    for (size_t i = 0; i < sizeof not / sizeof *not ; i++)
+        if (path_has_ext(path, not [i])) return false;
+    return true;
+}
+
+// Files of points alone name no unit: they are in the coordinates of the mesh that they go on, or as asked for.
+void job_cache_frame(const FaRig *rig, double m[9]) {
+    FaUnit unit = out_options.cache_unit > 0 ? out_options.cache_unit
+                  : !rig                     ? 1
+                  : out_options.world        ? rig->file_unit
+                                             : 0;
+    if (unit > 0)
+        scale_of(1 / unit, m);
+    else
+        fa_rig_to_file(rig, m);
+}
+
+static FaCode place_cache(Job *j, FaError *err) {
+    double m[9];
+    if (!path_is_cache(j->output)) return FA_OK;
+    if (out_options.cache_unit > 0 && !j->rig && !(common.unit > 0))
+        return cli_wrong(err, "--cache-unit: %s does not say its own unit: add --unit, or --rig RIG", j->track);
+    job_cache_frame(j->rig, m);
+    fa_sequence_transform(j->cut, m);
+    double unit = j->cache_unit = 1 / cbrt(fabs(determinant(m)));
+    if (j->rig && fabs(unit - 1) > 1e-6 && !(out_options.cache_unit > 0) && !common.json)
+        cli_say("note: %s is in units of %g m, as the rig's own file (--cache-unit m: metres)", path_base(j->output),
+                unit);
+    return FA_OK;
+}
+
 FaCode job_save(Job *j, FaError *err) {
     const char *path = j->output;
     const FaClip *clip = job_clip(j);
@@ -436,14 +562,33 @@ FaCode job_save(Job *j, FaError *err) {
                          .max_targets = out_options.max_targets,
                          .generator = j->generator,
                          .progress = cli_progress};
+    TRY(place_cache(j, err));
     FaCode rc = fa_sequence_save(j->cut, path, &opt, &j->bake, err);
     j->stalled = rc == FA_STALLED;
-    bool cache = path_has_ext(path, "pc2") || path_has_ext(path, "mdd");
-    if (rc >= 0 && cache && j->rig && j->rig->unit != 1 && !common.json)
-        cli_say(
-            "note: %s is in metres, the rig's file in units of %g m: scale the points by %g to lay them on its mesh",
-            path, j->rig->unit, 1 / j->rig->unit);
     return rc;
+}
+
+// One OBJ file holds one surface: the rig without its shapes, as the first frame has it.
+static FaCode save_obj(const Job *j, FaError *err) {
+    FaRig posed = *j->rig;
+    posed.nshape = posed.nentry = 0;
+    posed.source = NULL;
+    posed.clip = NULL;
+    posed.mesh.x = malloc(3 * (size_t)posed.mesh.nvert * sizeof(float));
+    FaCode rc = posed.mesh.x ? FA_OK : cli_no_memory(err);
+    double m[9];
+    job_cache_frame(j->rig, m);
+    if (rc >= 0) fa_sequence_transform(j->frames, m);
+    if (rc >= 0) rc = fa_sequence_read(j->frames, 0, posed.mesh.x, err);
+    if (rc >= 0) rc = fa_rig_save(&posed, NULL, j->output, err);
+    free(posed.mesh.x);
+    return rc;
+}
+
+FaCode job_save_still(Job *j, FaError *err) {
+    if (!j->output) return FA_OK;
+    bool one = path_has_ext(j->output, "obj") && !strchr(j->output, '#') && j->last == 0;
+    return one ? save_obj(j, err) : job_save(j, err);
 }
 
 // --- reporting ----------------------------------------------------------------------------------------------------
@@ -544,6 +689,7 @@ static FaCode print_report(Job *j, FaError *err) {
     if (!j->own_notes) json_warnings(w, j->notes, j->nnotes);
     if (j->params) fa_json_raw(w, "parameters", j->params);
     fa_json_text(w, "output", common.dry_run ? NULL : j->output);
+    if (j->cache_unit > 0) fa_json_number(w, "cache_unit", j->cache_unit);
     json_bake(&j->bake, w);
     fa_json_end(w);
     TRY(fa_json_finish(w, &json, err));
@@ -576,9 +722,17 @@ static void job_free(Job *j) {
     fa_rig_free(j->rig);
 }
 
-// --world is for files of points alone. Others have the head's motion beside the points, and would apply it twice.
-static FaCode check_world(const Job *j, FaError *err) {
+// Options of one kind of output. --world is for files of points alone: others have the head's motion beside the points,
+// and would apply it twice.
+static FaCode check_output(const Job *j, FaError *err) {
     static const char *const beside[] = {"glb", "gltf", "vrm", "usda", "html", "png", "mp4", "gif", "csv", "json"};
+    bool bakes = !j->output || path_has_ext(j->output, "glb") || path_has_ext(j->output, "gltf") ||
+                 path_has_ext(j->output, "vrm");
+    if (!bakes && (out_options.bake_error > 0 || out_options.max_targets > 0))
+        return cli_wrong(err, "--bake-error and --max-targets are for .glb: %s has the frames themselves",
+                         path_base(j->output));
+    if (out_options.cache_unit > 0 && j->output && !path_is_cache(j->output))
+        return cli_wrong(err, "--cache-unit is for .pc2, .mdd and .obj: %s says its unit itself", path_base(j->output));
     for (size_t i = 0; out_options.world && j->output && i < sizeof beside / sizeof *beside; i++)
         if (path_has_ext(j->output, beside[i]))
             return cli_wrong(err, "--world is for .pc2, .mdd and .obj: .%s has the head's motion beside the points",
@@ -587,7 +741,7 @@ static FaCode check_world(const Job *j, FaError *err) {
 }
 
 static FaCode walk(Job *j, FaError *err) {
-    TRY(check_world(j, err));
+    TRY(check_output(j, err));
     TRY(load(j, err));
     cli_progress_end();
     if (j->make) TRY(j->make(j, err));
@@ -619,7 +773,7 @@ int job_walk(Job *j) {
             j->bake.targets, j->bake.max_mm);
         code = EXIT_CONVERGE;
     }
-    if (rc >= 0 && j->stats.limited) code = EXIT_CONVERGE; // said by its note
+    if (rc >= 0 && (j->stats.limited || j->stats.held)) code = EXIT_CONVERGE; // said by its note
     job_free(j);
     return code;
 }

@@ -24,6 +24,7 @@ extern LoadOptions load_options;
 typedef struct OutOptions {
     double bake_error;
     int max_targets;
+    FaUnit cache_unit; // AUTO: of the rig's own file
     bool world, check;
 } OutOptions;
 extern OutOptions out_options;
@@ -50,7 +51,9 @@ extern OutOptions out_options;
 // For frames that are written.
 #define OUT_OPTIONS                                                                                                    \
     OPTION_GROUP("Writing files"),                                                                                     \
-        OUT_ROW("world", OPT_FLAG, world, NULL, 0, 0, ".pc2 and .mdd: apply the head's motion to the points"),         \
+        OUT_ROW("world", OPT_FLAG, world, NULL, 0, 0, ".pc2, .mdd and .obj: apply the head's motion to the points"),   \
+        OUT_ROW("cache-unit", OPT_UNIT, cache_unit, "auto|m|cm|mm|in|ft|N", 0, 0,                                      \
+                ".pc2, .mdd and .obj: the unit of the points (auto: as the mesh in the rig's own file)"),              \
         OUT_ROW("bake-error", OPT_NUM, bake_error, "MM", 1e-6, 1000,                                                   \
                 ".glb: largest error of the motion that is written (0.05)"),                                           \
         OUT_ROW("max-targets", OPT_INT, max_targets, "N", 1, 2000, ".glb: add at most this many morph targets (512)")
@@ -67,11 +70,13 @@ FaCode load_rig(const char *path, FaRig **rig, FaError *err);
 // A clip, its head's motion fit to be played (fa_clip_prepare_head).
 FaCode load_clip(const char *path, FaClip **clip, FaError *err);
 
-// Frames of a file. A cache says no unit: with the rig it belongs to (nullable) it is in metres, as ours are, in the
-// rig's unit or in --unit, whichever lays it on the rig best; what is not metres is said.
+// Frames of a file. A cache says no unit: with the rig it belongs to (nullable) it is in the coordinates of the mesh in
+// the rig's file, as ours are, in metres or in --unit, whichever lays it on the rig; without, metres or what its size
+// tells. What is neither metres nor the rig's own is said.
 FaCode open_frames(const char *path, const FaRig *rig, FaSequence **seq, FaError *err);
 
 bool path_has_ext(const char *path, const char *ext);
+bool path_is_cache(const char *path);                  // frames written there are points alone: .pc2, .mdd, .obj
 const char *path_base(const char *path);               // what follows the last '/'
 FaCode check_readable(const char *path, FaError *err); // FA_E_FILE: the file cannot be opened
 bool output_wanted(void);                              // -o is given, and this is no dry run
@@ -137,8 +142,9 @@ struct Job {
     FaClip *cut_clip;                 // of them; NULL: played
     FaCompare compare;
     FaBakeReport bake;
-    bool stalled; // the bake missed its goal
-    bool written; // all of the output
+    double cache_unit; // of the points that were written, m; 0: no cache
+    bool stalled;      // the bake missed its goal
+    bool written;      // all of the output
     const FaNotes *notes[JOB_NOTES];
     int nnotes;
     double begin, seconds;
@@ -147,13 +153,18 @@ struct Job {
 int job_walk(Job *job); // the program's exit code
 
 // Steps that several verbs share.
-FaCode job_play(Job *job, FaError *err);       // make: the clip through the verb's method
+FaCode job_play(Job *job, FaError *err); // make: the clip through the verb's method
+// Says what a face of this many vertices will take, and what takes less; then: how to go on with that.
+void job_say_long(const FaRig *rig, const char *then);
 FaCode job_parameters(Job *job, FaError *err); // params and generator, of cli_params
 // The method, with those parameters and the job's rig and face; setup: what else it has.
 FaCode job_method(Job *job, const char *method, FaMethodSetup setup, FaError *err);
 // How a clip of another file drives a rig: an error if it does not. Said, and in the report.
 FaCode job_bind(Job *job, const FaClip *clip, const char *clip_path, const FaRig *rig, FaError *err);
-FaCode job_save(Job *job, FaError *err); // write: the frames, in the format of the path
+// What points in metres are multiplied with to be those of a cache.
+void job_cache_frame(const FaRig *rig, double m[9]);
+FaCode job_save(Job *job, FaError *err);       // write: the frames, in the format of the path
+FaCode job_save_still(Job *job, FaError *err); // the same of one frame: an .obj is a mesh, not a sequence of them
 // A clip on a rig that is a body: it is replaced by what is shown there, *felt (nullable) is what the flesh feels;
 // NULL: the same. Said.
 FaCode job_on_body(Job *job, const FaRig *rig, FaClip **clip, FaClip **felt, FaError *err);

@@ -1,7 +1,7 @@
 // Where all meshes of a head are when a clip plays on it: our own evaluation, for checks of other programs.
 // usage: parts_truth RIG.glb CLIP FRAME OUT.json
 // {"unit": m, "parts": [{"name", "follows", "world": [...], "face": [...]}]}: vertices in the document's world and
-// unit, and in the face's frame, m. The face itself is the first.
+// unit (those that triangles use), and in the face's frame, m (all). The face itself is the first.
 #include "base/base.h"
 #include "render/subject.h"
 
@@ -22,14 +22,19 @@ static void pose_point(const FaPose *p, const float *x, double out[3]) {
     out[2] = v[2] + w * t[2] + a * t[1] - b * t[0] + p->p[2];
 }
 
-static void put(FILE *to, const char *key, const float *x, int n, const FaPose *pose, double unit) {
+// pose NULL: as they are, all of them.
+static void put(FILE *to, const char *key, const float *x, const FaMesh *m, const FaPose *pose, double unit) {
+    bool *used = FA_NEW(m->nvert, bool), first = true;
+    for (int i = 0; i < 3 * m->ntri; i++) used[m->tri[i]] = true;
     fprintf(to, ",\"%s\":[", key);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < m->nvert; i++) {
+        if (pose && !used[i]) continue;
         double q[3] = {x[3 * i], x[3 * i + 1], x[3 * i + 2]};
         if (pose) pose_point(pose, x + 3 * (size_t)i, q);
-        for (int k = 0; k < 3; k++) fprintf(to, "%s%.9g", i || k ? "," : "", q[k] / unit);
+        for (int k = 0; k < 3; k++) fprintf(to, "%s%.9g", first ? "" : ",", q[k] / unit), first = false;
     }
     fprintf(to, "]");
+    fa_free(used);
 }
 
 int main(int argc, char **argv) {
@@ -56,8 +61,8 @@ int main(int argc, char **argv) {
         const char *follows = i ? how[rig->part[i - 1].how] : "face";
         if (i && rig->part[i - 1].how == FA_PART_ALONE) continue;
         fprintf(to, "%s{\"name\":\"%s\",\"follows\":\"%s\"", i ? "," : "", i ? rig->part[i - 1].name : "", follows);
-        put(to, "world", s->x[i], s->part[i].mesh->nvert, &head, rig->unit);
-        put(to, "face", s->x[i], s->part[i].mesh->nvert, NULL, 1);
+        put(to, "world", s->x[i], s->part[i].mesh, &head, rig->unit);
+        put(to, "face", s->x[i], s->part[i].mesh, NULL, 1);
         fprintf(to, "}");
     }
     fprintf(to, "]}\n");

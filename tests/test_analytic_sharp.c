@@ -193,8 +193,33 @@ static void what_is_not_found_is_said(void **state) {
     fa_head_free(head);
 }
 
+static FaCode sharp_again(void *user, FaError *err) {
+    const FaRig *rig = user;
+    float *x = calloc(3 * (size_t)rig->mesh.nvert, sizeof *x), *sharp = calloc((size_t)rig->mesh.nvert, sizeof *sharp);
+    bool any;
+    FaNotes notes = {0};
+    FaSharp *s = NULL;
+    FaCode rc = fai_sharp_find(rig, sharp, &any, &notes, err);
+    if (rc >= 0) rc = fai_sharp_new(rig, sharp, &s, err);
+    if (rc >= 0) fai_sharp_add(s, x);
+    fai_sharp_free(s);
+    fai_notes_free(&notes);
+    free(sharp);
+    free(x);
+    return rc;
+}
+
+static void memory_runs_out(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaRig *rig;
+    CHECK_OK(fa_rig_load(test_animal("one_mesh"), NULL, &rig, &err), &err); // eyes and teeth in the skin's mesh
+    assert_true(test_starve(sharp_again, rig) > 10);
+    fa_rig_free(rig);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_shipped_head), cmocka_unit_test(strangers),
-                                       cmocka_unit_test(what_is_not_found_is_said)};
+                                       cmocka_unit_test(what_is_not_found_is_said), cmocka_unit_test(memory_runs_out)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -296,8 +296,30 @@ static void no_memory(void **state) {
     free_pair(&p);
 }
 
+static FaCode move_again(void *user, FaError *err) {
+    const Pair *p = user;
+    FaMarkerMap *map;
+    FaCode rc = fa_marker_map_move(p->map, p->rig[0], p->rig[1], 0, &map, err);
+    assert_true(rc >= 0 ? map != NULL : !map);
+    fa_marker_map_free(map);
+    return rc;
+}
+
+// To a face of other triangles, which one is laid over first.
+static void no_memory_for_another_topology(void **state) {
+    (void)state;
+    Pair p;
+    FaError err = {0};
+    make_pair(&p, 3, 0, 9, 0, "talk");
+    fa_rig_free(p.rig[1]);
+    CHECK_OK(fa_rig_load(test_animal("low"), NULL, &p.rig[1], &err), &err);
+    assert_true(test_starve(move_again, &p) > 20);
+    free_pair(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(same_face), cmocka_unit_test(no_memory),
-                                       cmocka_unit_test(actor), cmocka_unit_test(other_identity)};
+                                       cmocka_unit_test(actor), cmocka_unit_test(other_identity),
+                                       cmocka_unit_test(no_memory_for_another_topology)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include "blendforces/shape_solve.h"
 #include "math/mat3.h"
 
-enum { POINTS = 90 };
+enum { POINTS = 110 };
 
 typedef struct Scene {
     FaHead *head;

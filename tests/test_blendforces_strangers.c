@@ -13,14 +13,7 @@
 static FaRig *animal(const char *name) {
     FaError err = {0};
     FaRig *rig;
-    char path[600];
-    int at = -1;
-    for (int i = 0; i < fa_zoo_count(); i++)
-        if (!strcmp(fa_zoo_animal(i).name, name)) at = i;
-    assert_true(at >= 0);
-    snprintf(path, sizeof path, "%s", test_path(FA_PLACE("%s%s", name, fa_zoo_animal(at).ext)));
-    CHECK_OK(fa_zoo_save(at, 0, NULL, path, &err), &err);
-    CHECK_OK(fa_rig_load(path, NULL, &rig, &err), &err);
+    CHECK_OK(fa_rig_load(test_animal(name), NULL, &rig, &err), &err);
     return rig;
 }
 

@@ -377,6 +377,46 @@ static void test_wild(void **state) {
     fai_contact_free(c);
 }
 
+// Noise that is not wild enough for that, step after step: searches cost what is saved, then what a step adds. What is
+// held then is said; lips that calm down are held apart by contact again. A state that is loaded goes on alike.
+static void test_noise(void **state) {
+    enum { STEPS = 400, CALM = 60 };
+    (void)state;
+    FaMesh m = shape_lips(12, 0.02, 1e-3, 2e-4);
+    FaContact *c = contact_of(&m, &PLAIN, 0, NULL), *again = contact_of(&m, &PLAIN, 0, NULL);
+    float *to = copy(&m, m.x), *other = copy(&m, m.x);
+    void *kept = calloc(1, fai_contact_state_size(c));
+    long tests = 0, held = 0, free_tests = 0;
+    for (int s = 0; s < STEPS; s++) {
+        for (int i = 0; i < 3 * m.nvert; i++)
+            to[i] = other[i] = m.x[i] + 4e-3f * (float)(((i + s) * 7919) % 13 - 6) / 6;
+        fai_contact_save(c, kept);
+        for (int k = 0; k < 2; k++) {
+            FaContact *one = k ? again : c;
+            if (k && s % 50 != 25) continue;
+            if (k) assert_int_equal(fai_contact_load(one, kept, NULL), FA_OK);
+            fai_contact_begin(one, H, m.x, NULL);
+            fai_contact_collect(one, m.x, k ? other : to);
+            fai_contact_limit(one, m.x, k ? other : to);
+        }
+        tests += fai_contact_stats(c).candidates;
+        if (s == 0) free_tests = fai_contact_stats(c).candidates;
+        held += fai_contact_stats(c).held;
+        if (s % 50 == 25) assert_memory_equal(to, other, 3 * (size_t)m.nvert * sizeof *to);
+        assert_int_equal(crossings(&m, to), 0);
+    }
+    print_message("noise: %ld pairs tested per step, %ld in the first, %ld of %d steps held\n", tests / STEPS,
+                  free_tests, held, STEPS);
+    assert_true(held > STEPS / 2 && tests < (long)STEPS / 3 * free_tests);
+    for (int s = 0; s < CALM; s++) fai_contact_begin(c, H, m.x, NULL);
+    memcpy(to, m.x, 3 * (size_t)m.nvert * sizeof *to);
+    for (int v = 0; v < m.nvert / 2; v++) to[3 * v + 2] += 2e-3f; // the lower through the upper one
+    assert_true(fai_contact_limit(c, m.x, to) > 0 && !fai_contact_stats(c).held);
+    free(kept);
+    fai_contact_free(again);
+    fai_contact_free(c);
+}
+
 // Lips at a distance of exactly nothing, corner on corner: they are parted before all begins, each to its own side, and
 // never cross. A seam at the same place, whose sides look the same way, stays one.
 static void test_touching_at_rest(void **state) {
@@ -918,6 +958,7 @@ int main(void) {
         cmocka_unit_test(test_own_pose),
         cmocka_unit_test(test_touching_at_rest),
         cmocka_unit_test(test_wild),
+        cmocka_unit_test(test_noise),
         cmocka_unit_test(test_mask),
         cmocka_unit_test(test_collider),
         cmocka_unit_test(test_friction),

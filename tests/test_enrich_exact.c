@@ -97,6 +97,7 @@ static void test_facecap(void **state) {
 
 static void test_ict(void **state) {
     (void)state;
+    if (!getenv("FASCIA_FULL")) skip(); // in make soak
     const char *folder = test_unpack("rigs/ict_facekit/expressions_57_obj.tar.xz");
     if (!folder) skip();
     check("ICT", folder, FA_UNIT_CM, 500);

@@ -529,8 +529,9 @@ static void test_crossings(void **state) {
     static const char *const contact[] = {"off", "mouth", "mouth strict=on"};
     Crossings c[2][3] = {{{0}}};
     FaError err = {0};
+    bool full = getenv("FASCIA_FULL") != NULL; // 20 g too
     print_message("pressed, shaken at 6 Hz: pairs crossing beyond the pose    most  sum  across an opening  deepest\n");
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < (full ? 2 : 1); k++)
         for (int w = 0; w < 3; w++) {
             FaClip *clip = get_clip("press", 30, shake[k].frames, true);
             double amplitude = shake[k].g * 9.81 / pow(2 * M_PI * 6, 2), moved = 0;
@@ -562,10 +563,10 @@ static void test_crossings(void **state) {
             fa_method_close(m);
             fa_clip_free(clip);
         }
-    assert_true(c[0][0].sum > 300 && c[1][0].across > 60);
+    assert_true(c[0][0].sum > 300 && (!full || c[1][0].across > 60));
     assert_true(c[0][1].most < 10 && c[0][1].sum < c[0][0].sum / 20 && c[0][1].deepest < 1e-4);
     assert_int_equal(c[0][2].sum, 0);
-    assert_true(c[1][1].across < c[1][0].across / 5);
+    assert_true(!full || c[1][1].across < c[1][0].across / 5);
     // the artist's own crossings stay as they are, to the bit
     FaClip *clip = get_clip("press", 40, 8, false);
     for (size_t i = 0; i < (size_t)clip->nframe * (size_t)clip->nchan; i++) clip->weight[i] *= 1.4f;

@@ -172,8 +172,9 @@ static void volumes_and_crossings(void **state) {
     CHECK_OK(fa_compare_json(&c, &json, &err), &err);
     FaJsonDoc *doc;
     CHECK_OK(fai_json_parse(json, strlen(json), &doc, NULL, &err), &err);
-    static const char *const fields[] = {"frames",          "max_mm",          "mean_mm",         "p99_mm",
-                                         "intersections_a", "intersections_b", "volume_change_a", "volume_change_b"};
+    static const char *const fields[] = {"frames",          "max_mm",          "mean_mm",
+                                         "p99_mm",          "intersections_a", "intersections_b",
+                                         "volume_change_a", "volume_change_b", "stretch"};
     for (int i = 0; i < FA_COUNT(fields); i++)
         assert_true(fai_json_is(fai_json_get(doc->root, fields[i]), FA_JSON_NUMBER));
     assert_int_equal(fai_json_count(fai_json_get(doc->root, "frame_intersections_b")), 3);
@@ -184,6 +185,7 @@ static void volumes_and_crossings(void **state) {
     CHECK_OK(fa_compare(a, b, &(FaCompareOptions){.rig = rig}, &c, &err), &err);
     assert_int_equal(c.intersections_a, -1);
     assert_null(c.frame_intersections_a);
+    CHECK_NEAR(c.stretch, 1, 1e-9); // the same on both sides
     fa_compare_free(&c);
     fa_sequence_close(a);
     fa_sequence_close(b);

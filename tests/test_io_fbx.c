@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "base/file.h"
+#include "io/assimp_import.h"
 #include "io/gltf/gltf.h"
 #include "mesh/mesh.h"
 
@@ -480,11 +481,41 @@ static void wild_bodies(void **state) {
     fa_clip_free(clip);
 }
 
+// --- memory -------------------------------------------------------------------------------------------------------
+
+static const char *starved_path;
+
+static FaCode document_again(void *user, FaError *err) {
+    FaImportDoc doc;
+    FaCode rc = fai_assimp_document(user, starved_path, &(FaImportAsk){0}, &doc, err);
+    assert_true(rc >= 0 ? doc.glb != NULL : doc.glb == NULL);
+    fai_import_doc_free(&doc);
+    return rc;
+}
+
+// The file is read once: assimp's own memory is not ours to deny.
+static void memory_runs_out(void **state) {
+    (void)state;
+    const char *small = test_path("starved.fbx");
+    write_file(small, mini, sizeof mini - 1);
+    const char *const paths[] = {small, test_data("rigs/wild/FaceCapLiveMode.fbx"),
+                                 test_data("rigs/wild/Female_Adult_16.fbx")};
+    for (int i = 0; i < FA_COUNT(paths); i++) {
+        FaError err = {0};
+        const struct aiScene *scene;
+        if (!paths[i]) continue;
+        starved_path = paths[i];
+        CHECK_OK(fai_assimp_open(paths[i], &scene, &err), &err);
+        assert_true(test_starve(document_again, (void *)scene) > 15);
+        fai_assimp_close(scene);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_facecap),       cmocka_unit_test(test_mini),
-                                       cmocka_unit_test(test_mirrored_node), cmocka_unit_test(test_keeps_all),
-                                       cmocka_unit_test(test_broken),        cmocka_unit_test(test_collada),
-                                       cmocka_unit_test(test_stl_corners),   cmocka_unit_test(wild_bodies)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_facecap),     cmocka_unit_test(test_mini),       cmocka_unit_test(test_mirrored_node),
+        cmocka_unit_test(test_keeps_all),   cmocka_unit_test(test_broken),     cmocka_unit_test(test_collada),
+        cmocka_unit_test(test_stl_corners), cmocka_unit_test(memory_runs_out), cmocka_unit_test(wild_bodies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #endif

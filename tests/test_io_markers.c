@@ -169,8 +169,14 @@ static void test_units(void **state) {
         assert_true(t->unit == 1);
         fa_markers_free(t);
     }
+    // no face, but one in another unit (--unit was meant for the rig): that one, and both are named
     FaMarkerTake *t = two(15, &(FaMarkerOptions){.unit = FA_UNIT_M});
+    assert_non_null(note(t, "marker-unit"));
+    CHECK_NEAR(at(t, 0, 1)[1], 0.15, 1e-7);
+    fa_markers_free(t);
+    t = two(3.5, &(FaMarkerOptions){.unit = FA_UNIT_M});
     assert_non_null(note(t, "unit-suspect"));
+    CHECK_NEAR(at(t, 0, 1)[1], 3.5, 1e-6);
     fa_markers_free(t);
     assert_true(fai_unit_named("mm ", 3) == 0.001 && fai_unit_named("Meters", 6) == 1 &&
                 fai_unit_named("in", 2) == 0.0254);

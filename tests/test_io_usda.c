@@ -5,6 +5,8 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "io/usda.h"
+#include "math/mat3.h"
+#include "rig/head_frame.h"
 
 #include <ctype.h>
 #include <unistd.h>
@@ -413,6 +415,74 @@ static void test_rig(void **state) {
     free(u.number);
 }
 
+// A body stands while its head turns: as frames its points, as a rig a joint on a joint.
+static void test_body(void **state) {
+    (void)state;
+    static float share[] = {0, 0.25f, 1, 1, 0.5f};
+    static const double turn[9] = {1, 0, 0, 0, 0, 1, 0, -1, 0}; // z up
+    FaRig rig = make_rig();
+    memcpy(rig.axes, turn, sizeof turn);
+    rig.body = true;
+    rig.head_share = share;
+    rig.rest = fai_head_axes(&rig);
+    rig.rest.p[1] = 1.5;
+    rig.pivot[0] = rig.pivot[1] = 0.1;
+    FaClip *clip = make_clip(3);
+    const char *path = test_path("body.usda");
+    FaError err = {0};
+    FaUsdaWriter *w;
+    CHECK_OK(fai_usda_create(path, &rig, clip, 24, 0, NULL, &w, &err), &err);
+    float x[3][15];
+    for (int f = 0; f < 3; f++) {
+        FaPose pose = fa_rig_pose(&rig, &clip->head[f]);
+        FaCarry carry = fai_carry(&rig, &pose);
+        CHECK_OK(fai_usda_push(w, f / 24.0, cube_x, &err), &err);
+        memcpy(x[f], cube_x, sizeof cube_x);
+        fai_carry_points(&carry, share, 0, 5, x[f]);
+    }
+    CHECK_OK(fai_usda_finish(w, &err), &err);
+    Usd u = parse_usda(path, "/my_head_001/Mesh.points.timeSamples");
+    assert_int_equal(u.count, 45);
+    for (int i = 0; i < 45; i++) CHECK_NEAR(u.number[i], (double)x[i / 15][i % 15], 1e-6);
+    free(u.number);
+    u = parse_usda(path, "/my_head_001/Mesh.points");
+    CHECK_NEAR(u.number[1], 1.5, 1e-6); // at rest, in the same world
+    free(u.number);
+
+    CHECK_OK(fai_usda_save_rig(&rig, clip, path, &err), &err);
+    check_text(path, "/my_head_001.xformOpOrder", "xformOp:transform:axes|");
+    check_text(path, "/my_head_001/Animation.joints", "root|root/head|");
+    check_numbers(path, M ".primvars:skel:jointIndices", "int[]", 10, (double[]){0, 1, 0, 1, 0, 1, 0, 1, 0, 1});
+    check_numbers(path, M ".primvars:skel:jointWeights", "float[]", 10,
+                  (double[]){1, 0, 0.75, 0.25, 0, 1, 0, 1, 0.5, 0.5});
+    Usd q = parse_usda(path, "/my_head_001/Animation.rotations.timeSamples"),
+        p = parse_usda(path, "/my_head_001/Animation.translations.timeSamples");
+    assert_int_equal(q.count, 24);
+    assert_int_equal(p.count, 18);
+    FaPose axes = fai_head_axes(&rig);
+    for (int f = 0; f < 3; f++) {
+        FaPose joint[2];
+        for (int j = 0; j < 2; j++)
+            for (int k = 0; k < 4; k++) {
+                joint[j].q[(k + 3) % 4] = q.number[8 * f + 4 * j + k];
+                if (k < 3) joint[j].p[k] = p.number[6 * f + 3 * j + k];
+            }
+        joint[0] = fai_pose_mul(&axes, &joint[0]);
+        joint[1] = fai_pose_mul(&joint[0], &joint[1]);
+        for (int v = 0; v < 5; v++) {
+            double at[3], out[2][3];
+            fai_v3_load(cube_x, v, at);
+            for (int j = 0; j < 2; j++) fai_pose_apply(&joint[j], at, out[j]);
+            for (int k = 0; k < 3; k++)
+                CHECK_NEAR((1 - (double)share[v]) * out[0][k] + (double)share[v] * out[1][k], (double)x[f][3 * v + k],
+                           1e-6);
+        }
+    }
+    free(q.number);
+    free(p.number);
+    fa_clip_free(clip);
+}
+
 static void test_failures(void **state) {
     (void)state;
     FaRig rig = make_rig();
@@ -451,6 +521,6 @@ static void test_failures(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_frames), cmocka_unit_test(test_rig),
-                                       cmocka_unit_test(test_failures)};
+                                       cmocka_unit_test(test_body), cmocka_unit_test(test_failures)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

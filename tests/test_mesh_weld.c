@@ -145,9 +145,25 @@ static void blades_are_joined(void **state) {
     assert_int_equal(parts, 1);
 }
 
+static FaCode weld_again(void *user, FaError *err) {
+    Sheet *s = user;
+    return fai_weld_points(&s->mesh, s->same, s->weld, err);
+}
+
+static void memory_runs_out(void **state) {
+    (void)state;
+    Sheet s = {0};
+    int parts;
+    add_strip(&s, 4, 0, true, false, false);
+    add_strip(&s, 4, 0, true, true, false);
+    weld(&s, &parts);
+    assert_true(test_starve(weld_again, &s) >= 3);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(seams_are_joined), cmocka_unit_test(cards_stay_two),
-                                       cmocka_unit_test(doubles_stay_two), cmocka_unit_test(turned_pieces_hang_on),
-                                       cmocka_unit_test(fins_hang_on),     cmocka_unit_test(blades_are_joined)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(seams_are_joined),      cmocka_unit_test(memory_runs_out),
+                                       cmocka_unit_test(cards_stay_two),        cmocka_unit_test(doubles_stay_two),
+                                       cmocka_unit_test(turned_pieces_hang_on), cmocka_unit_test(fins_hang_on),
+                                       cmocka_unit_test(blades_are_joined)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

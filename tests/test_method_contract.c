@@ -282,13 +282,13 @@ static uint64_t hash_of(const char *name) {
 
 static void same_bits(void **state) {
     (void)state;
-    static const int threads[] = {1, 2, 3, 8};
     int before = fa_threads();
     FOR_METHODS(name) {
         uint64_t want = hash_of(name);
-        for (int i = 0; i < FA_COUNT(threads); i++) {
-            fa_threads_set(threads[i]);
+        for (int threads = 1; threads <= 8; threads++) {
+            fa_threads_set(threads);
             assert_true(hash_of(name) == want);
+            test_attack("methods with 1 to 8 threads, bit for bit", 1);
         }
         fa_threads_set(before);
         setenv("FA_SIMD", "ref", 1);
@@ -316,6 +316,7 @@ static void numbers_that_are_none(void **state) {
         play(m, 0.2, 4, scene.x);
         assert_true(is_finite(scene.x));
         assert_true(apart(scene.x, scene.rig->mesh.x) < 0.1);
+        test_attack("extreme clips and rigs on a method", 1);
         fa_method_close(m);
     }
 }
@@ -351,6 +352,7 @@ static void violent_input_stays_a_face(void **state) {
         }
         print_message("%s: %.2f mm from rest a second later\n", name, 1e3 * apart(scene.x, scene.rig->mesh.x));
         assert_true(apart(scene.x, scene.rig->mesh.x) < 1e-2);
+        test_attack("extreme clips and rigs on a method", 1);
         fa_method_close(m);
     }
     assert_true(limited > 0); // it was violent

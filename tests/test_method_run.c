@@ -3,8 +3,11 @@
 // labels: unit hash
 #include "test_rig_head.h"
 
+#include "base/file.h"
 #include "fascia/analytic.h"
 #include "math/mat3.h"
+#include "method/run.h"
+#include "method/run_store.h"
 
 static FaClip *make_clip(const FaRig *rig, int nframe, bool head) {
     FaError err = {0};
@@ -248,10 +251,74 @@ static void test_torture(void **state) {
     free(x);
 }
 
+// Solves that ended early are said with the first frame, not counted among other things.
+static void test_unsolved_frames_are_named(void **state) {
+    (void)state;
+    FaRunStats run = {0};
+    FaNotes notes = {0};
+    fai_run_count_limited(&run, 3, &(FaStats){0});
+    fai_run_note_limited(&notes, &run);
+    assert_int_equal(notes.count, 0);
+    fai_run_count_limited(&run, 7, &(FaStats){.unsolved = 2});
+    fai_run_count_limited(&run, 5, &(FaStats){.unsolved = 1});
+    fai_run_note_limited(&notes, &run);
+    assert_int_equal(notes.count, 1);
+    assert_string_equal(notes.note[0].code, "not-solved");
+    assert_string_equal(notes.note[0].where, "frame 5");
+    assert_non_null(strstr(notes.note[0].text, "in 2 frames"));
+    fai_notes_free(&notes);
+}
+
+// A run file of three frames with one bit changed: it is not used, or from the damaged frame on it is not; frames that
+// are given are those that were written.
+static void test_damaged_store(void **state) {
+    (void)state;
+    enum { NV = 3, NS = 2, FRAMES = 3 };
+    static const FaRunStoreShape shape = {.key = 7, .nvert = NV, .nshape = NS};
+    const char *path = test_path("flipped.run");
+    const float weights[NS] = {0.5f, 1};
+    FaError err = {0};
+    FaRunStore *store;
+    float surface[FRAMES][3 * NV];
+    CHECK_OK(fai_run_store_create(path, &shape, &store, &err), &err);
+    for (int f = 0; f < FRAMES; f++) {
+        for (int i = 0; i < 3 * NV; i++) surface[f][i] = (float)(10 * f + i);
+        const FaRunStoreInput in = {.time = f / 30.0, .weights = weights};
+        CHECK_OK(fai_run_store_append(store, &in, surface[f], NULL, &err), &err);
+    }
+    fai_run_store_close(store);
+    FaBytes b;
+    CHECK_OK(fai_file_read(path, 0, &b, &err), &err);
+    for (size_t i = 0; i < 8 * b.size; i++) {
+        const char *why;
+        float x[3 * NV];
+        FaRunStoreInput in;
+        b.data[i / 8] ^= (unsigned char)(1u << i % 8);
+        FILE *f = fopen(path, "wb");
+        assert_true(f && fwrite(b.data, 1, b.size, f) == b.size && fclose(f) == 0);
+        b.data[i / 8] ^= (unsigned char)(1u << i % 8);
+        CHECK_OK(fai_run_store_open(path, &shape, false, &store, &why, &err), &err);
+        assert_true(store ? fai_run_store_count(store) < FRAMES : why[0] != 0);
+        for (int k = 0; store && k < fai_run_store_count(store); k++) {
+            CHECK_OK(fai_run_store_read(store, k, &in, x, NULL, &err), &err);
+            assert_true(!memcmp(x, surface[k], sizeof x) && in.time == k / 30.0 && !memcmp(in.weights, weights, 8));
+        }
+        fai_run_store_close(store);
+    }
+    test_attack("bytes changed in a file that we read back", (long)(8 * b.size));
+    fai_bytes_free(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_linear),    cmocka_unit_test(test_no_allocation), cmocka_unit_test(test_state),
-        cmocka_unit_test(test_any_order), cmocka_unit_test(test_no_clip),       cmocka_unit_test(test_torture),
+        cmocka_unit_test(test_unsolved_frames_are_named),
+        cmocka_unit_test(test_linear),
+        cmocka_unit_test(test_no_allocation),
+        cmocka_unit_test(test_state),
+        cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_no_clip),
+        cmocka_unit_test(test_torture),
+        cmocka_unit_test(test_damaged_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

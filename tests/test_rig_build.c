@@ -529,6 +529,29 @@ static void every_allocation_may_fail(void **state) {
     fa_allocator_set(NULL);
 }
 
+static FaCode hinge_again(void *user, FaError *err) {
+    static const char *const names[] = {"jawOpen"};
+    static const double bind[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+    FaRigDraft *d;
+    FaRig *rig;
+    FA_TRY(draft_with(&d, names, 1, err));
+    FaCode rc = fai_draft_joint(d, "Bip01 MJaw", bind, err);
+    if (rc < 0) {
+        fai_draft_free(d);
+        return rc;
+    }
+    rc = fai_draft_finish(d, NULL, &(FaRigOptions){.unit = FA_UNIT_CM, .any_size = true, .hinge = user}, &rig, err);
+    assert_true(rc < 0 || rig->hinge_how);
+    fa_rig_free(rig);
+    return rc;
+}
+
+static void a_hinge_without_memory(void **state) {
+    (void)state;
+    assert_true(test_starve(hinge_again, NULL) > 10);
+    assert_true(test_starve(hinge_again, "Bip01 MJaw") > 10);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unit_is_found_from_the_size),
@@ -554,6 +577,7 @@ int main(void) {
         cmocka_unit_test(empty_meshes_are_refused),
         cmocka_unit_test(check_finds_what_is_broken),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(a_hinge_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

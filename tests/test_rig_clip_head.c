@@ -112,11 +112,7 @@ static void short_motion_stops_or_goes_on(void **state) {
 static FaRig *animal(const char *name) {
     FaError err = {0};
     FaRig *rig;
-    int i = 0;
-    while (i < fa_zoo_count() && strcmp(fa_zoo_animal(i).name, name)) i++;
-    const char *path = test_path("animal.glb");
-    CHECK_OK(fa_zoo_save(i, 0, NULL, path, &err), &err);
-    CHECK_OK(fa_rig_load(path, NULL, &rig, &err), &err);
+    CHECK_OK(fa_rig_load(test_animal(name), NULL, &rig, &err), &err);
     return rig;
 }
 
@@ -184,11 +180,57 @@ static void body_keeps_its_head_forward(void **state) {
     fa_rig_free(rig);
 }
 
+static FaCode prepare_again(void *user, FaError *err) {
+    FaClip *clip, *longer = NULL;
+    FA_TRY(fa_clip_load(user, NULL, &clip, err));
+    FaPose moved;
+    FaCode rc = fa_clip_prepare_head(&clip, -1, &moved, err);
+    for (int loop = 0; rc >= 0 && loop < 2; loop++) {
+        rc = fa_clip_lengthen_head(clip, 3, loop, &longer, err);
+        fa_clip_free(longer);
+    }
+    if (rc >= 0) rc = fa_clip_skip_first(&clip, err);
+    fa_clip_free(clip);
+    return rc;
+}
+
+static struct {
+    FaRig *rig;
+    FaClip *clip;
+} walk;
+
+static FaCode on_body_again(void *user, FaError *err) {
+    (void)user;
+    FaClip *shown, *felt;
+    FaCode rc = fa_clip_on_body(walk.rig, walk.clip, &shown, &felt, err);
+    assert_true(rc >= 0 ? shown && felt : !shown && !felt);
+    fa_clip_free(shown);
+    fa_clip_free(felt);
+    return rc;
+}
+
+static void memory_runs_out(void **state) {
+    (void)state;
+    char path[4200];
+    snprintf(path, sizeof path, "%s", test_path("walk.bvh"));
+    write_runner(path, 121, 0.6);
+    assert_true(test_starve(prepare_again, path) > 10);
+    walk.rig = animal("body");
+    walk.clip = runner(121, 0, -1, NULL);
+    for (int f = 0; f < walk.clip->nframe; f++) { // round and round, so that the body turns too
+        double r[3] = {0, 0.1 * f, 0};
+        fai_q_exp(r, walk.clip->head[f].q);
+    }
+    assert_true(test_starve(on_body_again, NULL) > 5);
+    fa_clip_free(walk.clip);
+    fa_rig_free(walk.rig);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recording_begins_at_home),      cmocka_unit_test(cuts_are_found),
         cmocka_unit_test(short_motion_stops_or_goes_on), cmocka_unit_test(body_shows_turns_and_feels_all),
-        cmocka_unit_test(body_keeps_its_head_forward),
+        cmocka_unit_test(body_keeps_its_head_forward),   cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

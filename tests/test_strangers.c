@@ -125,6 +125,7 @@ static void check_rig(const char *name, const char *path) {
         CHECK_OK(fa_clip_slice(rom, part[p].first, part[p].last, &clip, &err), &err);
         Worst w = play(rig, clip, "projective");
         assert_true(w.far < 5e-3 && w.stretch < 3.5);
+        test_attack("extreme clips and rigs on a method", 1);
         print_message("| %s | %s | %.2f | %.2f | %d | %d | %d |\n", name, part[p].name, 1e3 * w.far, w.stretch,
                       w.linear, w.flesh, w.clamped);
         fa_clip_free(clip);

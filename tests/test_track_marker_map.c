@@ -7,6 +7,7 @@
 #include "math/mat3.h"
 #include "track/markers_align.h"
 #include "track/markers_face.h"
+#include "track/markers_neutral.h"
 
 static const float *at(const FaMarkerTake *t, int f, int m) {
     return t->x + 3 * ((size_t)f * (size_t)t->nmarker + (size_t)m);
@@ -598,6 +599,37 @@ static void test_map_large(void **state) {
     fai_text_free(&text);
 }
 
+static struct {
+    FaRig *rig;
+    FaMarkerTake *take;
+} starved;
+
+static FaCode neutral_again(void *user, FaError *err) {
+    (void)user;
+    int frame;
+    return fai_neutral_frame(starved.take, starved.rig, false, &frame, err);
+}
+
+// A take that begins in mid-expression, so that more than its first frame is looked at.
+static void test_neutral_no_memory(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaMarkerMap *chosen;
+    FaSequence *seq;
+    FaClip *clip = talk_clip(3);
+    starved.rig = head_rig(NULL);
+    CHECK_OK(fa_markers_choose(starved.rig, 30, &chosen, &err), &err);
+    for (int f = 0; f < 3; f++) clip->weight[2 * f] = clip->weight[2 * f + 1] = f < 2 ? 0.7f : 0;
+    CHECK_OK(fa_sequence_of_clip(starved.rig, clip, &seq, &err), &err);
+    CHECK_OK(fa_markers_sample(seq, chosen, 0, &starved.take, &err), &err);
+    assert_true(test_starve(neutral_again, NULL) > 20);
+    fa_markers_free(starved.take);
+    fa_sequence_close(seq);
+    fa_clip_free(clip);
+    fa_marker_map_free(chosen);
+    fa_rig_free(starved.rig);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_choose),
@@ -612,6 +644,7 @@ int main(void) {
         cmocka_unit_test(test_map_names),
         cmocka_unit_test(test_map_large),
         cmocka_unit_test(test_map_no_memory),
+        cmocka_unit_test(test_neutral_no_memory),
         cmocka_unit_test(test_procrustes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

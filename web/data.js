@@ -42,19 +42,57 @@ function add(x, rows, deltas, first, count, w) {
   }
 }
 
+// Weight of a part's shape under the face's weights: that of one of its shapes, or between left and right.
+function led(shape, weights) {
+  if (shape.index < 0) return shape.rest || 0;
+  return shape.other >= 0 ? (weights[shape.index] + weights[shape.other]) / 2 : weights[shape.index];
+}
+
 // Positions of a mesh that comes along (eyes, teeth). motion: what it does in the track, its own weights and places; without
-// one its shapes go by the track's weights.
+// one, and under weights that replace the clip's, its shapes and the jaw go by the face's weights.
 export function evaluatePart(rig, part, motion, track, frame, x, override) {
   x.set(part.base);
   const n = rig.shapes.length, own = override ? null : motion?.weights;
+  const face = override || track.weights?.subarray(frame * n, frame * n + n);
   part.shapes.forEach((shape, i) => {
-    if (!own && shape.index < 0) return;
-    const w = own ? own[frame * part.shapes.length + i] : override ? override[shape.index] : track.weights ? track.weights[frame * n + shape.index] : 0;
+    const w = own ? own[frame * part.shapes.length + i] : face ? led(shape, face) : 0;
     if (w !== 0) add(x, part.rows, part.deltas, shape.first, shape.count, w);
   });
   const place = !override && motion?.place ? motion.place.subarray(12 * frame, 12 * frame + 12) : part.place;
   if (place) move(x, place);
+  if (override && part.jaw && rig.jawMotion) move(x, jawPlace(rig.jawMotion, override));
   return x;
+}
+
+// Rotation by a vector, rows of a 3x3 matrix.
+function turn([x, y, z]) {
+  const a = Math.hypot(x, y, z), s = a > 1e-12 ? Math.sin(a) / a : 1, c = a > 1e-12 ? (1 - Math.cos(a)) / (a * a) : 0.5;
+  return [1 - c * (y * y + z * z), c * x * y - s * z, c * x * z + s * y, c * x * y + s * z, 1 - c * (x * x + z * z), c * y * z - s * x, c * x * z - s * y, c * y * z + s * x, 1 - c * (x * x + y * y)];
+}
+
+// Where the jaw is under these weights, rows of a 3x4 matrix: fai_jaw_pose of the library.
+export function jawPlace(jaw, weights) {
+  const open = jaw.opens.reduce((sum, [shape, share]) => sum + share * weights[shape], 0);
+  const side = [0, 0, 0], way = jaw.slide.map((v) => open * v);
+  for (const [shape, ...m] of jaw.moves)
+    for (let k = 0; k < 3; k++) {
+      side[k] += weights[shape] * m[k];
+      way[k] += weights[shape] * m[3 + k];
+    }
+  const a = turn(jaw.axis.map((v) => open * jaw.angle * v)), b = turn(side), place = [];
+  for (let i = 0; i < 3; i++) {
+    const row = [0, 1, 2].map((j) => a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j]);
+    place.push(...row, jaw.hinge[i] + way[i] - row[0] * jaw.hinge[0] - row[1] * jaw.hinge[1] - row[2] * jaw.hinge[2]);
+  }
+  return place;
+}
+
+// A body's points: share of each goes with the head (rows of a 3x4 matrix), the rest by a step alone. share null: all of it.
+export function carry(x, share, head, step) {
+  for (let v = 0; v < x.length; v += 3) {
+    const s = share ? share[v / 3] : 1, a = x[v], b = x[v + 1], c = x[v + 2];
+    for (let k = 0; k < 3; k++) x[v + k] = s * (head[4 * k] * a + head[4 * k + 1] * b + head[4 * k + 2] * c + head[4 * k + 3]) + (1 - s) * ([a, b, c][k] + step[k]);
+  }
 }
 
 // x = m x, rows of a 3x4 matrix

@@ -3,7 +3,7 @@ import {
   AmbientLight, BufferAttribute, BufferGeometry, Color, DirectionalLight, DoubleSide, HemisphereLight, IcosahedronGeometry,
   InstancedMesh, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshStandardMaterial, Quaternion, Scene, SRGBColorSpace, Vector3,
 } from 'three';
-import { evaluate, evaluatePart, markerPlaces, normals } from './data.js';
+import { carry, evaluate, evaluatePart, markerPlaces, normals } from './data.js';
 
 export const HUES = ['#e8a07c', '#7cb8e8', '#9fd18b', '#e8d37c', '#c79be8', '#8be0d0', '#e88fae', '#b8c0c8'];
 const CROSSING = [0.95, 0.02, 0.03];
@@ -20,10 +20,12 @@ export function makeView(data, track, index) {
   scene.add(from(new HemisphereLight(0xffffff, 0x5a5654, 1.0), 0, 1, 0), new AmbientLight(0xffffff, 0.25));
   scene.add(from(new DirectionalLight(0xfff4ea, 2.3), 0.6, 0.9, 1.2), from(new DirectionalLight(0xcfe0ff, 0.5), -0.9, 0.5, -0.8));
   const solids = [rig, ...rig.parts].map((part, i) => ({ ...makeSolid(scene, part), motion: i ? track.parts?.[i - 1] : null }));
+  track.origin = rig.body?.rest || track.head; // what the head's motion is counted from
   const radius = extent(rig).radius;
   const markers = track.markers && makeMarkers(scene, track.markers);
-  // exact: the positions as stored; those of solids[0] may be exaggerated
-  return { index, track, rig, scene, solids, markers, radius, frame: 0, exact: new Float32Array(rig.base.length), hue: HUES[index % HUES.length] };
+  // exact: the positions as stored; those of solids[0] may be exaggerated, and those of a body are where its head has turned to
+  const exact = new Float32Array(rig.base.length), surface = rig.body ? new Float32Array(rig.base.length) : solids[0].x;
+  return { index, track, rig, scene, solids, markers, radius, frame: 0, exact, surface, head: new Matrix4(), hue: HUES[index % HUES.length] };
 }
 
 // Markers as small balls, each joined to the surface point it belongs to where that is known.
@@ -70,13 +72,13 @@ export function extent(rig) {
   return { lo, hi, radius: Math.hypot(...[0, 1, 2].map((k) => hi[k] - lo[k])) / 2 };
 }
 
-// The rigid motion of a track's head at a frame relative to its first, about which the camera stays.
+// The rigid motion of a track's head at a frame relative to its first, or on a body to where that rests; the camera stays there.
 export function motionAt(track, frame) {
   const h = track.head, o = 7 * frame, q = new Quaternion(), p = new Vector3();
   if (h) {
-    const q0 = new Quaternion(h[0], h[1], h[2], h[3]).invert();
+    const r = track.origin, q0 = new Quaternion(r[0], r[1], r[2], r[3]).invert();
     q.copy(q0).multiply(new Quaternion(h[o], h[o + 1], h[o + 2], h[o + 3]));
-    p.set(h[o + 4] - h[4], h[o + 5] - h[5], h[o + 6] - h[6]).applyQuaternion(q0);
+    p.set(h[o + 4] - r[4], h[o + 5] - r[5], h[o + 6] - r[6]).applyQuaternion(q0);
   }
   return { q, p };
 }
@@ -100,11 +102,14 @@ export function travels(view) {
   return (view.travels = axes.some((a) => Math.max(...swing(view.track, view.middle, a).map(Math.abs)) > 0.7 * radius));
 }
 
+// Where the head is now, as the rigid motion of its frame (view.head). A body's points go there by their shares (shape), all else as a whole.
 export function pose(view, moving) {
-  const { q, p } = motionAt(view.track, moving ? view.frame : 0);
-  if (moving && travels(view)) p.copy(view.middle).sub(view.middle.clone().applyQuaternion(q));
+  const still = !moving || !view.track.head, { q, p } = still ? { q: new Quaternion(), p: new Vector3() } : motionAt(view.track, view.frame);
+  if (!still && travels(view)) p.copy(view.middle).sub(view.middle.clone().applyQuaternion(q));
+  view.head.makeRotationFromQuaternion(q).setPosition(p);
   // what is left alone stays where it is
-  for (const m of [...view.solids.filter((s) => !s.motion?.alone).flatMap((s) => [s.mesh, s.wire]), ...(view.markers ? [view.markers.balls, view.markers.lines] : [])]) {
+  const whole = view.rig.body ? [] : view.solids.filter((s) => !s.motion?.alone).flatMap((s) => [s.mesh, s.wire]);
+  for (const m of [...whole, ...(view.markers ? [view.markers.balls, view.markers.lines] : [])]) {
     m.quaternion.copy(q);
     m.position.copy(p);
   }
@@ -112,11 +117,10 @@ export function pose(view, moving) {
 
 // Where the camera has the head of a view: the height of its box and the place of its middle, in heights of the picture.
 export function framed(view, camera) {
-  const { lo, hi } = extent(view.rig), mesh = view.solids[0].mesh, y = [], x = [];
-  mesh.updateMatrixWorld();
+  const { lo, hi } = extent(view.rig), y = [], x = [];
   camera.updateMatrixWorld();
   for (let c = 0; c < 8; c++) {
-    const p = new Vector3(c & 1 ? hi[0] : lo[0], c & 2 ? hi[1] : lo[1], c & 4 ? hi[2] : lo[2]).applyMatrix4(mesh.matrixWorld).project(camera);
+    const p = new Vector3(c & 1 ? hi[0] : lo[0], c & 2 ? hi[1] : lo[1], c & 4 ? hi[2] : lo[2]).applyMatrix4(view.head).project(camera);
     x.push((p.x * camera.aspect) / 2);
     y.push(p.y / 2);
   }
@@ -130,13 +134,23 @@ export function evaluateExact(view, override) {
   evaluate(view.rig, view.track, view.frame, view.exact, own);
 }
 
-// What is shown: the exact positions, or `times` the difference from the partner's on top of those; eyes and teeth.
-export function shape(view, partner, times, override) {
+// Where a body's points are, its head being where pose has put it.
+function carryBody(view) {
+  const e = view.head.elements, head = [0, 1, 2].flatMap((k) => [e[k], e[4 + k], e[8 + k], e[12 + k]]);
+  const joint = new Vector3(...view.rig.body.pivot), step = joint.clone().applyMatrix4(view.head).sub(joint).toArray();
+  view.surface.set(view.solids[0].x);
+  for (const s of view.solids) carry(s.x, s.motion?.whole ? null : s.part.share, head, step);
+}
+
+// What is shown: the exact positions, or `times` the difference from the partner's on top of those; eyes and teeth. In the head's own
+// frame, but for a body that is `carried`.
+export function shape(view, partner, times, override, carried) {
   const x = view.solids[0].x, own = override?.length === view.rig.shapes.length ? override : null;
   x.set(view.exact);
   if (partner && times !== 1) for (let i = 0; i < x.length; i++) x[i] = partner.exact[i] + times * (x[i] - partner.exact[i]);
+  for (const s of view.solids) if (s.part !== view.rig) evaluatePart(view.rig, s.part, s.motion, view.track, view.frame, s.x, own);
+  if (carried && view.rig.body) carryBody(view);
   for (const s of view.solids) {
-    if (s.part !== view.rig) evaluatePart(view.rig, s.part, s.motion, view.track, view.frame, s.x, own);
     normals(s.part.tri, s.part.weld, s.x, s.normal);
     s.position.needsUpdate = s.normalAttr.needsUpdate = true;
   }
@@ -178,7 +192,7 @@ function paintCrossings(view, s) {
 // The markers of a frame; with a map their colour and their lines tell how far the surface is off.
 const place = new Matrix4(), tint = new Color();
 export function showMarkers(view, on, max) {
-  const d = view.markers, size = 0.011 * view.radius, x = view.solids[0].x;
+  const d = view.markers, size = 0.011 * view.radius, x = view.surface;
   d.balls.visible = on;
   d.lines.visible = on && !!d.vert;
   for (let i = 0; i < d.names.length; i++) {

@@ -95,9 +95,9 @@ function update() {
   const over = overlaid(), times = +$('exaggerate').value, max = heatMax() / 1000;
   evaluateAll(new Set(shown.flatMap((v) => [v, partnerOf(v), heatFrom(v)]).filter(Boolean)));
   for (const view of shown) {
-    shape(view, partnerOf(view), times, override);
-    for (const s of view.solids) s.wire.visible = $('wire').checked;
     pose(view, $('moving').checked);
+    shape(view, partnerOf(view), times, override, true);
+    for (const s of view.solids) s.wire.visible = $('wire').checked;
     paint(view, { heat: heatFrom(view), max, over: over && hue(view), crossings: $('crossings').checked });
     if (view.markers) showMarkers(view, $('markers').checked, max);
   }
@@ -386,7 +386,8 @@ async function main() {
     drawn: (i) => Array.from(views[i].solids[0].x), // as shown
     // the part of a cell's height that the head fills, and how far its middle is from the cell's, in heights of the cell
     framed: (i) => framed(views[i], camera),
-    parts: (i) => (shape(views[i], null, 1, null), views[i].solids.slice(1).map((s) => ({ name: s.part.name, x: Array.from(s.x) }))), // meshes that come along
+    slide: (weights) => ((override = weights && Float32Array.from(data.rigs[0].shapes, (s) => weights[s.name] || 0)), update()), // as sliders do
+    parts: (i) => (shape(views[i], null, 1, override), views[i].solids.slice(1).map((s) => ({ name: s.part.name, x: Array.from(s.x) }))), // meshes that come along
     markers: (i) => (views[i].markers?.balls.visible ? { names: views[i].markers.names, x: Array.from(views[i].markers.now) } : null),
   };
   requestAnimationFrame(tick);

@@ -131,6 +131,7 @@ FA_API FaCode fa_candidates_save(const FaCandidates *c, const uint64_t *pick, in
 typedef struct FaEstimateOptions {
     double mass; // only c/m and k/m show in a motion; 0: 1 kg
     bool per_vertex;
+    bool everywhere; // lids, lips and teeth lag too: the capture is of a face without regions (blend --regions off)
     FaProgressFn *progress; // nullable
     void *progress_user;
 } FaEstimateOptions;

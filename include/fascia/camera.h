@@ -41,7 +41,7 @@ typedef struct FaFaceModel {
     struct FaArena *arena;
 } FaFaceModel;
 
-/// The shipped head: its 35 identity parameters, made linear at the mean, and its 52 ARKit shapes; all landmark
+/// The shipped head: its 40 identity parameters, made linear at the mean, and its 52 ARKit shapes; all landmark
 /// layouts. Takes a tenth of a second.
 FA_API FaCode fa_face_model_head(FaFaceModel **model, FaError *err);
 

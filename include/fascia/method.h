@@ -82,6 +82,7 @@ typedef struct FaStats {
     double worst;   // m: how far from linear they would have been; 0: none
     double skipped; // s: of a gap between this input and the last, over 5 s, that was not simulated
     int held;       // steps in which the skin would go too far for contact to follow: it stayed where it was
+    int unsolved;   // of a solver: solves that ended before their goal
 } FaStats;
 
 typedef struct FaMethod FaMethod;
@@ -159,11 +160,12 @@ typedef struct FaRunStats {
     double slowest; // s, of one step
     int clamped;    // sum over the steps
     int worst_iterations;
-    int limited, first_limited; // frames with vertices that were blended back (FaStats), and the first of them
-    double worst_limited;       // m: how far off one would have been
-    int gaps, first_gap;        // frames after a gap that was not simulated, and the first of them
-    double longest_gap;         // s
-    int held, first_held;       // frames with steps in which the skin was held (FaStats), and the first of them
+    int limited, first_limited;   // frames with vertices that were blended back (FaStats), and the first of them
+    double worst_limited;         // m: how far off one would have been
+    int gaps, first_gap;          // frames after a gap that was not simulated, and the first of them
+    double longest_gap;           // s
+    int held, first_held;         // frames with steps in which the skin was held (FaStats), and the first of them
+    int unsolved, first_unsolved; // frames with solves that ended before their goal, and the first of them
 } FaRunStats;
 
 /// Play a clip (NULL: the rig's own, or its rest as one frame) through a method. Method and clip must outlive the run.

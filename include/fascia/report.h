@@ -64,6 +64,9 @@ typedef struct FaCompare {
         intersections_b; // worst count of self-intersecting triangle pairs over the frames; -1: no faces known
     int *frame_intersections_a,
         *frame_intersections_b; // that count in every frame; NULL: not counted, or no faces known  (frames)
+    double stretch; // largest length of an edge in b against its length in a, or against a third of that at rest where
+                    // a crushes it more; 0: no faces known
+    int stretch_frame, stretch_vertex; // the frame: of all of a's
     double volume_change_a,
         volume_change_b; // largest relative change of a closed part's volume against the first frame; 0 if none is
                          // closed

@@ -58,7 +58,8 @@ typedef struct FaRigPart {
     const char *name; // of its mesh, else of a node above it
     int node;         // of the document
     FaPartHow how;
-    bool split; // upper and lower teeth in one mesh without shapes: it stays with the skull, its lower half should not
+    bool split; // upper and lower teeth in one mesh that cannot be told apart: all of it stays with the skull
+    bool lower; // the lower row of the part before it, of the same node: it gets a node of its own where it moves
 } FaRigPart;
 
 typedef struct FaRig {
@@ -108,6 +109,11 @@ typedef struct FaRigOptions {
     bool in_process;   // FBX and the like: read them in this process, without a box; only for files that you trust
 } FaRigOptions;
 FA_API FaRigOptions fa_rig_options_default(void); // all 0
+
+/// The rig's frame from the coordinates of its mesh in its file: rig = m * file (row-major); unit and node scale are in
+/// it, and what brought an FBX to metres. And back.
+FA_API void fa_rig_from_file(const FaRig *rig, double m[9]);
+FA_API void fa_rig_to_file(const FaRig *rig, double m[9]);
 
 /// Where a head's pose (of a clip or a take, canonical: fascia/clip.h) puts the rig's own vertices: world from the
 /// rig's frame, which is what moves mesh.x. And back. A rig whose axes are canonical has both the same. rig NULL:

@@ -37,6 +37,10 @@ FA_API FaCode fa_sequence_slice(FaSequence *inner, int first, int last, FaSequen
 FA_API FaCode fa_sequence_world(FaSequence *inner, const FaRig *rig, const FaClip *clip, FaSequence **seq,
                                 FaError *err);
 
+/// From now on every point read is multiplied by m (row-major): another unit, or the coordinates of the mesh in the
+/// rig's file (fa_rig_to_file), as the caches of other programs are.
+FA_API void fa_sequence_transform(FaSequence *seq, const double m[9]);
+
 FA_API int fa_sequence_nvert(const FaSequence *seq);
 FA_API int fa_sequence_nframe(const FaSequence *seq);
 FA_API double fa_sequence_fps(const FaSequence *seq);             // 0: the format does not say (PC2, OBJ files)

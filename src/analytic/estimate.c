@@ -11,6 +11,7 @@
 // Per vertex the same with its own three coordinates in place of B, started from the whole face's values.
 // The head's motion is not modelled: capture, or stabilise, the face in the head's frame.
 #include "analytic/follow.h"
+#include "analytic/sharp.h"
 #include "base/task.h"
 #include "base/text.h"
 #include "fascia/analytic.h"
@@ -25,15 +26,16 @@ static const double STEP = 1e-4;              // of differences, in logarithms
 
 typedef struct Fit {
     const FaRig *rig;
-    int nframe, n; // frames; shapes that the clip moves
-    int *shape;    // (n)
-    double *time;  // (nframe)
-    double *w;     // weights                                    (nframe x n)
-    double *gram;  // G                                          (n x n)
-    double *q;     // (nframe x n)
-    double square; // sum of |x - x0|^2 over moved vertices
-    bool *moved;   // vertices that the shapes move              (nvert)
-    int nmoved;
+    int nframe, n;      // frames; shapes that the clip moves
+    int *shape;         // (n)
+    double *time;       // (nframe)
+    double *w;          // weights                                    (nframe x n)
+    double *gram;       // G                                          (n x n)
+    double *q;          // (nframe x n)
+    double square;      // sum of |x - x0|^2 over moved vertices
+    bool *moved;        // vertices that the shapes move              (nvert)
+    float *sharp;       // how far they keep the clip's timing; 0 counts for the whole face (nvert)
+    int nmoved;         // that count
     double *y[3], *vel; // y(p), y(p + step) of either parameter; scratch   (nframe x n; n)
 } Fit;
 
@@ -44,6 +46,7 @@ static void fit_free(Fit *f) {
     fa_free(f->gram);
     fa_free(f->q);
     fa_free(f->moved);
+    fa_free(f->sharp);
     for (int i = 0; i < 3; i++) fa_free(f->y[i]);
     fa_free(f->vel);
 }
@@ -101,6 +104,22 @@ static void dot_shape(void *ctx, int begin, int end, int chunk) {
     t->out[begin] = sum;
 }
 
+// Lids, lips and teeth do not lag where `blend` keeps its regions: they would tell of no spring at all.
+static FaCode leave_out_sharp(Fit *f, FaError *err) {
+    FaNotes said = {0};
+    bool any = false;
+    FaCode rc = fai_sharp_find(f->rig, f->sharp, &any, &said, err);
+    fa_notes_free(&said); // those of blend itself
+    int soft = 0;
+    for (int s = 0; rc >= 0 && s < f->n; s++) {
+        const FaShape *shape = &f->rig->shape[f->shape[s]];
+        for (int e = shape->first; e < shape->first + shape->count; e++) soft += !(f->sharp[f->rig->row[e]] > 0);
+    }
+    // a clip that moves nothing else is judged by what it moves
+    if (rc >= 0 && soft == 0) memset(f->sharp, 0, (size_t)f->rig->mesh.nvert * sizeof *f->sharp);
+    return rc;
+}
+
 static FaCode reduce(Fit *f, FaSequence *captured, const FaEstimateOptions *o, FaError *err) {
     const FaRig *rig = f->rig;
     size_t n3 = 3 * (size_t)rig->mesh.nvert, n = (size_t)f->n;
@@ -110,12 +129,13 @@ static FaCode reduce(Fit *f, FaSequence *captured, const FaEstimateOptions *o, F
         const FaShape *shape = &rig->shape[f->shape[s]];
         memset(d, 0, n3 * sizeof *d);
         for (int e = shape->first; e < shape->first + shape->count; e++) {
-            memcpy(d + 3 * (size_t)rig->row[e], rig->delta + 3 * (size_t)e, 3 * sizeof *d);
             f->moved[rig->row[e]] = true;
+            if (f->sharp[rig->row[e]] > 0) continue;
+            memcpy(d + 3 * (size_t)rig->row[e], rig->delta + 3 * (size_t)e, 3 * sizeof *d);
         }
         fai_parallel(f->n, 1, dot_shape, &(Dots){f, d, f->gram + (size_t)s * n});
     }
-    for (int v = 0; v < rig->mesh.nvert; v++) f->nmoved += f->moved[v];
+    for (int v = 0; v < rig->mesh.nvert; v++) f->nmoved += f->moved[v] && !(f->sharp[v] > 0);
     FaCode rc = FA_OK;
     for (int i = 0; i < f->nframe && rc >= 0; i++) {
         rc = fa_sequence_read(captured, i, d, err);
@@ -124,6 +144,7 @@ static FaCode reduce(Fit *f, FaSequence *captured, const FaEstimateOptions *o, F
             if (!isfinite(d[k]))
                 rc = FA_FAIL(err, FA_E_FORMAT, FA_PLACE("frame %d, vertex %d", i, (int)(k / 3)), "mend the capture",
                              "a position is not a number");
+            if (f->sharp[k / 3] > 0) d[k] = 0;
             if (f->moved[k / 3]) f->square += (double)d[k] * (double)d[k];
         }
         if (rc >= 0) fai_parallel(f->n, 1, dot_shape, &(Dots){f, d, f->q + (size_t)i * n});
@@ -414,7 +435,8 @@ static FaCode prepare(Fit *f, const FaRig *rig, const FaClip *clip, FaSequence *
     f->shape = FA_NEW(rig->nshape, int);
     f->time = FA_NEW(f->nframe, double);
     f->moved = FA_NEW(rig->mesh.nvert, bool);
-    if (!f->shape || !f->time || !f->moved) return FA_FAIL_MEMORY(err);
+    f->sharp = FA_NEW(rig->mesh.nvert, float);
+    if (!f->shape || !f->time || !f->moved || !f->sharp) return FA_FAIL_MEMORY(err);
     FA_TRY(sample_weights(f, clip, captured, err));
     if (f->n == 0)
         return FA_FAIL(err, FA_E_NUMERIC, NULL, "give the clip that was performed; --map names shapes",
@@ -425,6 +447,7 @@ static FaCode prepare(Fit *f, const FaRig *rig, const FaClip *clip, FaSequence *
     for (int i = 0; i < 3; i++) f->y[i] = FA_NEW(all, double);
     f->vel = FA_NEW(n, double);
     if (!f->gram || !f->q || !f->y[0] || !f->y[1] || !f->y[2] || !f->vel) return FA_FAIL_MEMORY(err);
+    if (!o->everywhere) FA_TRY(leave_out_sharp(f, err));
     return reduce(f, captured, o, err);
 }
 

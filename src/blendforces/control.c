@@ -43,6 +43,7 @@ void fai_control_trust(FaControl *c, const float *trust) {
 }
 
 int fai_control_npoint(const FaControl *c) { return c->npoint; }
+int fai_control_left(const FaControl *c) { return c->left; }
 const int *fai_control_points(const FaControl *c) { return c->place; }
 const float *fai_control_belief(const FaControl *c) { return c->belief; }
 int fai_control_passes(const FaControl *c) { return c->forces ? c->relinearise : 0; }
@@ -230,7 +231,8 @@ static void set_metric(FaControl *c) {
 static void set_bounds(FaControl *c, const float *carried) {
     for (int j = 0; j < c->rig->nshape; j++) {
         c->lo[j] = 0;
-        c->hi[j] = INFINITY;
+        c->hi[j] = c->use[j] ? INFINITY : 0;
+        if (!c->use[j]) c->u[j] = 0;
     }
     for (int q = 0; c->jaw && q < c->jaw->nshape; q++) {
         int j = c->jaw->shape[q];

@@ -76,6 +76,7 @@ FaCode fai_control_solve(FaControl *control, const FaMarkers *markers, double ti
 // coef: filtered ones (npoint x 3); NULL: none.
 void fai_control_surface(FaControl *control, const FaControlFrame *frame, const double *coef, float *surface);
 int fai_control_npoint(const FaControl *control);        // markers that are mapped
+int fai_control_left(const FaControl *control);          // shapes that repeat others and stay at rest (rig/bind.h)
 const int *fai_control_points(const FaControl *control); // their places in the map                         (npoint)
 // How little each marker was believed in the last frame: 1 fully .. 0, by its distance from where the others put it
 // (npoint).

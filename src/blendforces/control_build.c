@@ -1,9 +1,13 @@
 // Making a control: points, the jaw's frame, the shapes' solver, forces, the residual pass.
 #include "blendforces/control_work.h"
 
+#include "rig/bind.h"
+
 #include <math.h>
 
-static const double WEIGHT_MOST = 3; // no sculptor means more: markers that hardly see a shape must not drive it far
+// No sculptor means much over 1: markers that hardly see a shape must not drive it far. The prior as far as it does not
+// cost an exact fit anything (docs/figures/strangers.md, "Markers of strangers").
+static const double WEIGHT_MOST = 1.5, PRIOR = 3;
 
 static const double NOISE = 0.1;  // of a marker against what the residual pass expects to spread
 static const double RIDGE = 0.01; // of forces, against the median column (blendforces-notes)
@@ -198,6 +202,9 @@ static FaCode make_room(FaControl *c, FaError *err) {
 
 static FaCode set_up(FaControl *c, const FaDriveOptions *o, const FaControlTuning *tune, FaError *err) {
     FA_TRY(take_points(c, o, err));
+    c->use = FA_PUSH(c->arena, c->rig->nshape, unsigned char);
+    if (!c->use) return FA_FAIL_MEMORY(err);
+    FA_TRY(fai_shapes_to_fit(c->rig, c->use, &c->left, err));
     if (!o->no_jaw && !c->literal) FA_TRY(fai_jaw_carry_new(c->rig, c->npoint, c->point, &c->jaw, err));
     if (c->jaw && !c->jaw->nshape) {
         fai_jaw_carry_free(c->jaw);
@@ -208,6 +215,8 @@ static FaCode set_up(FaControl *c, const FaDriveOptions *o, const FaControlTunin
     c->l1 = so.l1;
     so.carrier = fai_jaw_carrier(c->jaw);
     so.upper = WEIGHT_MOST;
+    so.prior = c->literal ? 0 : PRIOR;
+    so.use = c->use;
     FA_TRY(fai_shape_solver_new(c->rig, c->npoint, c->point, &so, &c->shapes, err));
     FA_TRY(fa_blender_new(basis, &c->blender, err));
     FaSpreadOptions spread = tune->spread;

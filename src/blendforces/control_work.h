@@ -25,6 +25,8 @@ struct FaControl {
     bool offsets;          // some marker is off the surface
     double *rest;          // points of the neutral                               (npoint x 3)
     double *corner;        // shapes at the points' corners, where there are offsets (nshape x npoint x 9)
+    unsigned char *use;    // 0: a shape that repeats others (rig/bind.h), stays at 0 (nshape)
+    int left;              // how many of those
     FaJawCarry *jaw;       // NULL: none
     FaShapeSolver *shapes;
     FaBlender *blender; // of the rest frame's shapes

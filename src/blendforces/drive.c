@@ -54,6 +54,9 @@ static void sum_up(FaDrive *d) {
     }
     r->inside_mm = sqrt(square[0]);
     r->outside_mm = sqrt(square[1]);
+    int left = fai_control_left(d->control);
+    fai_note_count(&d->notes, left, "shapes-aside", "", "none needed; map those that are to move with --names",
+                   "%d of %d shapes stay at rest: they do over again what others do", left, d->rig->nshape);
     fai_note_count(&d->notes, r->lost, "frames-without-markers", NULL, "look at the take there",
                    "%d frames have no usable marker: the face relaxes there", r->lost);
     int doubted = 0, which[2] = {-1, -1}; // those doubted most come first: two that were swapped

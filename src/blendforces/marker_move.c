@@ -18,6 +18,10 @@ static const double PLACES = 0.01;    // m: how far apart shapes of one name act
 static const double FAINT = 0.03;     // of the largest motion
 static const double ENOUGH = 6;       // of them
 static const double LEAST_SIZE = 0.3; // of one face against the other
+// Of the most that the shape which opens them moves: skin that goes along, and skin that stays. And how far the right
+// lip or lid may be, m.
+static const float ALONG = 0.5f, STAYS = 0.25f;
+static const double OTHER_SIDE = 0.01;
 
 FaCode fai_marker_nearest(const FaRig *rig, int n, const double *x, const unsigned char *has, bool aligned,
                           double reach, FaMarkerMap **map, FaError *err) {
@@ -111,6 +115,78 @@ static FaCode face_alike(const Move *w, const float *laid, FaMarkerMap *out, FaE
         if (v < 0) continue;
         out->point[m] = fai_marker_vertex(mesh, first, v);
         out->distance[m] = (float)distance;
+    }
+    fa_free(first);
+    return FA_OK;
+}
+
+// --- the right side of an opening ---------------------------------------------------------------------------------
+
+// How far a shape moves each vertex, of the most that it moves the outside; false: the rig has no such shape.
+static bool motion_shares(const Head *h, const char *name, float *share) {
+    const FaRig *rig = h->rig;
+    float most = 0;
+    int s = 0, arkit = fa_arkit_match(name, NULL);
+    while (s < rig->nshape && (rig->shape[s].arkit != arkit || !rig->shape[s].count)) s++;
+    if (s == rig->nshape) return false;
+    memset(share, 0, (size_t)rig->mesh.nvert * sizeof *share);
+    for (int e = rig->shape[s].first; e < rig->shape[s].first + rig->shape[s].count; e++) {
+        double d[3];
+        fai_v3_load(rig->delta, e, d);
+        share[rig->row[e]] = (float)fai_v3_norm(d);
+        if (h->face.open[rig->row[e]]) most = fmaxf(most, share[rig->row[e]]);
+    }
+    for (int v = 0; v < rig->mesh.nvert && most > 0; v++) share[v] /= most;
+    return most > 0;
+}
+
+static float share_at(const FaMarkerPoint *p, const float *share) {
+    float sum = 0;
+    for (int k = 0; k < 3; k++) sum += p->bary[k] * share[p->vert[k]];
+    return sum;
+}
+
+// The nearest vertex of the outside that moves along, or does not; -1: none near.
+static int nearest_moving(const Head *h, const float *share, bool along, const double x[3], double *distance) {
+    int best = -1;
+    double least = OTHER_SIDE * OTHER_SIDE, p[3];
+    for (int v = 0; v < h->rig->mesh.nvert; v++) {
+        if (!h->face.open[v] || (along ? share[v] < ALONG : share[v] > STAYS)) continue;
+        fai_v3_load(h->rig->mesh.x, v, p);
+        fai_v3_sub(p, x, p);
+        double d = fai_v3_dot(p, p);
+        if (d >= least) continue;
+        least = d;
+        best = v;
+    }
+    *distance = sqrt(least);
+    return best;
+}
+
+// Lips and lids that touch face the same way, so the nearest skin may be that of the other one: the shape that opens
+// them tells them apart. A point that it moves on one face and not on the other is on the wrong side.
+static FaCode move_alike(const Move *w, FaMarkerMap *out, FaError *err) {
+    static const char *const opens[] = {"jawOpen", "eyeBlinkLeft", "eyeBlinkRight"};
+    const FaMesh *mesh = &w->target.rig->mesh;
+    float *from = FA_PUSH(w->arena, w->source.rig->mesh.nvert, float), *to = FA_PUSH(w->arena, mesh->nvert, float);
+    int *first = fai_first_triangles(mesh);
+    if (!from || !to || !first) {
+        fa_free(first);
+        return FA_FAIL_MEMORY(err);
+    }
+    for (int i = 0; i < FA_COUNT(opens); i++) {
+        if (!motion_shares(&w->source, opens[i], from) || !motion_shares(&w->target, opens[i], to)) continue;
+        for (int m = 0; m < w->map->count; m++) {
+            if (!w->has[m] || out->point[m].vert[0] < 0) continue;
+            float a = share_at(&w->map->point[m], from), b = share_at(&out->point[m], to);
+            bool along = a > ALONG;
+            double distance;
+            if (!(along && b < STAYS) && !(a < STAYS && b > ALONG)) continue;
+            int v = nearest_moving(&w->target, to, along, w->x + 3 * (size_t)m, &distance);
+            if (v < 0) continue;
+            out->point[m] = fai_marker_vertex(mesh, first, v);
+            out->distance[m] = (float)distance;
+        }
     }
     fa_free(first);
     return FA_OK;
@@ -211,7 +287,8 @@ static FaCode lay_over(Move *w, FaMarkerMap *out, FaError *err) {
     memcpy(out->point, near->point, (size_t)n * sizeof *out->point);
     memcpy(out->distance, near->distance, (size_t)n * sizeof *out->distance);
     fa_marker_map_free(near);
-    return face_alike(w, laid, out, err);
+    FA_TRY(face_alike(w, laid, out, err));
+    return move_alike(w, out, err);
 }
 
 static FaCode move_points(Move *w, FaMarkerMap *out, FaError *err) {

@@ -25,6 +25,8 @@ struct FaShapeSolver {
     double *point, *target, *a, *old_a; // (npoint x 3, x 3, x 1, x 1)
     double *g, *f, *lo, *hi;            // (nshape x nshape, nshape, ...)
     double *w, *try, *last;             // (nshape)
+    double *diagonal;                   // of g without the prior                             (nshape)
+    double prior;                       // m2: what a weight's square costs in this solve
     bool started;
     bool gram_valid;    // g is that of the last frame's marker weights
     double gram_smooth; // and of this smoothing
@@ -50,8 +52,8 @@ static FaCode check(const FaRig *rig, int npoint, const FaSurfacePoint *point, c
                            "give weights of the triangle's corners that sum to 1",
                            "its place in the triangle makes no sense");
     }
-    if (!(o->l1 >= 0) || !(o->ridge >= 0) || !(o->smooth >= 0) || !(o->upper >= 0) ||
-        !isfinite(o->l1 + o->ridge + o->smooth + o->upper))
+    if (!(o->l1 >= 0) || !(o->ridge >= 0) || !(o->smooth >= 0) || !(o->upper >= 0) || !(o->prior >= 0) ||
+        !isfinite(o->l1 + o->ridge + o->smooth + o->upper + o->prior))
         return FA_FAIL(err, FA_E_ARG, NULL, "give 0 or more", "a weight of the solve is negative or not a number");
     for (int i = 0; i < o->carrier.nshape; i++)
         if (o->carrier.shape[i] < 0 || o->carrier.shape[i] >= rig->nshape)
@@ -177,7 +179,7 @@ static FaCode fill(FaShapeSolver *s, const FaRig *rig, const FaSurfacePoint *poi
         {&s->rest, 3 * p}, {&s->size, n},      {&s->frame, 12 * p}, {&s->frame2, 12 * p}, {&s->slope, 3 * p * q},
         {&s->c, q},        {&s->point, 3 * p}, {&s->target, 3 * p}, {&s->a, p},           {&s->old_a, p},
         {&s->g, n * n},    {&s->f, n},         {&s->lo, n},         {&s->hi, n},          {&s->w, n},
-        {&s->try, n},      {&s->last, n}};
+        {&s->try, n},      {&s->last, n},      {&s->diagonal, n}};
     for (int i = 0; i < FA_COUNT(part); i++)
         if (!(*part[i].to = FA_PUSH(a, part[i].count, double))) return FA_FAIL_MEMORY(err);
     s->start = FA_PUSH(a, p + 1, int);
@@ -302,7 +304,7 @@ static double cost(const FaShapeSolver *s, const double *w, const double *point,
     }
     for (int j = 0; j < s->nshape; j++) {
         double step = s->started ? w[j] - s->last[j] : 0;
-        sum += l1 * w[j] + s->size[j] * (s->o.ridge * w[j] * w[j] + s->o.smooth * step * step);
+        sum += l1 * w[j] + s->prior * w[j] * w[j] + s->size[j] * (s->o.ridge * w[j] * w[j] + s->o.smooth * step * step);
     }
     return sum;
 }
@@ -346,7 +348,7 @@ static void gram(FaShapeSolver *s, double smooth) {
     }
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < i; j++) s->g[j * n + i] = s->g[i * n + j];
-    for (size_t j = 0; j < n; j++) s->g[j * n + j] += s->size[j] * (s->o.ridge + smooth);
+    for (size_t j = 0; j < n; j++) s->diagonal[j] = s->g[j * n + j] + s->size[j] * (s->o.ridge + smooth);
 }
 
 // f = J'A(m - p + J w) + smoothing, and the bounds; returns how many shapes are held.
@@ -385,6 +387,7 @@ static FaNnlsStatus solve_linear(FaShapeSolver *s, double l1, int *held) {
     if (!s->gram_valid || smooth != s->gram_smooth) gram(s, smooth);
     s->gram_valid = !s->o.carrier.nshape; // carried columns turn with every frame
     s->gram_smooth = smooth;
+    for (size_t j = 0; j < n; j++) s->g[j * n + j] = s->diagonal[j] + s->prior;
     *held = right_side(s, smooth);
     memcpy(s->try, s->w, n * sizeof *s->try);
     FaNnlsProblem q = {.n = s->nshape, .g = s->g, .f = s->f, .l1 = l1 / 2, .lo = s->lo, .hi = s->hi};
@@ -421,6 +424,18 @@ static FaNnlsStatus iterate(FaShapeSolver *s, double l1, FaShapeFit *fit) {
     return status;
 }
 
+// Sum of squares by which the shapes miss the markers at s->w, per marker.
+static double misfit(FaShapeSolver *s) {
+    double sum = 0, all = 0;
+    points_at(s, s->w, s->point);
+    for (int i = 0; i < s->npoint; i++) {
+        double d[3];
+        fai_v3_sub(s->point + 3 * (size_t)i, s->target + 3 * (size_t)i, d);
+        if (s->a[i] > 0) sum += s->a[i] * fai_v3_dot(d, d), all += s->a[i];
+    }
+    return all > 0 ? sum / all : 0;
+}
+
 static void measure(FaShapeSolver *s, FaShapeFit *fit) {
     points_at(s, s->w, s->point);
     for (int i = 0; i < s->npoint; i++) {
@@ -450,7 +465,10 @@ FaCode fai_shape_solve(FaShapeSolver *s, const FaShapeMarkers *markers, float *w
         for (int j = 0; j < s->nshape; j++) out->held += s->seen[j] && s->o.use[j];
         rc = FA_CLAMPED;
     } else {
+        s->prior = 0;
         out->status = iterate(s, s->o.l1 * share, out);
+        s->prior = s->o.prior > 0 ? s->o.prior * misfit(s) : 0;
+        if (s->prior > 0) out->status = iterate(s, s->o.l1 * share, out);
         if (out->status != FA_NNLS_OK) rc = FA_STALLED;
         s->started = true;
         memcpy(s->last, s->w, (size_t)s->nshape * sizeof *s->w);

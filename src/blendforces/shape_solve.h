@@ -10,6 +10,10 @@
 // factor, so its unit of length is its weight: 1e-4 m^2 is the equation in centimetres (the unit of most production
 // rigs, and our RSBS), 1e-6 m^2 in millimetres. ridge and smooth are pure numbers.
 //
+// prior, a pure number too: the frame is solved once more with prior e^2 sum_j w_j^2 added, e^2 the mean square by
+// which the first solution misses the markers. Shapes that can make what the markers do are left alone; shapes that
+// cannot (another face's markers) do not go to their limits, against each other, for a last tenth of a millimetre.
+//
 // Markers that are not finite are missing. A shape that no visible marker sees keeps the last frame's weight. SBS is
 // all zeros.
 //
@@ -43,7 +47,7 @@ typedef struct FaShapeCarrier {
 } FaShapeCarrier;
 
 typedef struct FaShapeSolveOptions {
-    double l1, ridge, smooth;
+    double l1, ridge, smooth, prior;
     double upper;             // 0: none
     const unsigned char *use; // 0: this shape stays at 0; NULL: all are used                (nshape)
     FaShapeCarrier carrier;   // copied, its list too

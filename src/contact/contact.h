@@ -50,17 +50,18 @@ typedef struct FaContactBody {
 } FaContactBody;
 
 typedef struct FaContactStats {
-    int candidates;       // pairs tested continuously in the last collect
-    int rows, bonds;      // now
-    int found;            // new rows in the last collect
-    int limited;          // nodes stopped short in the last limit
-    int rounds;           // of the last limit
-    int broken, made;     // bonds, in this frame
-    int dropped;          // rows over max_rows, in this frame
-    bool held;            // the way in the last limit was so long that too many pairs meet: all stays at x_from
-    int struck;           // pairs in the last limit in which a collider ran into what had been stopped: they may cross
-    int stuck;            // pairs in the last limit that met already at x_from: they may touch or cross
-    int crossed_at_rest;  // pairs of triangles; left out
+    int candidates;      // pairs tested continuously in the last collect
+    int rows, bonds;     // now
+    int found;           // new rows in the last collect
+    int limited;         // nodes stopped short in the last limit
+    int rounds;          // of the last limit
+    int broken, made;    // bonds, in this frame
+    int dropped;         // rows over max_rows, in this frame
+    bool held;           // the way in the last limit was so long that too many pairs meet, or this one and those before
+                         // took too much work together: all stays at x_from
+    int struck;          // pairs in the last limit in which a collider ran into what had been stopped: they may cross
+    int stuck;           // pairs in the last limit that met already at x_from: they may touch or cross
+    int crossed_at_rest; // pairs of triangles; left out
     int touching_at_rest; // pairs of vertex and triangle, edge and edge, at the same place; left out
 } FaContactStats;
 
@@ -82,15 +83,17 @@ void fai_contact_begin(FaContact *c, double h, const float *x_from, const FaPose
 // After begin: the artist's own pose at the end of the step, as displacements from rest (m, nnode x 4). What crosses
 // there by more than pressed lips do, or where lips cross at rest, is held no farther from it (contact/own_pose.c).
 void fai_contact_own_pose(FaContact *c, const float *u);
-// After collect: how far rows carry their nodes, and those around, from that pose: as deep as it has their pairs
-// crossing, and at least 10 mm, m (nnode; only raised).
-void fai_contact_depths(const FaContact *c, float *depth);
+// After collect: how many edges x has much longer than that pose does (2.5 times, or more than 0.8 of their length at
+// rest where the pose crushes them): rows that a solver has not yet brought together do this. 0 without rows.
+int fai_contact_strained(const FaContact *c, const float *x);
 int fai_contact_collect(FaContact *c, const float *x_from,
                         const float *x_to); // how many new rows meet on the way (others are near)
 // Instead of collect, without a path: rows of each vertex with the triangles within options.nearby of x that face it,
 // pushing along that surface's normal from whichever side it is on; together as stiff as one. They change evenly with
 // x; what travels farther than the reach in a step is missed. How many rows.
 int fai_contact_nearby(FaContact *c, const float *x);
+// Is there no work left for this step? Then collect finds nothing more, and limit stops everything.
+bool fai_contact_spent(const FaContact *c);
 bool fai_contact_clear(
     const FaContact *c); // the last collect saw nothing meet, known pairs included: limit would change nothing
 const FaRow *fai_contact_rows(const FaContact *c, int *nrow);

@@ -20,6 +20,7 @@ typedef struct FaContactState {
     uint64_t mark, fingerprint; // what this is, and of which surface
     uint64_t step, next_id;
     int nbond, has_pose;
+    int64_t left; // work that it may still do: see fai_contact_search
 } FaContactState;
 
 struct FaContact {
@@ -74,6 +75,10 @@ void fai_contact_load_points(const FaContact *c, const float *x, double (*point)
 void fai_contact_find_tangled(FaContact *c);
 double fai_contact_allowed(const FaContact *c, const FaPairHit *h);
 bool fai_contact_tangled(const FaContact *c, const FaPairHit *h); // are both its sides near what crosses at rest
+
+// A search for pairs, as long as there is work left: each step adds what a lively face needs several times over, and
+// what calm steps leave is saved up to a limit. False: there is none left, or too many pairs meet, and none was tested.
+bool fai_contact_search(FaContact *c, const FaPairSearch *how, int *over);
 
 bool fai_contact_join(FaContact *c); // fills joined; false: no memory
 void fai_contact_write_push(const FaContact *c, const FaPairHit *h, FaRow *row);

@@ -10,9 +10,9 @@
 //      (all of it alike, so within the island nothing new can happen)
 //   3. freeze: what still meets stays at x_from with its neighbours; in the last round everything does
 // The check passes with everything at x_from, so the rounds end; each pair's gap is at most a share of its distance
-// there, so that nothing is stuck that may part. A way so long that too many pairs meet is not gone at all: everything
-// stays at x_from. Colliders are not ours to stop: pairs whose nodes stand still are given up, counted. All checks are
-// made of the floats that are handed out.
+// there, so that nothing is stuck that may part. A way so long that too many pairs meet, or that takes more work than
+// there is left (fai_contact_search), is not gone at all: everything stays at x_from. Colliders are not ours to stop:
+// pairs whose nodes stand still are given up, counted. All checks are made of the floats that are handed out.
 #include "contact/contact_work.h"
 
 #include <math.h>
@@ -24,7 +24,6 @@
 #define NO_TIME 1e-3    // an impact before this freezes
 
 enum { SHOVE_ROUNDS = 6, STOP_ROUNDS = 14, FREEZE_ROUNDS = 20, SHOVE_PASSES = 8 };
-enum { SEARCHES = 8 }; // as many of the largest that are allowed: then everything is frozen
 enum { IN_HIT = 1, MOVED = 2 };
 
 static int find(int *island, int i) {
@@ -236,18 +235,15 @@ static int finish(FaContact *c, float *x_to) {
 
 int fai_contact_limit(FaContact *c, const float *x_from, float *x_to) {
     FaPairs *p = &c->pairs;
-    int64_t work = 0; // pairs looked at
     start(c, x_from, x_to);
     for (int round = 1; round <= FREEZE_ROUNDS + 2; round++) {
         int over;
-        if (work > SEARCHES * fai_pairs_most(p)) round = FA_MAX(round, FREEZE_ROUNDS);
         fai_pairs_refit(p, 0.5 * LIMIT_GAP);
-        fai_pairs_search(p, &(FaPairSearch){.gap = LIMIT_GAP, .keep = FA_CONTACT_KEEP, .only_moved = round > 1}, &over);
-        work += p->listed_pairs;
+        c->stats.held = !fai_contact_search(
+            c, &(FaPairSearch){.gap = LIMIT_GAP, .keep = FA_CONTACT_KEEP, .only_moved = round > 1}, &over);
         c->stats.rounds = round;
-        c->stats.held = p->full;
-        if (p->full) freeze(c, true);
-        if (p->full || sift(c, round <= SHOVE_ROUNDS) + over == 0) break;
+        if (c->stats.held) freeze(c, true);
+        if (c->stats.held || sift(c, round <= SHOVE_ROUNDS) + over == 0) break;
         if (round <= SHOVE_ROUNDS) {
             remember(c);
             push_apart(c);

@@ -10,10 +10,12 @@
 
 #include <math.h>
 
-#define SHALLOW 12e-3 // m: of lips pressed together, as the artist's pose has them
-#define GRAZED 2e-3   // m: of teeth and bones in the skin
-#define SLACK 10e-3   // m: that contact may hold anything from its pose, for a frame or two
-#define AROUND 4e-3   // m: what is closer to a crossing at rest is tangled
+#define SHALLOW 12e-3     // m: of lips pressed together, as the artist's pose has them
+#define GRAZED 2e-3       // m: of teeth and bones in the skin
+#define AROUND 4e-3       // m: what is closer to a crossing at rest is tangled
+#define STRAINED 2.5      // of an edge's length in that pose; the bound of method/bounds.c acts at 3
+#define CRUSHED (1.0 / 3) // of its length at rest: what counts where the pose has it shorter
+#define SHORT 3e-4        // m: what counts of shorter edges
 
 void fai_contact_find_tangled(FaContact *c) {
     const FaPairs *p = &c->pairs;
@@ -77,17 +79,20 @@ double fai_contact_allowed(const FaContact *c, const FaPairHit *h) {
     return fai_contact_tangled(c, h) ? own : own + shallow(c, h);
 }
 
-void fai_contact_depths(const FaContact *c, float *depth) {
+// Shorter edges do not count: where a rig crushes them any motion is many times their length.
+int fai_contact_strained(const FaContact *c, const float *x) {
     const FaPairs *p = &c->pairs;
-    for (int r = c->npull; r < c->nrow && c->has_own; r++) {
-        const FaPairHit *h = &c->push[r];
-        float deep = fai_contact_tangled(c, h) ? 0 : (float)fmax(fmin(-own_gap(c, h), shallow(c, h)), SLACK);
-        for (int i = 0; i < 4 && deep > 0; i++) {
-            int point = h->point[i];
-            if (point >= p->nsurface) continue;
-            depth[p->node[point]] = fmaxf(depth[p->node[point]], deep);
-            for (int n = p->around_start[point]; n < p->around_start[point + 1]; n++)
-                depth[p->node[p->around[n]]] = fmaxf(depth[p->node[p->around[n]]], deep);
+    int strained = 0;
+    for (int e = 0; e < p->nsurface_edge && c->has_own && c->nrow > 0; e++) {
+        int i = p->edge[e][0], j = p->edge[e][1];
+        const float *a = x + 3 * (size_t)p->node[i], *b = x + 3 * (size_t)p->node[j];
+        double now = 0, own = 0, rest = 0;
+        for (int k = 0; k < 3; k++) {
+            double d[3] = {(double)a[k] - (double)b[k], c->own[i][k] - c->own[j][k], c->rest[i][k] - c->rest[j][k]};
+            now += d[0] * d[0], own += d[1] * d[1], rest += d[2] * d[2];
         }
+        double least = fmax(fmax(own, CRUSHED * CRUSHED * rest), SHORT * SHORT);
+        strained += now > STRAINED * STRAINED * least;
     }
+    return strained;
 }

@@ -149,7 +149,7 @@ static void flush(Batch *t) {
         unsigned apart = fai_ccd_apart_many(p->simd, t->kind, (const double(*)[3])p->from, (const double(*)[3])p->to,
                                             (const int(*)[4])t->point + i, gap, p->size);
         for (int l = 0; l < FA_CCD_LANES && i + l < t->n && apart != (1u << FA_CCD_LANES) - 1; l++)
-            if (!(apart >> l & 1)) test_one(t, i + l);
+            if (!(apart >> l & 1)) test_one(t, i + l), p->nnear[t->chunk]++;
     }
     p->ntest[t->chunk] += t->n;
     t->n = 0;
@@ -220,7 +220,7 @@ static void feed_walked(void *ctx, FaPairKind kind, int a, int b) {
 static void search_chunk(void *ctx, int begin, int end, int chunk) {
     const Search *s = ctx;
     FaPairs *p = s->p;
-    p->nhit[chunk] = p->nover[chunk] = p->ntest[chunk] = 0;
+    p->nhit[chunk] = p->nover[chunk] = p->ntest[chunk] = p->nnear[chunk] = 0;
     Batch t;
     t.s = s;
     t.chunk = chunk;
@@ -246,10 +246,20 @@ static void list_chunk(void *ctx, int begin, int end, int chunk) { fai_pairs_lis
 static bool list_all(FaPairs *p) {
     int64_t all = 0;
     if (!p->listed) fai_parallel(p->nleaf, FA_PAIRS_LEAVES, list_chunk, p);
-    p->listed = true;
     for (int c = 0; c < p->nchunk; c++) all += p->nmeet[c];
-    p->listed_pairs = all;
-    return all > fai_pairs_most(p);
+    p->listed = all <= fai_pairs_most(p); // else it is not whole
+    return !p->listed;
+}
+
+void fai_pairs_none(FaPairs *p) {
+    for (int c = 0; c < p->nchunk; c++) p->nhit[c] = p->nover[c] = p->ntest[c] = p->nnear[c] = 0;
+}
+
+int64_t fai_pairs_work(const FaPairs *p) {
+    enum { NEAR = 8 };
+    int64_t work = 0;
+    for (int c = 0; c < p->nchunk; c++) work += p->ntest[c] + NEAR * (int64_t)p->nnear[c];
+    return work;
 }
 
 int fai_pairs_search(FaPairs *p, const FaPairSearch *search, int *over) {
@@ -257,7 +267,7 @@ int fai_pairs_search(FaPairs *p, const FaPairSearch *search, int *over) {
     int kept = 0, lost = 0;
     p->full = list_all(p);
     if (p->full)
-        for (int c = 0; c < p->nchunk; c++) p->nhit[c] = p->nover[c] = p->ntest[c] = 0;
+        fai_pairs_none(p);
     else
         fai_parallel(p->nleaf, FA_PAIRS_LEAVES, search_chunk, &s);
     for (int c = 0; c < p->nchunk; c++) {

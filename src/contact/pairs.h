@@ -21,6 +21,8 @@
 #include "contact/keys.h"
 #include "mesh/box_tree.h"
 
+#include <stdatomic.h>
+
 // Leaves per chunk, what a chunk keeps; points per chunk.
 enum { FA_PAIRS_LEAVES = 16, FA_PAIRS_HITS = 512, FA_PAIRS_LISTED = 4096, FA_PAIRS_POINTS = 512 };
 // Pairs that a search tests at most, per triangle: when a surface goes by metres in a step all its boxes meet, and
@@ -74,7 +76,6 @@ typedef struct FaPairs {
     unsigned char *moved; // points since the last search                         (npoint)
     // the list
     bool listed;                // it holds for the present boxes
-    int64_t listed_pairs;       // of all chunks
     bool full;                  // more pairs than are tested: the last search tested none
     double most_pad;            // m: of all refits so far
     FaSpan *wide_box;           // of the points: as long as they stay inside           (npoint)
@@ -99,6 +100,8 @@ typedef struct FaPairs {
     int nchunk;
     FaPairHit *hit;            // of each chunk                                        (nchunk x FA_PAIRS_HITS)
     int *nhit, *nover, *ntest; // kept, lost, tested                                 (nchunk)
+    int *nnear;                // of those tested, that came near each other           (nchunk)
+    atomic_llong met;          // pairs listed so far, of all chunks: where there are too many the rest is not walked
 } FaPairs;
 
 typedef struct FaPairSearch {
@@ -127,6 +130,11 @@ static inline const FaPairId *fai_pairs_listed(const FaPairs *p, int chunk, FaPa
     const FaPairId *first = &p->list[(size_t)chunk * FA_PAIRS_LISTED];
     return kind == FA_PAIR_VERTEX_TRIANGLE ? first : first + (FA_PAIRS_LISTED - p->nlist[2 * chunk + 1]);
 }
+
+void fai_pairs_none(FaPairs *p); // as if a search had found nothing
+// What the last search cost, in pairs tested: those that come near each other take several times as long. It depends on
+// the ways alone, not on when the list was made.
+int64_t fai_pairs_work(const FaPairs *p);
 
 static inline int64_t fai_pairs_most(const FaPairs *p) { return (int64_t)FA_PAIRS_MOST * p->ntri; }
 

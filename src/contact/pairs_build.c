@@ -238,8 +238,11 @@ static FaCode build_trees(FaPairs *p, FaError *err) {
     p->nhit = FA_NEW(p->nchunk, int);
     p->nover = FA_NEW(p->nchunk, int);
     p->ntest = FA_NEW(p->nchunk, int);
+    p->nnear = FA_NEW(p->nchunk, int);
     p->nmeet = FA_NEW(p->nchunk, int64_t);
-    return p->hit && p->list && p->nlist && p->nhit && p->nover && p->ntest && p->nmeet ? FA_OK : FA_FAIL_MEMORY(err);
+    return p->hit && p->list && p->nlist && p->nhit && p->nover && p->ntest && p->nnear && p->nmeet
+               ? FA_OK
+               : FA_FAIL_MEMORY(err);
 }
 
 // --- triangles that share a corner ---------------------------------------------------------------------------------
@@ -452,7 +455,7 @@ void fai_pairs_free(FaPairs *p) {
                    p->list,         p->nlist,      p->node,     p->weld,     p->from,        p->to,        p->tri,
                    p->tri_edge,     p->owned,      p->corner,   p->edge,     p->point_box,   p->edge_box,  p->tri_box,
                    p->around_start, p->around,     p->leaf,     p->node_end, p->hit,         p->nhit,      p->nover,
-                   p->ntest,        p->in_crossed, p->parted,   p->nmeet};
+                   p->ntest,        p->in_crossed, p->parted,   p->nmeet,    p->nnear};
     for (int i = 0; i < FA_COUNT(all); i++) fa_free(all[i]);
     fai_keys_free(&p->left_out);
     fai_box_tree_free(&p->tree[0]);

@@ -123,6 +123,7 @@ void fai_pairs_refit(FaPairs *p, double pad) {
     p->listed = inside;
     if (inside) return;
     p->most_pad = fmax(p->most_pad, pad);
+    atomic_store(&p->met, 0);
     fai_parallel(p->npoint, POINTS, widen_points, &f);
     fai_parallel(p->nedge + p->ntri, SHAPES, fit_shapes, &f);
     for (int at = 0; at < p->nsurface_tri; at++) p->place_box[at] = p->tri_box[p->tree[0].prim[at]];
@@ -151,7 +152,8 @@ typedef struct Walk {
     FaPairs *p;
     FaPairSink *sink;
     void *ctx;
-    int left; // pairs of triangles that are still looked at
+    int left;   // pairs of triangles that are still looked at
+    int *found; // by the sink so far; NULL: no one counts
 } Walk;
 
 // Everything that belongs to triangles i and j, across.
@@ -239,15 +241,20 @@ static inline void walk(Walk *w, int begin, int end, int chunk) {
                                                         : spans_meet(&p->edge_box[a], &p->edge_box[b]);
             if (meet) w->sink(w->ctx, (FaPairKind)kind, a, b);
         }
-    for (int l = begin; l < end; l++) {
+    for (int l = begin, before = 0; l < end; l++) {
         const FaBoxNode *leaf = &p->tree[0].node[p->leaf[l]];
         walk_self(w, leaf);
         walk_colliders(w, leaf);
+        if (!w->found) continue;
+        // whoever comes first: if all together are too many, someone sees it, and what he leaves out is not used
+        int all = w->found[0] + w->found[1];
+        if (atomic_fetch_add(&p->met, all - before) + all - before > fai_pairs_most(p)) w->left = 0;
+        before = all;
     }
 }
 
 void fai_pairs_walk(FaPairs *p, int begin, int end, int chunk, FaPairSink *sink, void *ctx) {
-    walk(&(Walk){p, sink, ctx, FA_PAIRS_CHUNK}, begin, end, chunk);
+    walk(&(Walk){p, sink, ctx, FA_PAIRS_CHUNK, NULL}, begin, end, chunk);
 }
 
 // --- the list -----------------------------------------------------------------------------------------------------
@@ -266,9 +273,9 @@ static inline void put(void *ctx, FaPairKind kind, int a, int b) {
 
 void fai_pairs_list(FaPairs *p, int begin, int end, int chunk) {
     List list = {.id = p->list + (size_t)chunk * FA_PAIRS_LISTED};
-    Walk w = {p, put, &list, FA_PAIRS_CHUNK};
+    Walk w = {p, put, &list, FA_PAIRS_CHUNK, list.n};
     walk(&w, begin, end, chunk);
-    bool fits = list.n[0] + list.n[1] <= FA_PAIRS_LISTED;
+    bool fits = w.left > 0 && list.n[0] + list.n[1] <= FA_PAIRS_LISTED;
     p->nmeet[chunk] = w.left > 0 ? list.n[0] + list.n[1] : INT32_MAX; // more than any surface may have
     for (int kind = 0; kind < 2; kind++) p->nlist[2 * chunk + kind] = fits ? list.n[kind] : -1;
 }

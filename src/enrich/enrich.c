@@ -426,6 +426,7 @@ static FaCode advance(Enrich *e, const FaStep *step, FaStats *stats, FaError *er
         stats->iterations += report.dynamic.iterations + report.settle.iterations;
         stats->residual = report.dynamic.residual;
         stats->clamped += report.stalled;
+        stats->unsolved += report.stalled;
     }
     return FA_OK;
 }

@@ -422,7 +422,7 @@ static FaCode write_skin_of(Surface *f, FaJson *attributes, int first, int n, Fa
     uint16_t *joint = fai_out_view(&s->out, 8 * (size_t)n, 0, ARRAY_BUFFER, &view);
     for (int i = 0; joint && i < n; i++)
         for (int k = 0; k < 4; k++) joint[4 * i + k] = (uint16_t)f->joint[4 * (size_t)f->origin[first + i] + (size_t)k];
-    fai_out_int(&s->out, attributes, "JOINTS_0", fai_scene_accessor(s, view, FA_GLTF_U16, n, "VEC4"));
+    fai_out_int(&s->out, attributes, "JOINTS_0", fai_out_accessor(&s->out, view, FA_GLTF_U16, n, "VEC4"));
     fai_out_int(&s->out, attributes, "WEIGHTS_0", weights);
     return FA_OK;
 }
@@ -588,7 +588,7 @@ static FaCode write_indices(Surface *f, int p, FaJson *prim, int first, int n, i
             ((uint32_t *)to)[i] = t.index[i];
     }
     fai_out_int(&s->out, prim, "indices",
-                fai_scene_accessor(s, view, narrow ? FA_GLTF_U16 : FA_GLTF_U32, t.count, "SCALAR"));
+                fai_out_accessor(&s->out, view, narrow ? FA_GLTF_U16 : FA_GLTF_U32, t.count, "SCALAR"));
     if (t.polygons) fai_out_object(&s->out, fai_out_object(&s->out, prim, "extensions"), "FB_ngon_encoding");
     *polygons |= t.polygons;
     return FA_OK;
@@ -604,7 +604,7 @@ static void write_skin(Surface *f) {
     FaJson *skin = fai_out_push(out, fai_out_array(out, out->root, "skins"));
     float *m = fai_out_view(out, 64 * (size_t)f->njoint, 0, 0, &view);
     if (m) memcpy(m, f->inverse_bind, 64 * (size_t)f->njoint);
-    fai_out_int(out, skin, "inverseBindMatrices", fai_scene_accessor(s, view, FA_GLTF_F32, f->njoint, "MAT4"));
+    fai_out_int(out, skin, "inverseBindMatrices", fai_out_accessor(&s->out, view, FA_GLTF_F32, f->njoint, "MAT4"));
     FaJson *joints = fai_out_array(out, skin, "joints");
     for (int i = 0; i < f->njoint; i++) fai_out_push_int(out, joints, f->joint_node[i]);
     s->skin[f->number] = s->nskin++;

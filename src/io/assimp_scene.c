@@ -29,16 +29,6 @@ void fai_scene_columns(const struct aiMatrix4x4 *m, double unit, double out[16])
     for (int k = 0; k < 3; k++) out[12 + k] *= unit;
 }
 
-int fai_scene_accessor(FaScene *s, int view, FaGltfComp comp, int count, const char *type) {
-    FaGltfOut *out = &s->out;
-    FaJson *a = fai_out_push(out, fai_out_array(out, out->root, "accessors"));
-    fai_out_int(out, a, "bufferView", view);
-    fai_out_int(out, a, "componentType", comp);
-    fai_out_int(out, a, "count", count);
-    fai_out_str(out, a, "type", type);
-    return out->naccessor++;
-}
-
 // --- nodes --------------------------------------------------------------------------------------------------------
 
 static int count_nodes(const struct aiNode *node, int depth) {

@@ -47,7 +47,6 @@ const char *fai_scene_name(const FaScene *s, const struct aiString *name);      
 int fai_scene_node(const FaScene *s, const char *name);                           // -1: none has this name
 bool fai_scene_faces(const struct aiMesh *m);                                     // has some
 void fai_scene_columns(const struct aiMatrix4x4 *m, double unit, double out[16]); // column-major, in metres
-int fai_scene_accessor(FaScene *s, int view, FaGltfComp comp, int count, const char *type);
 
 // assimp_mesh.c: the mesh of a node, and its skin. Fills in mesh and skin of the node.
 FaCode fai_scene_mesh(FaScene *s, int node, FaError *err);

@@ -210,6 +210,32 @@ static FaCode count_crossings(Side *s, int nvert, int frame, FaError *err) {
     return FA_OK;
 }
 
+static double edge_length(const float *x, const int *edge) {
+    double sum = 0;
+    for (int k = 0; k < 3; k++) {
+        double d = (double)x[3 * (size_t)edge[0] + (size_t)k] - (double)x[3 * (size_t)edge[1] + (size_t)k];
+        sum += d * d;
+    }
+    return sqrt(sum);
+}
+
+// How much longer the edges of b are than those of a. Where a crushes an edge, a third of its length at rest counts:
+// else a hair's breadth would be a tear.
+static void measure_stretch(const Work *w, int frame, FaCompare *out) {
+    const double least = 1e-5; // m: shorter edges are rounding
+    const Side *a = &w->side[0], *b = &w->side[1];
+    const FaMesh *mesh = a->mesh ? a->mesh : b->mesh;
+    const FaTopology *topo = a->mesh ? &a->topo : &b->topo;
+    for (int e = 0; mesh && e < topo->nedge; e++) {
+        double own = fmax(edge_length(a->at, topo->edge[e]), edge_length(mesh->x, topo->edge[e]) / 3);
+        double ratio = own > least ? edge_length(b->at, topo->edge[e]) / own : 0;
+        if (ratio <= out->stretch) continue;
+        out->stretch = ratio;
+        out->stretch_frame = out->first + frame;
+        out->stretch_vertex = topo->edge[e][0];
+    }
+}
+
 static FaCode measure_faces(Work *w, int frame, FaError *err) {
     for (int i = 0; i < 2; i++) {
         Side *s = &w->side[i];
@@ -279,6 +305,7 @@ static FaCode compare(Work *w, FaCompare *out, FaError *err) {
         FA_TRY(read_both(w, out->first + f, err));
         FA_TRY(measure_frame(w, f, out, err));
         FA_TRY(measure_faces(w, f, err));
+        measure_stretch(w, f, out);
         const FaCompareOptions *o = w->options;
         FA_TRY(fai_progress(o->progress, o->progress_user, "compare", (f + 1.0) / out->frames, "nothing is kept", err));
     }
@@ -365,6 +392,9 @@ FaCode fa_compare_json(const FaCompare *c, char **json, FaError *err) {
     fai_jw_int(&w, "worst_vertex", c->worst_vertex);
     json_count(&w, "intersections_a", c->intersections_a);
     json_count(&w, "intersections_b", c->intersections_b);
+    fai_jw_num(&w, "stretch", c->stretch);
+    fai_jw_int(&w, "stretch_frame", c->stretch_frame);
+    fai_jw_int(&w, "stretch_vertex", c->stretch_vertex);
     fai_jw_num(&w, "volume_change_a", c->volume_change_a);
     fai_jw_num(&w, "volume_change_b", c->volume_change_b);
     json_list(&w, "frame_max_mm", c->frame_max_mm, c->frames);

@@ -32,7 +32,8 @@ static FaCode examine(FaSequence *seq, FaInfo *info, float *x, FaError *err) {
                  "the cache does not say at which rate it plays");
     if (info->height_m > 3 || (info->height_m > 0 && info->height_m < 0.05))
         fai_note(&info->notes, "unit-suspect", "frame 0", "give the unit: --unit m|cm|mm|in|ft, or metres per unit",
-                 "taken as metres the mesh is not the size of a head");
+                 "taken as metres the mesh is not the size of a head: a cache is in the unit of its rig, which it does "
+                 "not say");
     return FA_OK;
 }
 

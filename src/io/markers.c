@@ -488,11 +488,19 @@ static void scale_take(FaMarkerTake *t, double unit) {
     t->unit = unit;
 }
 
+static const struct {
+    double metres;
+    const char *name;
+} known_unit[] = {{1, "metres"}, {0.01, "centimetres"}, {0.001, "millimetres"}};
+
+// In which of them a cloud of this many units is a face; -1: in none.
+static int unit_by_size(double size) {
+    for (int i = 0; i < FA_COUNT(known_unit); i++)
+        if (size * known_unit[i].metres >= FACE_LOW && size * known_unit[i].metres <= FACE_HIGH) return i;
+    return -1;
+}
+
 static FaCode find_unit(FaMarkerTake *t, const FaMarkerFacts *facts, const FaMarkerOptions *o, FaError *err) {
-    static const struct {
-        double metres;
-        const char *name;
-    } known[] = {{1, "metres"}, {0.01, "centimetres"}, {0.001, "millimetres"}};
     double given = fai_markers_unit(o, 0), size;
     FA_TRY(cloud_size(t, &size, err));
     char number[FA_NUMBER_SIZE];
@@ -502,20 +510,29 @@ static FaCode find_unit(FaMarkerTake *t, const FaMarkerFacts *facts, const FaMar
         t->unit = given > 0 ? given : facts->declared;
         t->unit_how = given > 0 ? "given" : "declared by the file";
         // a body, or a few markers on the lips, may well be meant: only what no person can be is odd
-        if ((size > 3 || (size < 0.005 && size > 0)) && !(o && o->any_size))
+        bool odd = (size > 3 || (size < 0.005 && size > 0)) && !(o && o->any_size);
+        int other = odd && given > 0 ? unit_by_size(size / given) : -1; // --unit may be meant for the rig alone
+        if (other >= 0) {
+            scale_take(t, known_unit[other].metres / given);
+            t->unit = known_unit[other].metres;
+            t->unit_how = "by size";
+            fai_note(&t->notes, "marker-unit", "", "none needed if the unit given is that of the rig",
+                     "in the unit given the markers would be %s m large: positions were taken as %s", number,
+                     known_unit[other].name);
+        } else if (odd) {
             fai_note(&t->notes, "unit-suspect", "", "give the unit if it is another",
                      "in the unit %s the markers are %s m large, which no face is",
                      given > 0 ? "given" : "the file declares", number);
+        }
         return FA_OK;
     }
-    for (int i = 0; i < FA_COUNT(known); i++) {
-        double m = size * known[i].metres;
-        if (m < FACE_LOW || m > FACE_HIGH) continue;
+    int by_size = unit_by_size(size);
+    if (by_size >= 0) {
         t->unit_how = "by size";
-        if (i > 0)
+        if (by_size > 0)
             fai_note(&t->notes, "marker-unit", "", "give the unit if it is another",
-                     "positions were taken as %s: the markers are %s units large", known[i].name, number);
-        scale_take(t, known[i].metres);
+                     "positions were taken as %s: the markers are %s units large", known_unit[by_size].name, number);
+        scale_take(t, known_unit[by_size].metres);
         return FA_OK;
     }
     if ((facts->metres && size <= METRES_HIGH) || (o && o->any_size)) {

@@ -11,7 +11,7 @@
 // --- text ---------------------------------------------------------------------------------------------------------
 
 static void put_comment(FaText *t, const char *comment) {
-    fai_text_str(t, "# fascia " FA_VERSION_TEXT ", metres\n");
+    fai_text_str(t, "# fascia " FA_VERSION_TEXT "\n");
     for (const char *p = comment; p && *p;) {
         size_t n = strcspn(p, "\r\n");
         // a backslash at the end of a line would join it with the next in some readers

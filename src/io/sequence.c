@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "io/obj.h"
 #include "io/pointcache.h"
+#include "math/mat3.h"
 
 #include <math.h>
 
@@ -37,6 +38,9 @@ struct FaSequence {
 
     FaSequenceReadFn *read; // the caller's
     void *user, *own_user;
+
+    bool turned; // by fa_sequence_transform
+    double turn[9];
 };
 
 static FaCode new_sequence(const SequenceOps *ops, const char *path, FaSequence **seq, FaError *err) {
@@ -326,10 +330,27 @@ double fai_sequence_clip_time(const FaSequence *seq, const FaClip *clip, int fra
     return in_step ? clip->time[frame] : fa_sequence_time(seq, frame);
 }
 
+static void turn_points(const double m[9], int n, float *x) {
+    for (float *p = x; p < x + 3 * (size_t)n; p += 3) {
+        const double at[3] = {(double)p[0], (double)p[1], (double)p[2]};
+        for (int k = 0; k < 3; k++) p[k] = (float)(m[3 * k] * at[0] + m[3 * k + 1] * at[1] + m[3 * k + 2] * at[2]);
+    }
+}
+
+void fa_sequence_transform(FaSequence *seq, const double m[9]) {
+    double before[9];
+    memcpy(before, seq->turn, sizeof before);
+    for (int i = 0; i < 9; i++) seq->turn[i] = m[i];
+    if (seq->turned) fai_m3_mul(m, before, seq->turn);
+    seq->turned = false;
+    for (int i = 0; i < 9; i++) seq->turned |= seq->turn[i] != (i % 4 == 0);
+}
+
 FaCode fa_sequence_read(FaSequence *seq, int frame, float *x, FaError *err) {
     if (frame < 0 || frame >= seq->nframe)
         return FA_FAIL(err, FA_E_ARG, FA_PLACE("frame %d", frame), NULL, "the frames are 0 to %d", seq->nframe - 1);
     FaCode rc = seq->ops->read(seq, frame, x, err);
+    if (rc >= 0 && seq->turned) turn_points(seq->turn, seq->nvert, x);
     return seq->path ? fai_fail_in(err, rc, seq->path) : rc;
 }
 

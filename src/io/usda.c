@@ -3,6 +3,8 @@
 #include "base/file.h"
 #include "io/decimal.h"
 #include "io/sequence.h"
+#include "math/mat3.h"
+#include "rig/head_frame.h"
 
 #include <float.h>
 #include <math.h>
@@ -169,6 +171,9 @@ static FaCode patch_end(Out *o, uint64_t patch, double code, FaError *err) {
     return fai_output_write(o->file, padded, CODE_WIDTH, err);
 }
 
+// A body stands while its head turns: one transform of all of it will not do.
+static bool head_on_body(const FaRig *rig, const FaClip *clip) { return rig->body && clip && clip->head; }
+
 static bool turned(const FaRig *rig) {
     for (int i = 0; i < 9; i++)
         if (fabs(rig->axes[i] - (i % 4 == 0)) > 1e-9) return true;
@@ -249,13 +254,13 @@ static FaCode put_topology(Out *o, const FaMesh *m, FaError *err) {
     return FA_OK;
 }
 
-static FaCode put_rest(Out *o, const FaMesh *m, FaError *err) {
+static FaCode put_rest(Out *o, const float *x, int nvert, FaError *err) {
     float box[6];
-    box_of(m->x, m->nvert, box);
+    box_of(x, nvert, box);
     fai_text_str(&o->text, "        float3[] extent = ");
     put_box(&o->text, box);
     fai_text_str(&o->text, "\n        point3f[] points = ");
-    FA_TRY(put_points(o, m->x, m->nvert, err));
+    FA_TRY(put_points(o, x, nvert, err));
     fai_text_str(&o->text, "\n");
     return FA_OK;
 }
@@ -274,17 +279,29 @@ struct FaUsdaWriter {
     uint64_t patch;
     FrameBox *box; // (count)
     int count, room;
+    const FaRig *rig;
+    const FaClip *clip;
+    float *world; // of a body whose head moves: its points there, scratch; NULL: as they come   (nvert x 3)
 };
 
-static FaCode begin_frames(FaUsdaWriter *w, const FaRig *rig, const FaClip *clip, const char *generator, FaError *err) {
+// Where a body's points are in the world with its head in this pose.
+static const float *stand(FaUsdaWriter *w, const FaPose *pose, const float *x) {
+    FaCarry carry = fai_carry(w->rig, pose);
+    memcpy(w->world, x, 3 * (size_t)w->nvert * sizeof *x);
+    fai_carry_points(&carry, w->rig->head_share, 0, w->nvert, w->world);
+    return w->world;
+}
+
+static FaCode begin_frames(FaUsdaWriter *w, const char *generator, FaError *err) {
+    const FaRig *rig = w->rig;
     char root[IDENT];
     identifier(rig->name, "Head", root);
     put_layer(&w->out, root, generator, w->fps, time_code(w->fps, w->start), &w->patch);
     put_prim_begin(&w->out.text, "", "Xform", root, rig->name, NULL);
-    FA_TRY(put_transforms(&w->out, rig, clip, w->fps, w->start, err));
+    if (!w->world) FA_TRY(put_transforms(&w->out, rig, w->clip, w->fps, w->start, err));
     put_prim_begin(&w->out.text, "    ", "Mesh", "Mesh", NULL, NULL);
     FA_TRY(put_topology(&w->out, &rig->mesh, err));
-    FA_TRY(put_rest(&w->out, &rig->mesh, err));
+    FA_TRY(put_rest(&w->out, w->world ? stand(w, &rig->rest, rig->mesh.x) : rig->mesh.x, w->nvert, err));
     fai_text_str(&w->out.text, "        point3f[] points.timeSamples = {\n");
     return flush(&w->out, 0, err);
 }
@@ -298,8 +315,12 @@ FaCode fai_usda_create(const char *path, const FaRig *rig, const FaClip *clip, d
     w->nvert = rig->mesh.nvert;
     w->fps = fps;
     w->start = start;
-    FaCode rc = fai_output_open(path, &w->out.file, err);
-    if (rc >= 0) rc = begin_frames(w, rig, clip, generator, err);
+    w->rig = rig;
+    w->clip = clip;
+    bool stands = head_on_body(rig, clip);
+    if (stands) w->world = FA_NEW(3 * (size_t)w->nvert, float);
+    FaCode rc = stands && !w->world ? FA_FAIL_MEMORY(err) : fai_output_open(path, &w->out.file, err);
+    if (rc >= 0) rc = begin_frames(w, generator, err);
     if (rc >= 0)
         *writer = w;
     else
@@ -313,6 +334,12 @@ FaCode fai_usda_push(FaUsdaWriter *w, double time, const float *x, FaError *err)
     w->box = grown;
     FrameBox *b = &w->box[w->count++];
     b->code = time_code(w->fps, w->start + time);
+    if (w->world) {
+        FaPose head;
+        fa_clip_sample(w->clip, time, NULL, &head);
+        head = fa_rig_pose(w->rig, &head);
+        x = stand(w, &head, x);
+    }
     box_of(x, w->nvert, b->box);
     fai_text_str(&w->out.text, "            ");
     fai_text_double(&w->out.text, b->code);
@@ -353,6 +380,7 @@ void fai_usda_abandon(FaUsdaWriter *w) {
     fai_output_abandon(w->out.file);
     fai_text_free(&w->out.text);
     fa_free(w->box);
+    fa_free(w->world);
     fa_free(w);
 }
 
@@ -381,15 +409,56 @@ static void put_tokens(FaText *t, const char *before, const FaRig *rig, char (*n
 
 static void put_weights(FaText *t, const float *w, int n) { fai_decimal_row(t, "[", w, n, ", ", "]"); }
 
-// A skeleton of one joint at rest: blend shapes are played by whatever animation the skeleton has.
-static void put_skeleton(FaText *t, const char *root) {
-    static const char *const unit = "( (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1) )";
+// A skeleton of one joint at rest: blend shapes are played by whatever animation the skeleton has. A body whose head
+// moves has a second one.
+static const char *joints_of(bool body) { return body ? "[\"root\", \"root/head\"]" : "[\"root\"]"; }
+
+static void put_skeleton(FaText *t, const char *root, bool body) {
+    static const char *const one = "( (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1) )";
     put_prim_begin(t, "    ", "Skeleton", "Skeleton", NULL, "SkelBindingAPI");
-    fai_text_printf(t,
-                    "        uniform matrix4d[] bindTransforms = [%s]\n        uniform token[] joints = [\"root\"]\n"
-                    "        uniform matrix4d[] restTransforms = [%s]\n"
-                    "        rel skel:animationSource = </%s/Animation>\n    }\n",
-                    unit, unit, root);
+    for (int pass = 0; pass < 2; pass++) {
+        fai_text_printf(t, "        uniform matrix4d[] %s = [%s", pass ? "restTransforms" : "bindTransforms", one);
+        fai_text_printf(t, "%s%s]\n", body ? ", " : "", body ? one : "");
+        if (!pass) fai_text_printf(t, "        uniform token[] joints = %s\n", joints_of(body));
+    }
+    fai_text_printf(t, "        rel skel:animationSource = </%s/Animation>\n    }\n", root);
+}
+
+// The body and, on it, the head, below the transform of the rig's axes: A^-1 body and body^-1 head.
+static FaCode put_joint_motion(Out *o, const FaRig *rig, const FaClip *clip, FaError *err) {
+    FaText *t = &o->text;
+    FaPose axes = fai_head_axes(rig), back = fai_pose_inverse(&axes);
+    for (int pass = 0; pass < 2; pass++) {
+        fai_text_str(t, pass ? "        quatf[] rotations.timeSamples = {\n"
+                             : "        float3[] translations.timeSamples = {\n");
+        for (int f = 0; f < clip->nframe; f++) {
+            FaPose head = fa_rig_pose(rig, &clip->head[f]), body = fai_body_pose(rig, &head);
+            FaPose off = fai_pose_inverse(&body), joint[2] = {fai_pose_mul(&back, &body), fai_pose_mul(&off, &head)};
+            fai_text_str(t, "            ");
+            fai_text_double(t, time_code(clip->fps, clip->time[f]));
+            for (int j = 0; j < 2; j++) {
+                const double *q = joint[j].q, *p = joint[j].p;
+                const float v[4] = {(float)(pass ? q[3] : p[0]), (float)(pass ? q[0] : p[1]),
+                                    (float)(pass ? q[1] : p[2]), (float)q[2]};
+                fai_decimal_row(t, j ? ", (" : ": [(", v, 3 + pass, ", ", ")");
+            }
+            fai_text_str(t, "],\n");
+            FA_TRY(flush(o, FLUSH, err));
+        }
+        fai_text_str(t, "        }\n");
+    }
+    return FA_OK;
+}
+
+static FaCode put_joints(Out *o, const FaRig *rig, const FaClip *clip, FaError *err) {
+    bool body = head_on_body(rig, clip);
+    fai_text_printf(&o->text, "        uniform token[] joints = %s\n", joints_of(body));
+    if (body) FA_TRY(put_joint_motion(o, rig, clip, err));
+    if (!body)
+        fai_text_str(&o->text,
+                     "        quatf[] rotations = [(1, 0, 0, 0)]\n        float3[] translations = [(0, 0, 0)]\n");
+    fai_text_printf(&o->text, "        half3[] scales = [(1, 1, 1)%s]\n    }\n", body ? ", (1, 1, 1)" : "");
+    return FA_OK;
 }
 
 static FaCode put_animation(Out *o, const FaRig *rig, const FaClip *clip, char (*names)[IDENT], double *last,
@@ -424,9 +493,7 @@ static FaCode put_animation(Out *o, const FaRig *rig, const FaClip *clip, char (
         FA_TRY(rc);
         fai_text_str(t, "        }\n");
     }
-    fai_text_str(t, "        uniform token[] joints = [\"root\"]\n        quatf[] rotations = [(1, 0, 0, 0)]\n"
-                    "        half3[] scales = [(1, 1, 1)]\n        float3[] translations = [(0, 0, 0)]\n    }\n");
-    return FA_OK;
+    return put_joints(o, rig, clip, err);
 }
 
 static FaCode put_shapes(Out *o, const FaRig *rig, char (*names)[IDENT], FaError *err) {
@@ -441,22 +508,25 @@ static FaCode put_shapes(Out *o, const FaRig *rig, char (*names)[IDENT], FaError
     return FA_OK;
 }
 
-// Every vertex follows the one joint. One value for all (constant) would do, but not every reader knows it.
-static FaCode put_influences(Out *o, const char *name, const char *value, int nvert, FaError *err) {
-    fai_text_printf(&o->text, "        %s = [", name);
-    for (int v = 0; v < nvert; v++) {
-        fai_text_str(&o->text, v ? ", " : "");
-        fai_text_str(&o->text, value);
+// Every vertex follows the one joint, or on a body both. One value for all (constant) would do, but not every reader
+// knows it.
+static FaCode put_influences(Out *o, const FaRig *rig, bool body, bool weights, FaError *err) {
+    fai_text_printf(&o->text, "        %s = [",
+                    weights ? "float[] primvars:skel:jointWeights" : "int[] primvars:skel:jointIndices");
+    for (int v = 0; v < rig->mesh.nvert; v++) {
+        float share = rig->head_share ? rig->head_share[v] : 1;
+        const float both[2] = {weights ? 1 - share : 0, weights ? share : 1}, one = weights;
+        fai_decimal_row(&o->text, v ? ", " : "", body ? both : &one, body ? 2 : 1, ", ", "");
         FA_TRY(flush(o, FLUSH, err));
     }
-    fai_text_str(&o->text, "] (\n            elementSize = 1\n            interpolation = \"vertex\"\n        )\n");
+    fai_text_printf(&o->text, "] (\n            elementSize = %d\n            interpolation = \"vertex\"\n        )\n",
+                    body ? 2 : 1);
     return FA_OK;
 }
 
-static FaCode put_binding(Out *o, const FaRig *rig, const char *root, char (*names)[IDENT], FaError *err) {
+static FaCode put_binding(Out *o, const FaRig *rig, const char *root, char (*names)[IDENT], bool body, FaError *err) {
     FaText *t = &o->text;
-    FA_TRY(put_influences(o, "int[] primvars:skel:jointIndices", "0", rig->mesh.nvert, err));
-    FA_TRY(put_influences(o, "float[] primvars:skel:jointWeights", "1", rig->mesh.nvert, err));
+    for (int weights = 0; weights < 2; weights++) FA_TRY(put_influences(o, rig, body, weights, err));
     put_tokens(t, "        uniform token[] skel:blendShapes = ", rig, names);
     fai_text_str(t, "        rel skel:blendShapeTargets = ");
     for (int s = 0; s < rig->nshape; s++) fai_text_printf(t, "%s</%s/Mesh/%s>", s ? ", " : "[", root, names[s]);
@@ -468,20 +538,20 @@ static FaCode put_rig(Out *o, const FaRig *rig, const FaClip *clip, char (*names
     char root[IDENT];
     uint64_t patch = 0;
     double fps = clip ? clip->fps : 0, last = clip ? time_code(clip->fps, clip->time[clip->nframe - 1]) : 0;
-    bool shapes = rig->nshape > 0;
+    bool shapes = rig->nshape > 0, body = shapes && head_on_body(rig, clip);
     identifier(rig->name, "Head", root);
     put_layer(o, root, NULL, fps, 0, &patch);
     put_prim_begin(&o->text, "", shapes ? "SkelRoot" : "Xform", root, rig->name, NULL);
-    FA_TRY(put_transforms(o, rig, clip, fps, 0, err));
+    FA_TRY(put_transforms(o, rig, body ? NULL : clip, fps, 0, err));
     if (shapes) {
-        put_skeleton(&o->text, root);
+        put_skeleton(&o->text, root, body);
         FA_TRY(put_animation(o, rig, clip, names, &last, err));
     }
     put_prim_begin(&o->text, "    ", "Mesh", "Mesh", NULL, shapes ? "SkelBindingAPI" : NULL);
     FA_TRY(put_topology(o, &rig->mesh, err));
-    FA_TRY(put_rest(o, &rig->mesh, err));
+    FA_TRY(put_rest(o, rig->mesh.x, rig->mesh.nvert, err));
     if (shapes) {
-        FA_TRY(put_binding(o, rig, root, names, err));
+        FA_TRY(put_binding(o, rig, root, names, body, err));
         FA_TRY(put_shapes(o, rig, names, err));
     }
     fai_text_str(&o->text, "    }\n}\n");

@@ -1,7 +1,8 @@
 // USD as text (.usda): exact frames (points.timeSamples), or a rig (BlendShapes driven by a SkelAnimation).
 //
 // metersPerUnit 1, upAxis Y, timeCodesPerSecond = the frame rate, so that time codes are frame numbers. Points are in
-// the mesh's own frame; what turns that frame upright and the head's motion are transforms of the parent. Prim names
+// the mesh's own frame; what turns that frame upright and the head's motion are transforms of the parent. A body whose
+// head moves stands: its frames are points in the world, and a rig has a joint for the head. Prim names
 // are the original ones as far as identifiers allow; the original is kept as customData "name" where it had to change.
 // Nothing is kept in memory but the box of each frame.
 #ifndef FAI_USDA_H

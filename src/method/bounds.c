@@ -1,9 +1,7 @@
 // A frame is compared with the rig's own surface at the same weights (linear), e = x - linear:
 //
 //     far     |e| > FAR of the head's size + how far the rig itself moves the vertex
-//     torn    an edge longer than TORN times its linear length, or its length at rest where the rig has it crushed, and
-//             more than contact explains: lips that the rig's own surface has through each other are held apart by that
-//             depth
+//     torn    an edge longer than TORN times its linear length, or its length at rest where the rig has it crushed
 //
 // An edge can only be torn where an end has left its linear place by more than a third of the edge's length at rest:
 // one pass over the vertices settles nearly all of them. What is beyond is scaled, x' = linear + keep e, with keep
@@ -21,7 +19,6 @@ static const double FAR = 0.1, TINY = 1.2e-3; // of the head's size; what is sma
 static const double TORN = 3;                 // of an edge's length
 static const double WILD = 0.25;              // of the head's size
 static const double MOST = 1e4;               // a weight beyond this is none
-static const float FADES = 0.7f;              // of what contact explains, from a vertex to the next
 enum { RINGS = 6, ROUNDS = 12, VERTICES = 2048 };
 
 struct FaBounds {
@@ -37,7 +34,6 @@ struct FaBounds {
     float *linear;  // (nvert x 3)
     float *made;    // the frame as the method made it                                     (nvert x 3)
     float *keep;    // (nvert)
-    float *give;    // m: that contact explains, while a frame is beyond; else 0           (nvert)
     bool *bad;      // of chunks of vertices
 };
 
@@ -98,8 +94,7 @@ FaCode fai_bounds_new(const FaRig *rig, FaBounds **bounds, FaError *err) {
     if (rc >= 0 &&
         !((b->reach = FA_NEW(n, float)) && (b->most = FA_NEW(shapes, float)) && (b->weights = FA_NEW(shapes, float)) &&
           (b->sane = FA_NEW(shapes, float)) && (b->linear = FA_NEW(3 * n, float)) && (b->made = FA_NEW(3 * n, float)) &&
-          (b->keep = FA_NEW(n, float)) && (b->give = FA_NEW(n, float)) &&
-          (b->bad = FA_NEW(fai_chunks(rig->mesh.nvert, VERTICES) + 1, bool))))
+          (b->keep = FA_NEW(n, float)) && (b->bad = FA_NEW(fai_chunks(rig->mesh.nvert, VERTICES) + 1, bool))))
         rc = FA_FAIL_MEMORY(err);
     if (rc < 0) {
         fai_bounds_free(b);
@@ -114,7 +109,7 @@ void fai_bounds_free(FaBounds *b) {
     if (!b) return;
     fai_topology_free(&b->topo);
     fa_blender_free(b->blender);
-    void *all[] = {b->reach, b->most, b->weights, b->sane, b->linear, b->made, b->keep, b->give, b->bad};
+    void *all[] = {b->reach, b->most, b->weights, b->sane, b->linear, b->made, b->keep, b->bad};
     for (int i = 0; i < FA_COUNT(all); i++) fa_free(all[i]);
     fa_free(b);
 }
@@ -124,7 +119,7 @@ void fai_bounds_free(FaBounds *b) {
 static double longest(const FaBounds *b, const float *linear, int i, int j) {
     double rest = distance(at(b->rig->mesh.x, i), at(b->rig->mesh.x, j)), now = distance(at(linear, i), at(linear, j));
     double own = fmax(rest, TORN * now); // the rig's own surface may have it crushed
-    return fmax(own, TORN * TINY * b->size) + (double)(b->give[i] + b->give[j]);
+    return fmax(own, TORN * TINY * b->size);
 }
 
 static double farthest(const FaBounds *b, const float *linear, int v) {
@@ -266,24 +261,6 @@ const float *fai_bounds_weights(FaBounds *b, const float *weights, FaStats *stat
     return b->sane;
 }
 
-// Contact's depths, fading along the skin that hangs on what is held.
-static void explain(FaBounds *b, const FaMethod *m) {
-    const int n = b->rig->mesh.nvert;
-    m->ops->explain(m, b->give);
-    for (int i = 0; i < 2 * n; i++) {
-        int v = i < n ? i : 2 * n - 1 - i;
-        for (int k = b->topo.around_start[v]; k < b->topo.around_start[v + 1]; k++)
-            b->give[v] = fmaxf(b->give[v], FADES * b->give[b->topo.around[k]]);
-    }
-}
-
-// Contact does not carry a face that far: nothing of it is explained by what touches.
-static bool is_lost(const FaBounds *b, const float *linear, const float *x) {
-    for (int v = 0; v < b->rig->mesh.nvert; v++)
-        if (!(distance(at(x, v), at(linear, v)) <= farthest(b, linear, v))) return true;
-    return false;
-}
-
 FaCode fai_bounds_check(FaBounds *b, FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
     FaInput found = *in; // markers drive without weights: those that were found in them
     if (m->ops->found) m->ops->found(m, &found);
@@ -291,8 +268,5 @@ FaCode fai_bounds_check(FaBounds *b, FaMethod *m, const FaInput *in, float *surf
         if (isfinite(found.weights[s])) b->weights[s] = found.weights[s];
     const float *linear = linear_of(b, m, surface);
     if (!linear || !is_beyond(b, linear, surface) || !is_finite(b, linear)) return FA_OK;
-    if (m->ops->explain && !is_lost(b, linear, surface)) explain(b, m);
-    if (is_beyond(b, linear, surface)) FA_TRY(bring_back(b, m, in, linear, surface, stats, err));
-    memset(b->give, 0, (size_t)b->rig->mesh.nvert * sizeof *b->give);
-    return FA_OK;
+    return bring_back(b, m, in, linear, surface, stats, err);
 }

@@ -39,8 +39,6 @@ typedef struct FaMethodOps {
     // The rig's own surface at the last input, m (nvert x 3), where the method has it at hand. NULL: it is blended
     // anew.
     const float *(*linear)(const FaMethod *m);
-    // How far contact carries vertices from it at most, m (nvert, zeroed). Asked for only where edges seem torn.
-    void (*explain)(const FaMethod *m, float *give);
     // The frame was limited (method/bounds.h): of its way from linear each vertex keeps a share, 0..1 (nvert). NULL:
     // the state stays as it is.
     void (*limited)(FaMethod *m, const float *keep);

@@ -71,6 +71,7 @@ static void count(int *n, int *first, int frame) {
 void fai_run_count_limited(FaRunStats *run, int frame, const FaStats *stats) {
     if (stats->limited) count(&run->limited, &run->first_limited, frame);
     if (stats->held) count(&run->held, &run->first_held, frame);
+    if (stats->unsolved) count(&run->unsolved, &run->first_unsolved, frame);
     if (stats->skipped > 0) count(&run->gaps, &run->first_gap, frame);
     run->worst_limited = fmax(run->worst_limited, stats->worst);
     run->longest_gap = fmax(run->longest_gap, stats->skipped);
@@ -93,6 +94,9 @@ static void note_gaps(FaNotes *notes, const FaRunStats *run) {
 
 void fai_run_note_limited(FaNotes *notes, const FaRunStats *run) {
     note_gaps(notes, run);
+    fai_note_count(notes, run->unsolved, "not-solved", FA_PLACE("frame %d", run->first_unsolved),
+                   "look at these frames; jumps of the head or of weights do this, and a higher --rate helps",
+                   "in %d frame%s a step was not solved to the end", run->unsolved, run->unsolved == 1 ? "" : "s");
     if (!run->limited) return;
     char how[64] = "by weights over 10000";
     if (run->worst_limited > 0)

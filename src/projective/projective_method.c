@@ -55,9 +55,10 @@
 FAI_PARAMS(projective_params, PROJECTIVE_PARAMS);
 
 enum { MAX_ROWS = 4096, PASSES = 2, RESET_RAMP = 12, RESET_MORE = 30 };
-static const double TOLERANCE = 1e-4; // of the gradient's fall in a solve
-static const double FIRM = 4;         // goals so much stiffer than inertia decide alone where the flesh ends, or nearly
-static const double STILL = 2e-8;     // m: motions of the whole face below this are not worth a step
+enum { TOUCHING = 8, SETTLES = 4, SETTLE = 24 }; // iterations: of firm goals with rows; rounds and iterations of settle
+static const double TOLERANCE = 1e-4;            // of the gradient's fall in a solve
+static const double FIRM = 4;     // goals so much stiffer than inertia decide alone where the flesh ends, or nearly
+static const double STILL = 2e-8; // m: motions of the whole face below this are not worth a step
 
 typedef struct Projective {
     FaMethod m;
@@ -261,7 +262,9 @@ static FaCode solve(Projective *p, int iterations, FaStats *stats, FaError *err)
     p->input.iterations = iterations;
     p->input.tolerance = TOLERANCE;
     p->input.floor = p->floor;
-    if (p->input.rested && !p->input.frame.tet_rest && !fai_projective_once(p->solver, &p->input)) pose_rest(p);
+    bool once = fai_projective_once(p->solver, &p->input);
+    if (p->firm && p->input.nrow && !once) p->input.iterations = FA_MAX(iterations, TOUCHING);
+    if (p->input.rested && !p->input.frame.tet_rest && !once) pose_rest(p);
     FaCode rc = fai_projective_solve(p->solver, &p->input, p->u_new, &p->times.report, err);
     p->times.solve += fai_seconds() - begin;
     if (stats) {
@@ -297,6 +300,22 @@ static int look(Projective *p) {
     return fai_contact_collect(p->contact, p->skin, p->skin_to);
 }
 
+// Rows are far stiffer than goals. A solve that ends early leaves single nodes where a few of its rows threw them, and
+// edges torn that the whole of the rows would not tear; then it goes on, as long as that helps.
+static FaCode settle(Projective *p, FaStats *stats, FaError *err) {
+    int strained = p->contact ? fai_contact_strained(p->contact, p->skin_to) : 0;
+    for (int round = 0; round < SETTLES && strained > 0 && !fai_contact_spent(p->contact); round++) {
+        FA_TRY(solve(p, SETTLE, stats, err));
+        double begin = fai_seconds();
+        look(p);
+        p->times.contact += fai_seconds() - begin;
+        int left = fai_contact_strained(p->contact, p->skin_to);
+        if (left >= strained) break;
+        strained = left;
+    }
+    return FA_OK;
+}
+
 // Goals far firmer than inertia: the end is near the goal, where the flesh rests, so that the solve starts there
 // (rested). First as if nothing touched; where that meets something on its way, again from the goal, with rows for all
 // that was found.
@@ -315,6 +334,7 @@ static FaCode move_firm(Projective *p, double h, FaStats *stats, FaError *err) {
         p->times.contact += fai_seconds() - begin;
         if (!found) break;
     }
+    FA_TRY(settle(p, stats, err));
     begin = fai_seconds();
     if (!p->contact)
         skin_of(p, p->u_new, p->skin_to);
@@ -355,6 +375,7 @@ static FaCode move(Projective *p, double h, FaStats *stats, FaError *err) {
         if (!found) break;
         budget = FA_MAX(p->iterations / 4, 1);
     }
+    FA_TRY(settle(p, stats, err));
     begin = fai_seconds();
     limit(p, stats);
     p->times.contact += fai_seconds() - begin;
@@ -472,16 +493,6 @@ static FaCode projective_step(FaMethod *m, const FaInput *in, float *surface, Fa
 
 static const float *projective_linear(const FaMethod *m) { return ((const Projective *)m)->flesh->linear; }
 
-// skin_to, of no use between steps, holds the nodes'.
-static void projective_explain(const FaMethod *m, float *give) {
-    const Projective *p = (const Projective *)m;
-    if (!p->contact) return;
-    memset(p->skin_to, 0, (size_t)p->face->nskin * sizeof *p->skin_to);
-    fai_contact_depths(p->contact, p->skin_to);
-    for (int v = 0; v < m->rig->mesh.nvert; v++)
-        if (p->face->node_of_vertex[v] >= 0) give[v] = p->skin_to[p->face->node_of_vertex[v]];
-}
-
 // Columns of limited skin go back towards their goal; they move on as the flesh does on the whole, without a swing.
 static void projective_limited(FaMethod *m, const float *keep) {
     Projective *p = (Projective *)m;
@@ -554,7 +565,6 @@ const FaMethodOps fai_method_projective = {
     .state = projective_state,
     .distance = projective_distance,
     .linear = projective_linear,
-    .explain = projective_explain,
     .limited = projective_limited,
     .close = projective_close,
 };

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "fascia/render.h"
+#include "io/gltf/gltf.h"
 #include "io/sequence.h"
 #include "mesh/intersect.h"
 #include "render/page_template.h"
@@ -37,6 +38,12 @@ static void section(Page *p, const char *key, const char *type, const void *data
     fai_jw_close(&p->w);
     fai_text_bytes(&p->sections, data, count * size);
     fai_text_bytes(&p->sections, zeros, (8 - p->sections.size % 8) % 8);
+}
+
+static void put_list(Page *p, const char *key, const double *x, int n) {
+    fai_jw_open(&p->w, key, '[');
+    for (int k = 0; k < n; k++) fai_jw_num(&p->w, NULL, x[k]);
+    fai_jw_close(&p->w);
 }
 
 // --- the mesh -----------------------------------------------------------------------------------------------------
@@ -78,6 +85,8 @@ typedef struct Solid {
     const double *place;        // face = place * own frame, rows of a 3x4 matrix; NULL: the same
     const FaBinding *shared;    // which of main's shapes drive its own; NULL: those of the same name
     bool own_frame;             // vertices stay in its own frame: tracks say where that is
+    bool jaw;                   // goes with the face's jaw
+    const float *share;         // of a body: how much goes with the head; NULL: all of it            (nvert)
 } Solid;
 
 static void put_placed(Page *p, const char *key, const float *v, int n, const double *m, bool points, float *scratch) {
@@ -102,6 +111,9 @@ static void put_shapes(Page *p, const Solid *s) {
         fai_jw_open(&p->w, NULL, '{');
         fai_jw_str(&p->w, "name", shape->name);
         fai_jw_int(&p->w, "index", index);
+        if (s->shared && s->shared->nshape && s->shared->chan2[i] >= 0) // between left and right
+            fai_jw_int(&p->w, "other", s->shared->chan2[i]);
+        if (s->main && index < 0 && s->rig->weight[i] != 0) fai_jw_num(&p->w, "rest", (double)s->rig->weight[i]);
         fai_jw_int(&p->w, "first", shape->first);
         fai_jw_int(&p->w, "count", shape->count);
         fai_jw_close(&p->w);
@@ -116,11 +128,9 @@ static FaCode put_solid(Page *p, const Solid *s, FaError *err) {
     fai_jw_str(&p->w, "name", s->rig->name);
     fai_jw_str(&p->w, "material", s->material);
     const double *place = s->own_frame ? NULL : s->place;
-    if (s->own_frame) {
-        fai_jw_open(&p->w, "place", '[');
-        for (int i = 0; i < 12; i++) fai_jw_num(&p->w, NULL, s->place[i]);
-        fai_jw_close(&p->w);
-    }
+    if (s->own_frame) { put_list(p, "place", s->place, 12); }
+    if (s->jaw) fai_jw_bool(&p->w, "jaw", true);
+    if (s->share) section(p, "share", "f32", s->share, (size_t)m->nvert, sizeof(float));
     put_placed(p, "base", m->x, m->nvert, place, true, scratch);
     section(p, "tri", "u32", m->tri, 3 * (size_t)m->ntri, sizeof(int));
     if (m->weld) section(p, "weld", "u32", m->weld, (size_t)m->nvert, sizeof(int));
@@ -177,7 +187,16 @@ static FaCode put_companions(Page *p, const FaRig *rig, FaError *err) {
         if (!material_name[material]) continue;
         unsigned char *color = material == FA_RENDER_EYE ? eye_colors(&c->rig->mesh, c->rest, rig->axes) : NULL;
         fai_jw_open(&p->w, NULL, '{');
-        rc = put_solid(p, &(Solid){c->rig, rig, material_name[material], color, c->rest, &c->shared, true}, err);
+        Solid solid = {.rig = c->rig,
+                       .main = rig,
+                       .material = material_name[material],
+                       .color = color,
+                       .place = c->rest,
+                       .shared = &c->shared,
+                       .own_frame = true,
+                       .jaw = c->jaw,
+                       .share = subject->share[i]};
+        rc = put_solid(p, &solid, err);
         fai_jw_close(&p->w);
         fa_free(color);
     }
@@ -186,12 +205,6 @@ static FaCode put_companions(Page *p, const FaRig *rig, FaError *err) {
 }
 
 FaPageOptions fa_page_options_default(void) { return (FaPageOptions){.bake_error_mm = 0.02}; }
-
-static void put_point(Page *p, const char *key, const double x[3]) {
-    fai_jw_open(&p->w, key, '[');
-    for (int k = 0; k < 3; k++) fai_jw_num(&p->w, NULL, x[k]);
-    fai_jw_close(&p->w);
-}
 
 // The box of a body's head: what the camera holds.
 static FaCode put_head(Page *p, const FaRig *rig, FaError *err) {
@@ -207,24 +220,56 @@ static FaCode put_head(Page *p, const FaRig *rig, FaError *err) {
     fa_free(keep);
     if (!body) return FA_OK;
     fai_jw_open(&p->w, "headBox", '{');
-    put_point(p, "lo", lo);
-    put_point(p, "hi", hi);
+    put_list(p, "lo", lo, 3);
+    put_list(p, "hi", hi, 3);
     fai_jw_close(&p->w);
     return FA_OK;
+}
+
+// The jaw's motion, for sliders to move what goes with it (fai_jaw_pose in rig/jaw.h).
+static void put_jaw(Page *p, const FaRig *rig) {
+    const FaGltf *doc = fai_gltf_of_rig(rig);
+    if (!doc || !doc->parts.jaw.found) return;
+    const FaJaw *jaw = &doc->parts.jaw;
+    fai_jw_open(&p->w, "jawMotion", '{');
+    put_list(p, "hinge", jaw->hinge, 3);
+    put_list(p, "axis", jaw->axis, 3);
+    fai_jw_num(&p->w, "angle", jaw->open_angle);
+    put_list(p, "slide", jaw->open_slide, 3);
+    fai_jw_open(&p->w, "opens", '['); // [shape, how much of it]
+    for (int i = -1; i < jaw->nmore; i++)
+        if (i >= 0 || jaw->shape[0] >= 0)
+            put_list(p, NULL, (double[]){i < 0 ? jaw->shape[0] : jaw->more[i], i < 0 ? 1 : jaw->share[i]}, 2);
+    fai_jw_close(&p->w);
+    fai_jw_open(&p->w, "moves", '['); // [shape, turn, slide]
+    for (int i = 1; i < 4; i++) {
+        const double *t = jaw->turn[i], *m = jaw->slide[i];
+        if (jaw->shape[i] >= 0) put_list(p, NULL, (double[]){jaw->shape[i], t[0], t[1], t[2], m[0], m[1], m[2]}, 7);
+    }
+    fai_jw_close(&p->w);
+    fai_jw_close(&p->w);
+}
+
+// A body stands; its head turns about a joint.
+static void put_body(Page *p, const FaRig *rig) {
+    if (!rig->body) return;
+    fai_jw_open(&p->w, "body", '{');
+    put_list(p, "pivot", rig->pivot, 3);
+    const double *q = rig->rest.q, *at = rig->rest.p;
+    put_list(p, "rest", (double[]){q[0], q[1], q[2], q[3], at[0], at[1], at[2]}, 7);
+    fai_jw_close(&p->w);
 }
 
 // One face with what comes along; main: the page's own.
 static FaCode put_rig(Page *p, const FaRig *rig, bool main, const FaPageOptions *o, FaError *err) {
     // rows 1 and 2 of axes are the up and front directions in the mesh's frame
-    for (int row = 1; row < 3; row++) {
-        fai_jw_open(&p->w, row == 1 ? "up" : "front", '[');
-        for (int k = 0; k < 3; k++) fai_jw_num(&p->w, NULL, rig->axes[3 * row + k]);
-        fai_jw_close(&p->w);
-    }
+    for (int row = 1; row < 3; row++) put_list(p, row == 1 ? "up" : "front", rig->axes + 3 * row, 3);
     double mouth[3];
-    if (fa_render_focus(rig, "mouth", mouth)) put_point(p, "mouth", mouth);
+    if (fa_render_focus(rig, "mouth", mouth)) put_list(p, "mouth", mouth, 3);
     FA_TRY(put_head(p, rig, err));
-    FA_TRY(put_solid(p, &(Solid){.rig = rig, .material = "skin", .color = o->color}, err));
+    put_jaw(p, rig);
+    put_body(p, rig);
+    FA_TRY(put_solid(p, &(Solid){.rig = rig, .material = "skin", .color = o->color, .share = rig->head_share}, err));
     fai_jw_open(&p->w, "parts", '[');
     FaCode rc = main && o->parts ? FA_OK : put_companions(p, rig, err);
     for (int i = 0; main && i < o->nparts && rc >= 0; i++) {
@@ -348,6 +393,7 @@ static FaCode put_companion_motion(Page *p, FaSubject *subject, int i, const dou
     if (rc >= 0 && nshape) section(p, "weights", "f32", weights, (size_t)n * nshape, sizeof *weights);
     if (rc >= 0 && moves) section(p, "place", "f32", place, 12 * (size_t)n, sizeof *place);
     if (alone) fai_jw_bool(&p->w, "alone", true);
+    if (!subject->share[i]) fai_jw_bool(&p->w, "whole", true); // goes with the head of a body
     fai_jw_close(&p->w);
     fa_free(weights);
     fa_free(place);

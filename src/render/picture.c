@@ -349,7 +349,10 @@ static FaCode draw_tile(Work *w, int i, const FaCamera *camera, FaSheet *sheet, 
         fai_text_str(&caption, w->rig->shape[i].name);
         rc = show_shape(w, i, err);
     } else if (w->picture == FA_PICTURE_FRAMES) {
-        frame_label(w, sheet_frame(w, i), &caption);
+        if (w->job->captions)
+            fai_text_str(&caption, w->job->captions[sheet_frame(w, i)]);
+        else
+            frame_label(w, sheet_frame(w, i), &caption);
         rc = show_frame(w, sheet_frame(w, i), err);
     } else {
         fai_text_str(&caption, around[view_of_tile(w, i)].name);

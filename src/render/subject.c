@@ -140,9 +140,43 @@ static FaCode set_part(FaSubject *s, FaCompanion *c, const FaGltfPart *part, FaE
     return fai_gltf_part_binding(s->rig, s->rig->nshape, part, &c->shared, err);
 }
 
+// Leave one row of teeth of a mesh that has two: its polygons, their triangles and materials.
+static FaCode keep_row(FaSubject *s, int i, const FaGltfPart *part, bool lower, FaError *err) {
+    FaRig *rig = s->companion[i].rig;
+    FaMesh *m = &s->mesh[i];
+    unsigned char *of = FA_PUSH(s->arena, m->nvert, unsigned char),
+                  *material = (unsigned char *)s->part[i].tri_material;
+    int *face = FA_PUSH(s->arena, m->nface, int), nface = 0, ntri = 0, at = 0;
+    if (!of || !face) return FA_FAIL_MEMORY(err);
+    fai_gltf_lower_of_rig(fai_gltf_of_rig(rig), part, of);
+    for (int f = 0; f < m->nface; f++) {
+        int first = m->face_start[f], end = m->face_start[f + 1];
+        face[f] = -1;
+        if (first == end || of[m->face_vert[first]] != lower) continue;
+        face[f] = nface;
+        m->face_start[nface++] = at;
+        for (int c = first; c < end; c++, at++) {
+            m->face_vert[at] = m->face_vert[c];
+            if (m->face_uv) m->face_uv[at] = m->face_uv[c];
+        }
+    }
+    for (int t = 0; t < m->ntri; t++) {
+        if (face[m->tri_face[t]] < 0) continue;
+        memmove(m->tri + 3 * (size_t)ntri, m->tri + 3 * (size_t)t, 3 * sizeof *m->tri);
+        m->tri_face[ntri] = face[m->tri_face[t]];
+        material[ntri++] = material[t];
+    }
+    m->face_start[nface] = at;
+    m->nface = nface, m->ntri = ntri;
+    rig->mesh.nface = nface, rig->mesh.ntri = ntri;
+    if (lower) rig->name = part->lower_name;
+    s->companion[i].jaw = lower;
+    return FA_OK;
+}
+
 // The mesh of one node beside the face. A mesh that cannot be read is left out with a word in the log: the face itself
 // can still be seen.
-static FaCode add_companion(FaSubject *s, const FaGltf *doc, int node, FaError *err) {
+static FaCode add_companion(FaSubject *s, const FaGltf *doc, int node, bool lower, FaError *err) {
     char number[16];
     snprintf(number, sizeof number, "%d", doc->node[node].mesh);
     FaRigOptions options = {.unit = s->rig->unit, .up = FA_UP_Y, .mesh = number, .one_mesh = true, .any_size = true};
@@ -186,7 +220,15 @@ static FaCode add_companion(FaSubject *s, const FaGltf *doc, int node, FaError *
     s->mesh[i] = rig->mesh;
     s->mesh[i].x = at_rest;
     transform(rest, rig->mesh.x, rig->mesh.nvert, at_rest);
-    return set_materials(s, i, rig, &s->mesh[i], node, false, err);
+    FA_TRY(set_materials(s, i, rig, &s->mesh[i], node, false, err));
+    return part && part->lower ? keep_row(s, i, part, lower, err) : FA_OK;
+}
+
+// One, or two where a mesh of teeth has two rows.
+static FaCode add_companions(FaSubject *s, const FaGltf *doc, int node, FaError *err) {
+    const FaGltfPart *part = part_of(doc, node);
+    FA_TRY(add_companion(s, doc, node, false, err));
+    return part && part->lower ? add_companion(s, doc, node, true, err) : FA_OK;
 }
 
 FaCode fai_subject_new(const FaRig *rig, const FaClip *clip, bool alone, FaSubject **subject, FaError *err) {
@@ -201,7 +243,7 @@ FaCode fai_subject_new(const FaRig *rig, const FaClip *clip, bool alone, FaSubje
     s->arena = fai_arena_new(0);
     if (!s->arena) FA_TRY_GOTO(fail, rc, FA_FAIL_MEMORY(err));
     if (clip && !s->own) FA_TRY_GOTO(fail, rc, fa_clip_bind(clip, rig, &s->binding, err));
-    const int room = 1 + MAX_COMPANIONS;
+    const int room = 2 + MAX_COMPANIONS; // the last may be two
     s->part = FA_PUSH(s->arena, room, FaRenderPart);
     s->companion = FA_PUSH(s->arena, room, FaCompanion);
     s->mesh = FA_PUSH(s->arena, room, FaMesh);
@@ -217,8 +259,8 @@ FaCode fai_subject_new(const FaRig *rig, const FaClip *clip, bool alone, FaSubje
     FA_TRY_GOTO(fail, rc, set_materials(s, 0, rig, &rig->mesh, doc ? doc->face.node : -1, true, err));
     bool others =
         !alone && doc && doc->path && doc->face.node >= 0 && world_of_rig(rig, doc->face.node, rig->unit, s->at_rest);
-    for (int n = 0; others && n < doc->nnode && s->nparts < room; n++)
-        if (doc->node[n].mesh >= 0 && n != doc->face.node) FA_TRY_GOTO(fail, rc, add_companion(s, doc, n, err));
+    for (int n = 0; others && n < doc->nnode && s->nparts + 1 < room; n++)
+        if (doc->node[n].mesh >= 0 && n != doc->face.node) FA_TRY_GOTO(fail, rc, add_companions(s, doc, n, err));
     *subject = s;
     return FA_OK;
 fail:

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { LEFT_HALF = 1, RIGHT_HALF = 2, WHOLE = 3, MAX_FAMILIES = 64 };
+enum { LEFT_HALF = 1, RIGHT_HALF = 2, WHOLE = 3, MAX_FAMILIES = 64, FAMILY_TOO_MANY = 8 };
 
 // In which order shapes may claim a place.
 typedef enum Claim {
@@ -451,4 +451,30 @@ void fa_binding_weights(const FaBinding *binding, const float *channels, float *
         int a = binding->chan[i], b = binding->chan2[i];
         out[i] = a < 0 ? 0 : b < 0 ? channels[a] : 0.5f * (channels[a] + channels[b]);
     }
+}
+
+// --- which shapes to fit ------------------------------------------------------------------------------------------
+
+FaCode fai_shapes_to_fit(const FaRig *rig, unsigned char *use, int *left, FaError *err) {
+    const char *name[FA_ARKIT_COUNT];
+    FaClip *clip = NULL;
+    FaBinding b = {0};
+    int aside = 0, unused = 0;
+    for (int i = 0; i < FA_ARKIT_COUNT; i++) name[i] = fa_arkit_name(i);
+    FA_TRY(fa_clip_new(1, FA_ARKIT_COUNT, name, 30, &clip, err));
+    FaCode rc = fa_clip_bind(clip, rig, &b, err);
+    for (int s = 0; rc >= 0 && s < rig->nshape; s++) {
+        FaNameMatch m = shape_meaning(&rig->shape[s]);
+        bool repeats = b.chan[s] < 0 && (m.arkit >= 0 || m.pair[0] >= 0);
+        use[s] = rig->shape[s].said != FA_SAID_NULL && !repeats;
+        aside += repeats && rig->shape[s].count > 0;
+    }
+    for (int s = 0; rc >= 0 && s < rig->nshape; s++) {
+        if (aside >= FAMILY_TOO_MANY && b.chan[s] < 0) use[s] = 0;
+        unused += !use[s] && rig->shape[s].count > 0;
+    }
+    if (left) *left = unused;
+    fa_binding_free(&b);
+    fa_clip_free(clip);
+    return rc;
 }

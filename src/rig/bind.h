@@ -43,4 +43,10 @@ typedef struct FaShapeParts {
 FaCode fai_shapes_apart(FaShapeParts *parts, const FaRig *rig, int a, int b, bool *apart, FaError *err);
 void fai_shape_parts_free(FaShapeParts *parts);
 
+// Which shapes to fit to what was seen (markers): 1 for each that a clip with all of ARKit would drive, 0 for those
+// that do over again what these do (`left`, nullable: how many). Fitted together, repeated shapes fight: one far out,
+// the other holding against it. Shapes without a place in ARKit count too, unless the rig has a whole family too many
+// (visemes beside FACS beside a headset's set): then nobody can say what they repeat.
+FaCode fai_shapes_to_fit(const FaRig *rig, unsigned char *use, int *left, FaError *err);
+
 #endif

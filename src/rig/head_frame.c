@@ -19,16 +19,20 @@ static void rows_of(const FaPose *pose, double m[12]) {
     }
 }
 
+// At rest, where the joint is.
+FaPose fai_body_pose(const FaRig *rig, const FaPose *pose) {
+    if (!rig || !rig->body) return *pose;
+    double at[3], turned[3];
+    FaPose body = rig->rest;
+    fai_pose_apply(pose, rig->pivot, at);
+    fai_q_rotate(body.q, rig->pivot, turned);
+    fai_v3_sub(at, turned, body.p);
+    return body;
+}
+
 FaCarry fai_carry(const FaRig *rig, const FaPose *pose) {
     FaCarry carry;
-    FaPose body = *pose;
-    if (rig && rig->body) { // at rest, where the joint is
-        double at[3], turned[3];
-        body = rig->rest;
-        fai_pose_apply(pose, rig->pivot, at);
-        fai_q_rotate(body.q, rig->pivot, turned);
-        fai_v3_sub(at, turned, body.p);
-    }
+    FaPose body = fai_body_pose(rig, pose);
     rows_of(pose, carry.head);
     rows_of(&body, carry.body);
     return carry;
@@ -50,6 +54,17 @@ void fai_carry_points(const FaCarry *carry, const float *share, int begin, int e
 // Identity is left out, not multiplied by: a product may turn -0 to 0.
 static FaPose turned(const FaPose *pose, const FaPose *first) {
     return first->q[3] == 1 ? *pose : fai_pose_mul(pose, first);
+}
+
+void fa_rig_from_file(const FaRig *rig, double m[9]) {
+    for (int i = 0; i < 9; i++) m[i] = rig->local[i] * (rig->file_unit / rig->unit);
+}
+
+void fa_rig_to_file(const FaRig *rig, double m[9]) {
+    double from[9];
+    fa_rig_from_file(rig, from);
+    if (fai_m3_inverse(from, m)) return;
+    for (int i = 0; i < 9; i++) m[i] = i % 4 == 0; // a node that flattens is not let through by the readers
 }
 
 FaPose fa_rig_pose(const FaRig *rig, const FaPose *head) {

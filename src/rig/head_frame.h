@@ -16,6 +16,7 @@ typedef struct FaCarry {
     double head[12], body[12];
 } FaCarry;
 FaCarry fai_carry(const FaRig *rig, const FaPose *pose);
+FaPose fai_body_pose(const FaRig *rig, const FaPose *pose); // where the body is; the pose itself where there is none
 void fai_carry_points(const FaCarry *carry, const float *share, int begin, int end, float *x); // share NULL: 1
 
 #endif

@@ -23,7 +23,8 @@ static int list_followers(const FaRig *rig, char *text, size_t size) {
 
 static void note_left_out(const FaRig *rig, const char *ext, FaNotes *notes) {
     FaSome some = {0};
-    for (int i = 0; i < rig->npart; i++) fai_some_add(&some, i, rig->part[i].name);
+    for (int i = 0; i < rig->npart; i++)
+        if (!rig->part[i].lower) fai_some_add(&some, i, rig->part[i].name);
     fai_note_count(notes, some.count, "parts-left-out", "", "write .glb to have them, too",
                    "%s holds the face alone, without %d other mesh%s: %s", ext, some.count, some.count == 1 ? "" : "es",
                    some.list);
@@ -52,5 +53,6 @@ void fa_rig_part_notes(const FaRig *rig, const char *path, FaNotes *notes) {
     fai_note_count(notes, alone.count, "parts-alone", "", "none needed", "%d mesh%s left alone: %s", alone.count,
                    alone.count == 1 ? " is" : "es are", alone.list);
     fai_note_count(notes, split.count, "parts-split", "", "split the mesh in two, or give it the shape jawOpen",
-                   "%s: upper and lower teeth are one mesh without shapes, which stays with the skull", split.list);
+                   "%s: upper and lower teeth are one mesh, and cannot be told apart: all of it stays with the skull",
+                   split.list);
 }

@@ -189,14 +189,16 @@ typedef struct FaGltfFace {
                           // joint's inverse bind matrix
 } FaGltfFace;
 
-// Another mesh of the head; the list is the rig's FaRigPart without those left alone. Set by fai_gltf_find_parts.
+// Another mesh of the head; the list is the rig's FaRigPart without those left alone and without lower rows, which are
+// with the part that they are a row of. Set by fai_gltf_find_parts.
 typedef struct FaGltfPart {
     int node;
-    int carrier;  // what moves it: its node, or the joint that holds most of it
-    bool skinned; // it is a joint, which is not ours to move
-    bool jaw;     // goes with the jaw
-    FaRig
-        *shapes; // its targets as shapes, without a mesh; NULL: none of them shares a name or a meaning with the face's
+    int carrier;   // what moves it: its node, or the joint that holds most of it
+    bool skinned;  // it is a joint, which is not ours to move
+    bool jaw;      // goes with the jaw
+    FaRig *shapes; // its targets as shapes, without a mesh; NULL: none shares a name or a meaning with the face's
+    const char *lower_name;     // of its lower row, which goes with the jaw while it stays with the skull; NULL: none
+    const unsigned char *lower; // 1 = of that row; vertices of its triangle primitives, one after the other
 } FaGltfPart;
 
 typedef struct FaGltfParts {
@@ -288,6 +290,11 @@ FaCode fai_gltf_clip(const FaGltf *doc, const FaRig *rig, FaClip **clip, FaError
 FaCode fai_gltf_clip_anims(const FaGltf *doc, bool *taken, int *first, FaError *err);
 // Which of the face's first nshape shapes drive which of the part's (part->shapes is not NULL). Free the binding.
 FaCode fai_gltf_part_binding(const FaRig *face, int nshape, const FaGltfPart *part, FaBinding *binding, FaError *err);
+// gltf_rows.c. The triangles of a mesh's triangle primitives, one after the other, over their vertices: tri (ntri x 3,
+// fa_free). *plain is false, and there are none, where a primitive is a strip, a fan or cannot be read.
+FaCode fai_gltf_mesh_triangles(const FaGltf *doc, int mesh, int **tri, int *ntri, bool *plain, FaError *err);
+// Which vertices of the rig that was made of the part's mesh (doc: the rig's own) are of its lower row (nvert, 0 or 1).
+void fai_gltf_lower_of_rig(const FaGltf *doc, const FaGltfPart *part, unsigned char *lower);
 FaCode fai_gltf_load_rig(const char *path, const FaRigOptions *options, FaRig **rig, FaError *err); // with its clip
 // Another rig from a document that is at hand, which stays as it is: another of its meshes (options->mesh).
 FaCode fai_gltf_another_rig(const FaGltf *doc, const FaRigOptions *options, FaRig **rig, FaError *err);

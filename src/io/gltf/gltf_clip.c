@@ -194,6 +194,24 @@ static void evaluate(Track *t, double time, double *out) {
     if (t->path == FA_GLTF_ROTATION) normalise4(out);
 }
 
+FaCode fai_gltf_sample(const FaGltf *doc, const FaGltfSampler *s, FaGltfPath path, int ntime, const double *time,
+                       float **x, int *width, FaError *err) {
+    Clip k = {.doc = doc, .arena = fai_arena_new(0), .room = SIZE_MAX};
+    Track *track = NULL;
+    *x = NULL;
+    FaCode rc = k.arena ? load_track(&k, s, path, &track, err) : FA_FAIL_MEMORY(err);
+    double *v = rc >= 0 ? FA_PUSH(k.arena, track->width, double) : NULL;
+    if (rc >= 0) *width = track->width, *x = FA_NEW((size_t)ntime * (size_t)track->width, float);
+    if (rc >= 0 && (!v || !*x)) rc = FA_FAIL_MEMORY(err);
+    for (size_t f = 0; rc >= 0 && f < (size_t)ntime; f++) {
+        evaluate(track, time[f], v);
+        for (int c = 0; c < *width; c++) (*x)[f * (size_t)*width + (size_t)c] = (float)v[c];
+    }
+    if (rc < 0) fa_free(*x), *x = NULL;
+    fai_arena_free(k.arena);
+    return rc;
+}
+
 // --- the way down to the carrier ----------------------------------------------------------------------------------
 
 static FaCode add_link(Clip *k, const FaGltfNode *node, const NodeTracks *tracks, FaError *err) {

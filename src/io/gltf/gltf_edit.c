@@ -24,6 +24,8 @@ typedef struct Edit {
     bool *part;     // nodes of parts, and those above them that are not above the face       (nnode)
     bool *replayed; // nodes whose weights are new; what moved them in animations taken goes        (nnode)
     int mover;      // the node that has the head's motion
+    int *lower;     // node of each part's lower row; -1 = none                               (parts.n)
+    size_t kept;    // bytes that were added for good
     double *turn;   // that motion in the world; NULL: none, or none that is new              (nframe x 16)
 } Edit;
 
@@ -381,6 +383,34 @@ static bool goes(const Edit *e, int anim, int channel) {
            e->still[c->node];
 }
 
+// Channels that are played as the file has them, but in another time.
+static bool is_retimed(const Edit *e, int anim, int channel) {
+    const FaGltfChannel *c = &e->doc->anim[anim].channel[channel];
+    return e->motion->own_time && e->taken[anim] && c->node >= 0 && c->path != FA_GLTF_OTHER &&
+           !is_face_weights(e, c) && !(anim == e->anim && e->played[channel]) && !goes(e, anim, channel);
+}
+
+static FaCode retime(Edit *e, FaError *err) {
+    const FaGltfMotion *m = e->motion;
+    for (int a = 0; a < e->doc->nanim; a++)
+        for (int c = 0; c < e->doc->anim[a].nchannel; c++) {
+            const FaGltfChannel *ch = &e->doc->anim[a].channel[c];
+            float *x;
+            int width;
+            if (!is_retimed(e, a, c)) continue;
+            const FaGltfSampler *s = &e->doc->anim[a].sampler[ch->sampler];
+            FA_TRY(fai_gltf_sample(e->doc, s, ch->path, m->nframe, m->own_time, &x, &width, err));
+            bool weights = ch->path == FA_GLTF_WEIGHTS;
+            int output =
+                fai_out_floats(&e->out, x, weights ? m->nframe * width : m->nframe, weights ? 1 : width, false);
+            fa_free(x);
+            FaJson *sampler = own_sampler(e, a, c);
+            set_sampler(&e->out, sampler, e->input, output);
+            fai_json_remove(sampler, "interpolation");
+        }
+    return FA_OK;
+}
+
 // Samplers that nothing plays any more, and that go: those of channels that go, and those whose data do.
 static bool sampler_goes(const Edit *e, int anim, int sampler) {
     if (anim >= e->doc->nanim || sampler >= e->doc->anim[anim].nsampler) return false;
@@ -404,7 +434,7 @@ static FaCode change_others(Edit *e, FaError *err) {
             const FaGltfChannel *ch = &doc->anim[a].channel[c];
             const FaGltfSampler *s = &doc->anim[a].sampler[ch->sampler];
             bool widens = is_face_weights(e, ch) && e->nold != e->nuser + e->nbake;
-            if ((a == e->anim && e->played[c]) || goes(e, a, c) ||
+            if ((a == e->anim && e->played[c]) || goes(e, a, c) || is_retimed(e, a, c) ||
                 (!widens && s->input < e->first_gone && s->output < e->first_gone))
                 continue;
             int input, output = 0;
@@ -664,20 +694,58 @@ static FaCode play_part_motion(Edit *e, const FaGltfPart *part, const double *ja
     return rc;
 }
 
-// What the file's own animation does with its parts stays where the head's own motion does.
+static bool plays_jaw(const Edit *e) {
+    return e->motion->nframe && e->motion->weight && e->nuser && e->doc->parts.jaw.found;
+}
+
+// Does a part do what the head is made to do, or what the file's own animation does with it? That stays where the
+// head's own motion does, unless shapes of the face are silenced.
+static bool is_led(const Edit *e, const FaGltfPart *part, bool weights) {
+    if (e->motion->new_head || !plays(e, part->node, weights)) return true;
+    bool silenced = false;
+    for (int i = 0; i < e->rig->nshape; i++) silenced |= e->rig->shape[i].said == FA_SAID_NULL;
+    return weights && silenced;
+}
+
+// Lower rows of teeth get nodes of their own where the jaw moves. Those stay with the document, so they come before
+// what the next bake takes away again.
+static FaCode part_rows(Edit *e, FaError *err) {
+    const FaGltfParts *parts = &e->doc->parts;
+    e->lower = FA_NEW(parts->n, int);
+    if (!e->lower) return FA_FAIL_MEMORY(err);
+    for (int i = 0; i < parts->n; i++) {
+        e->lower[i] = -1;
+        if (parts->part[i].lower && plays_jaw(e) && is_led(e, &parts->part[i], false))
+            FA_TRY(fai_gltf_part_rows(&e->out, &parts->part[i], &e->lower[i], err));
+    }
+    return FA_OK;
+}
+
+static FaCode play_lower_row(Edit *e, int part, const double *jaw, FaError *err) {
+    size_t n = (size_t)e->motion->nframe;
+    float *t = FA_NEW(3 * n, float), *r = FA_NEW(4 * n, float);
+    bool possible = false;
+    FaCode rc = t && r ? fai_gltf_child_keys(e->doc, e->doc->parts.part[part].node, e->motion->nframe, jaw, t, r,
+                                             &possible, err)
+                       : FA_FAIL_MEMORY(err);
+    if (rc >= 0 && possible) play_pose(e, e->lower[part], t, r);
+    fa_free(t);
+    fa_free(r);
+    return rc;
+}
+
 static FaCode play_parts(Edit *e, FaError *err) {
     const FaGltfMotion *m = e->motion;
     const FaGltfParts *parts = &e->doc->parts;
     double *jaw = NULL;
     FaCode rc = FA_OK;
-    if (m->weight && e->nuser && parts->jaw.found && !(jaw = FA_NEW(16 * (size_t)m->nframe, double)))
-        return FA_FAIL_MEMORY(err);
+    if (plays_jaw(e) && !(jaw = FA_NEW(16 * (size_t)m->nframe, double))) return FA_FAIL_MEMORY(err);
     bool turns = jaw && fai_gltf_jaw_moves(e->doc, e->rig, m->nframe, m->weight, e->nuser, jaw);
     for (int i = 0; i < parts->n && rc >= 0; i++) {
         const FaGltfPart *p = &parts->part[i];
-        if (p->shapes && m->weight && e->nuser && (m->new_head || !plays(e, p->node, true)))
-            rc = play_part_weights(e, p, err);
-        if (rc >= 0 && (m->new_head || !plays(e, p->node, false))) rc = play_part_motion(e, p, turns ? jaw : NULL, err);
+        if (p->shapes && m->weight && e->nuser && is_led(e, p, true)) rc = play_part_weights(e, p, err);
+        if (rc >= 0 && is_led(e, p, false)) rc = play_part_motion(e, p, turns ? jaw : NULL, err);
+        if (rc >= 0 && turns && e->lower[i] >= 0) rc = play_lower_row(e, i, jaw, err);
     }
     fa_free(jaw);
     return rc;
@@ -700,7 +768,6 @@ static FaCode change_motion(Edit *e, FaError *err) {
     const FaGltfMotion *m = e->motion;
     bool weights = m->nframe && (m->weight || m->bake) && e->nuser + e->nbake;
     bool head = m->nframe && m->new_head && m->head && e->doc->face.carrier >= 0;
-    FA_TRY(look_around(e, err));
     if (!weights && !head)
         e->anim = -1;
     else {
@@ -711,6 +778,7 @@ static FaCode change_motion(Edit *e, FaError *err) {
     if (weights) FA_TRY(play_weights(e, err));
     if (head) FA_TRY(play_head(e, err));
     if (weights || head) FA_TRY(play_parts(e, err));
+    if (e->input >= 0) FA_TRY(retime(e, err));
     FA_TRY(change_others(e, err));
     drop_channels(e);
     return FA_OK;
@@ -748,7 +816,7 @@ static void write_record(Edit *e, int first_accessor, int first_view) {
     write_pair(out, added, "accessors", first_accessor, out->naccessor - first_accessor);
     write_pair(out, added, "bufferViews", first_view, out->nview - first_view);
     fai_out_int(out, added, "buffer", out->buffer);
-    write_pair(out, added, "bytes", (int64_t)out->base, (int64_t)out->bin.size);
+    write_pair(out, added, "bytes", (int64_t)(out->base + e->kept), (int64_t)(out->bin.size - e->kept));
 }
 
 // --- all of it ----------------------------------------------------------------------------------------------------
@@ -761,7 +829,10 @@ static FaCode change(Edit *e, FaError *err) {
     e->moved = FA_NEW(gone, int);
     if (!e->moved) return FA_FAIL_MEMORY(err);
     for (size_t i = 0; i < gone; i++) e->moved[i] = -1;
+    FA_TRY(look_around(e, err));
+    FA_TRY(part_rows(e, err));
     int first_accessor = e->out.naccessor, first_view = e->out.nview;
+    e->kept = e->out.bin.size;
     if (e->nold != e->nuser || e->nbake) {
         FA_TRY(change_targets(e, err));
         change_mesh(e);
@@ -779,6 +850,7 @@ FaCode fai_gltf_save_motion(const FaGltf *doc, const FaRig *rig, const FaGltfMot
               .nold = doc->mesh[doc->face.mesh].ntarget,
               .node = doc->face.node,
               .mover = doc->parts.mover,
+              .input = -1,
               .anim = -1};
     e.nuser = motion->weight || motion->bake ? fai_gltf_user_targets(doc) : e.nold;
     e.nbake = motion->bake ? motion->bake->ntarget : 0;
@@ -791,6 +863,7 @@ FaCode fai_gltf_save_motion(const FaGltf *doc, const FaRig *rig, const FaGltfMot
     fa_free(e.played);
     fa_free(e.taken);
     fa_free(e.still);
+    fa_free(e.lower);
     fa_free(e.part);
     fa_free(e.replayed);
     fa_free(e.turn);

@@ -10,39 +10,41 @@
 
 #include <math.h>
 
+static const double MOST_SHEAR = 1e-2; // parents of unequal scale would shear it: that is no node's motion
+
+// Below a parent that stays at `parent`, for a node that stands where `node` does.
+static FaCode moved_keys(const FaGltf *doc, int node, int nframe, const double *move, const double parent[16],
+                         const double scale[3], float *translation, float *rotation, bool *possible, FaError *err) {
+    double rest[16], sheared;
+    double *world = FA_NEW(16 * (size_t)nframe, double);
+    if (!world) return FA_FAIL_MEMORY(err);
+    fai_gltf_node_world(doc, node, rest);
+    for (size_t f = 0; f < (size_t)nframe; f++) fai_gltf_multiply(move + 16 * f, rest, world + 16 * f);
+    FaCode rc = fai_gltf_local_keys(node, nframe, world, parent, scale, translation, rotation, &sheared, err);
+    *possible = rc >= 0 && sheared <= MOST_SHEAR;
+    fa_free(world);
+    return rc;
+}
+
 FaCode fai_gltf_node_keys(FaGltfOut *out, int node, int nframe, const double *move, float *translation, float *rotation,
                           bool *possible, FaError *err) {
-    const FaGltf *doc = out->src;
-    const FaGltfNode *n = &doc->node[node];
-    double parent[16], up[16], rest[16], scale[3];
+    const FaGltfNode *n = &out->src->node[node];
+    double parent[16], scale[3];
     *possible = false;
-    for (int i = 0; i < 16; i++) parent[i] = i % 5 == 0;
-    if (n->parent >= 0) fai_gltf_node_world(doc, n->parent, parent);
-    fai_gltf_node_world(doc, node, rest);
-    if (!fai_gltf_own_scale(n, scale) || !fai_gltf_invert(parent, up)) return FA_OK;
-    FaPose before = {{0, 0, 0, 1}, {0, 0, 0}};
-    for (int f = 0; f < nframe; f++) {
-        double m[16], r[9], stretch[9], size = 0;
-        fai_gltf_multiply(move + 16 * (size_t)f, rest, m);
-        fai_gltf_multiply(up, m, m);
-        for (int i = 0; i < 3; i++) {
-            translation[3 * (size_t)f + (size_t)i] = (float)m[12 + i];
-            for (int j = 0; j < 3; j++) m[4 * j + i] /= scale[j];
-        }
-        if (!fai_gltf_split(m, r, stretch))
-            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("frame %d", f), NULL, "the head's pose cannot be put on node %d",
-                           node);
-        // parents of unequal scale would shear it: that is no node's motion
-        for (int i = 0; i < 9; i++) size = fmax(size, fabs(stretch[i] - (i % 4 == 0)));
-        if (size > 1e-2) return FA_OK;
-        FaPose pose = before;
-        fai_pose_rotate(&pose, r, f ? &before : NULL);
-        for (int i = 0; i < 4; i++) rotation[4 * (size_t)f + (size_t)i] = (float)pose.q[i];
-        before = pose;
-    }
-    if (n->has_matrix) fai_gltf_split_matrix(out, node, n, scale);
-    *possible = true;
+    if (!fai_gltf_own_scale(n, scale)) return FA_OK;
+    fai_gltf_parent_world(out->src, node, parent);
+    FA_TRY(moved_keys(out->src, node, nframe, move, parent, scale, translation, rotation, possible, err));
+    if (*possible && n->has_matrix) fai_gltf_split_matrix(out, node, n, scale);
     return FA_OK;
+}
+
+FaCode fai_gltf_child_keys(const FaGltf *doc, int node, int nframe, const double *move, float *translation,
+                           float *rotation, bool *possible, FaError *err) {
+    const double scale[3] = {1, 1, 1};
+    double parent[16];
+    *possible = false;
+    fai_gltf_node_world(doc, node, parent);
+    return moved_keys(doc, node, nframe, move, parent, scale, translation, rotation, possible, err);
 }
 
 // Where the head has moved to, from the keys of the node that carries it.
@@ -50,8 +52,7 @@ bool fai_gltf_head_moves(const FaGltf *doc, int nframe, const float *translation
     int carrier = doc->face.carrier;
     const FaGltfNode *n = &doc->node[carrier];
     double parent[16], rest[16], back[16], scale[3];
-    for (int i = 0; i < 16; i++) parent[i] = i % 5 == 0;
-    if (n->parent >= 0) fai_gltf_node_world(doc, n->parent, parent);
+    fai_gltf_parent_world(doc, carrier, parent);
     fai_gltf_node_world(doc, carrier, rest);
     if (!fai_gltf_own_scale(n, scale) || !fai_gltf_invert(rest, back)) return false;
     for (size_t f = 0; f < (size_t)nframe; f++) {

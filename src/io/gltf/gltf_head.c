@@ -72,45 +72,74 @@ static void warn_moving_parents(const FaGltf *doc, int carrier) {
                 }
 }
 
-FaCode fai_gltf_head_keys(FaGltfOut *out, const FaRig *rig, int nframe, const FaPose *head, float *translation,
-                          float *rotation, bool *possible, FaError *err) {
-    const FaGltf *doc = out->src;
-    int carrier = doc->face.carrier;
-    const FaGltfNode *n = &doc->node[carrier];
-    double parent[16], up[16], offset[16], scale[3];
-    *possible = false;
-    for (int i = 0; i < 16; i++) parent[i] = i % 5 == 0;
-    if (n->parent >= 0) fai_gltf_node_world(doc, n->parent, parent);
-    if (!fai_gltf_own_scale(n, scale) || !fai_gltf_invert(parent, up) || !fai_gltf_invert(doc->face.offset, offset)) {
-        fai_log(FA_LOG_WARN, "io", -1,
-                "%s: the node that carries the face is sheared or flat; the head's motion is left out",
-                fai_json_path(n->json).text);
-        return FA_OK;
-    }
+FaCode fai_gltf_local_keys(int node, int nframe, const double *world, const double parent[16], const double scale[3],
+                           float *translation, float *rotation, double *sheared, FaError *err) {
+    double up[16];
     FaPose before = {{0, 0, 0, 1}, {0, 0, 0}};
+    *sheared = INFINITY;
+    if (!fai_gltf_invert(parent, up)) return FA_OK;
+    *sheared = 0;
     for (int f = 0; f < nframe; f++) {
-        double r[9], m[16] = {0}, stretch[9];
-        FaPose at = fa_rig_pose(rig, &head[f]);
-        fai_pose_matrix(&at, r);
-        for (int i = 0; i < 3; i++) {
-            for (int j = 0; j < 3; j++)
-                for (int k = 0; k < 3; k++) m[4 * j + i] += r[3 * i + k] * rig->local[3 * k + j] / rig->unit;
-            m[12 + i] = at.p[i] / rig->unit;
-        }
-        m[15] = 1;
-        fai_gltf_multiply(m, offset, m);
-        fai_gltf_multiply(up, m, m);
+        double m[16], r[9], stretch[9];
+        fai_gltf_multiply(up, world + 16 * (size_t)f, m);
         for (int i = 0; i < 3; i++) {
             translation[3 * (size_t)f + (size_t)i] = (float)m[12 + i];
             for (int j = 0; j < 3; j++) m[4 * j + i] /= scale[j];
         }
         if (!fai_gltf_split(m, r, stretch))
             return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("frame %d", f), NULL, "the head's pose cannot be put on node %d",
-                           carrier);
+                           node);
+        for (int i = 0; i < 9; i++) *sheared = fmax(*sheared, fabs(stretch[i] - (i % 4 == 0)));
         FaPose pose = before;
         fai_pose_rotate(&pose, r, f ? &before : NULL);
         for (int i = 0; i < 4; i++) rotation[4 * (size_t)f + (size_t)i] = (float)pose.q[i];
         before = pose;
+    }
+    return FA_OK;
+}
+
+void fai_gltf_parent_world(const FaGltf *doc, int node, double m[16]) {
+    for (int i = 0; i < 16; i++) m[i] = i % 5 == 0;
+    if (doc->node[node].parent >= 0) fai_gltf_node_world(doc, doc->node[node].parent, m);
+}
+
+// Where the carrier stands in the document's world.
+static void carrier_world(const FaRig *rig, const FaPose *head, const double offset[16], double m[16]) {
+    double r[9];
+    FaPose at = fa_rig_pose(rig, head);
+    fai_pose_matrix(&at, r);
+    memset(m, 0, 16 * sizeof *m);
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++)
+            for (int k = 0; k < 3; k++) m[4 * j + i] += r[3 * i + k] * rig->local[3 * k + j] / rig->unit;
+        m[12 + i] = at.p[i] / rig->unit;
+    }
+    m[15] = 1;
+    fai_gltf_multiply(m, offset, m);
+}
+
+FaCode fai_gltf_head_keys(FaGltfOut *out, const FaRig *rig, int nframe, const FaPose *head, float *translation,
+                          float *rotation, bool *possible, FaError *err) {
+    const FaGltf *doc = out->src;
+    int carrier = doc->face.carrier;
+    const FaGltfNode *n = &doc->node[carrier];
+    double parent[16], offset[16], scale[3], sheared = INFINITY; // some shear is borne: else the head stood still
+    double *world = FA_NEW(16 * (size_t)nframe, double);
+    *possible = false;
+    if (!world) return FA_FAIL_MEMORY(err);
+    fai_gltf_parent_world(doc, carrier, parent);
+    FaCode rc = FA_OK;
+    if (fai_gltf_own_scale(n, scale) && fai_gltf_invert(doc->face.offset, offset)) {
+        for (int f = 0; f < nframe; f++) carrier_world(rig, &head[f], offset, world + 16 * (size_t)f);
+        rc = fai_gltf_local_keys(carrier, nframe, world, parent, scale, translation, rotation, &sheared, err);
+    }
+    fa_free(world);
+    FA_TRY(rc);
+    if (!isfinite(sheared)) {
+        fai_log(FA_LOG_WARN, "io", -1,
+                "%s: the node that carries the face is sheared or flat; the head's motion is left out",
+                fai_json_path(n->json).text);
+        return FA_OK;
     }
     if (n->has_matrix) fai_gltf_split_matrix(out, carrier, n, scale);
     if (carrier != doc->face.node)

@@ -103,16 +103,25 @@ static void add_bounds(FaGltfOut *out, FaJson *accessor, const float *x, int n, 
     }
 }
 
-static FaJson *new_accessor(FaGltfOut *out, int view, size_t offset, int count, int width) {
-    static const char *const type[] = {"SCALAR", "VEC2", "VEC3", "VEC4"};
+static FaJson *add_accessor(FaGltfOut *out, int view, size_t offset, FaGltfComp comp, int count, const char *type) {
     FaJson *a = fai_out_push(out, fai_out_array(out, out->root, "accessors"));
     if (view >= 0) fai_out_int(out, a, "bufferView", view);
     if (offset) fai_out_int(out, a, "byteOffset", (int64_t)offset);
-    fai_out_int(out, a, "componentType", FA_GLTF_F32);
+    fai_out_int(out, a, "componentType", comp);
     fai_out_int(out, a, "count", count);
-    fai_out_str(out, a, "type", type[width - 1]);
+    fai_out_str(out, a, "type", type);
     out->naccessor++;
     return a;
+}
+
+static FaJson *new_accessor(FaGltfOut *out, int view, size_t offset, int count, int width) {
+    static const char *const type[] = {"SCALAR", "VEC2", "VEC3", "VEC4"};
+    return add_accessor(out, view, offset, FA_GLTF_F32, count, type[width - 1]);
+}
+
+int fai_out_accessor(FaGltfOut *out, int view, FaGltfComp comp, int count, const char *type) {
+    add_accessor(out, view, 0, comp, count, type);
+    return out->naccessor - 1;
 }
 
 int fai_out_floats(FaGltfOut *out, const float *x, int count, int width, bool bounds) {

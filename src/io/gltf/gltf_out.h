@@ -67,6 +67,7 @@ void fai_out_truncate(FaGltfOut *out, FaJson *parent, const char *key, int n);
 // --- data ---------------------------------------------------------------------------------------------------------
 // Room for `size` new bytes, 4-byte aligned, as a view; where to put them, or NULL. stride 0, target 0: none.
 void *fai_out_view(FaGltfOut *out, size_t size, int stride, int target, int *view);
+int fai_out_accessor(FaGltfOut *out, int view, FaGltfComp comp, int count, const char *type); // of a whole view
 // Plain accessors of floats; bounds: with min and max. Number of the accessor.
 int fai_out_floats(FaGltfOut *out, const float *x, int count, int width, bool bounds);
 int fai_out_zeros(FaGltfOut *out, int count, int width); // no data; the same one when asked again

@@ -59,6 +59,10 @@ bool fai_gltf_below(const FaGltf *doc, int node, int above); // node is `above`,
 // gltf_head.c: a node's own scale, false where its matrix shears or flattens.
 bool fai_gltf_own_scale(const FaGltfNode *n, double s[3]);
 
+// gltf_clip.c: what a sampler gives at these times (increasing): *x (ntime x *width, fa_free).
+FaCode fai_gltf_sample(const FaGltf *doc, const FaGltfSampler *s, FaGltfPath path, int ntime, const double *time,
+                       float **x, int *width, FaError *err);
+
 // Column-major 4x4; out may be one of the factors.
 void fai_gltf_multiply(const double a[16], const double b[16], double out[16]);
 void fai_gltf_compose(const double t[3], const double q[4], const double s[3], double m[16]);

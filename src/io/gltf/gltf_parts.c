@@ -5,12 +5,13 @@
 // and props stay what they are. Of those that belong:
 //   shapes  it has some of the face's, by the rule of rig/bind.h with the face's shapes as channels: the same weights
 //   jaw     lower teeth, tongue, by name; else where the skin next to it goes with the jaw; and no shape does that
-//   skull   the others
+//   skull   the others; of upper and lower teeth in one mesh the lower row goes with the jaw (rig/teeth_rows.h)
 #include "io/gltf/gltf_parse.h"
 
 #include "math/mat3.h"
 #include "rig/names.h"
 #include "rig/rig_frame.h"
+#include "rig/teeth_rows.h"
 
 #include <ctype.h>
 
@@ -22,6 +23,7 @@ typedef struct Finder {
     FaArena *scratch;
     double canon[16];    // canonical, m = canon * the document's world
     double lo[3], hi[3]; // the head's box, canonical, m
+    double width;        // of what the shapes move, m
     float *with_jaw;     // share of the face's vertices in the jaw's motion; NULL: not asked yet (nvert)
     FaJaw jaw;
     size_t left; // bytes that may still be read: many nodes may show one mesh
@@ -85,6 +87,7 @@ static FaCode find_box(Finder *f, FaError *err) {
         for (int k = 0; k < 3; k++) f->lo[k] = fmin(f->lo[k], q[k]), f->hi[k] = fmax(f->hi[k], q[k]);
     }
     double w = f->hi[0] - f->lo[0];
+    f->width = w;
     f->lo[0] -= 0.3 * w;
     f->hi[0] += 0.3 * w;
     f->lo[1] -= 0.2 * w;
@@ -336,18 +339,96 @@ static double jaw_share(const Finder *f, const Seen *s) {
     return n ? (double)with / n : 0;
 }
 
-// Does it go with the jaw? *split: half of it would.
-static FaCode goes_with_jaw(Finder *f, const Seen *s, const char *words, bool *goes, bool *split, FaError *err) {
-    *goes = *split = false;
+// Where the lips meet: as high as skin that goes with the jaw comes in the middle of what is in front of the teeth.
+static double lips_of(const Finder *f, const Seen *s) {
+    const FaRig *rig = f->rig;
+    double w = f->width, front = -INFINITY, middle = 0, high = -INFINITY;
+    for (int v = 0; v < s->n; v++) {
+        front = fmax(front, (double)s->x[3 * v + 2]);
+        middle += (double)s->x[3 * v] / s->n;
+    }
+    for (int v = 0; v < rig->mesh.nvert; v++) {
+        double p[3], q[3];
+        if (!(f->with_jaw[v] > 0.5f)) continue;
+        fai_v3_load(rig->mesh.x, v, p);
+        fai_m3_mulv(rig->axes, p, q);
+        if (q[2] > front && fabs(q[0] - middle) < 0.05 * w) high = fmax(high, q[1]);
+    }
+    return high;
+}
+
+// A node below the part's is turned rigidly: that needs one scale in all directions. And nobody else shows the mesh.
+static bool can_be_parted(const Finder *f, const FaGltfPart *part) {
+    const FaGltf *doc = f->doc;
+    double w[16], r[9], stretch[9];
+    int users = 0, mesh = doc->node[part->node].mesh;
+    for (int i = 0; i < doc->nnode; i++) users += doc->node[i].mesh == mesh;
+    fai_gltf_node_world(doc, part->node, w);
+    if (users != 1 || doc->mesh[mesh].ntarget || part->skinned || !fai_gltf_split(w, r, stretch)) return false;
+    for (int i = 0; i < 9; i++)
+        if (fabs(stretch[i] - (i % 4 ? 0 : stretch[0])) > 1e-3 * fabs(stretch[0])) return false;
+    return true;
+}
+
+// Only the vertices that triangles use: those of a row that was parted before are there still.
+static FaCode pack_teeth(const Finder *f, const Seen *s, int *tri, FaTeeth *t, int **number, FaError *err) {
+    float *x = FA_PUSH(f->scratch, 3 * (size_t)s->n, float);
+    *number = FA_PUSH(f->scratch, s->n, int); // 1 + its place among those used
+    if (!x || !*number) return FA_FAIL_MEMORY(err);
+    for (int i = 0; i < 3 * t->ntri; i++) {
+        int *to = &(*number)[tri[i]];
+        if (!*to) {
+            memcpy(x + 3 * (size_t)t->n, s->x + 3 * (size_t)tri[i], 3 * sizeof *x);
+            *to = ++t->n;
+        }
+        tri[i] = *to - 1;
+    }
+    t->x = x;
+    t->tri = tri;
+    return FA_OK;
+}
+
+static FaCode look_for_rows(const Finder *f, const Seen *s, int *tri, int ntri, unsigned char *lower, FaRows *rows,
+                            FaError *err) {
+    FaTeeth teeth = {.ntri = ntri, .lips = lips_of(f, s), .size = f->width};
+    unsigned char *packed = FA_PUSH(f->scratch, s->n, unsigned char);
+    int *number;
+    if (!packed) return FA_FAIL_MEMORY(err);
+    if (!isfinite(teeth.lips)) return FA_OK;
+    FA_TRY(pack_teeth(f, s, tri, &teeth, &number, err));
+    FA_TRY(fai_teeth_rows(&teeth, packed, rows, err));
+    for (int v = 0; v < s->n; v++) lower[v] = number[v] && packed[number[v] - 1];
+    return FA_OK;
+}
+
+static FaCode find_lower_row(Finder *f, FaGltfPart *part, const Seen *s, FaRows *rows, FaError *err) {
+    int *tri, ntri;
+    bool plain;
+    *rows = FA_ROWS_ONE;
+    FA_TRY(fai_gltf_mesh_triangles(f->doc, f->doc->node[part->node].mesh, &tri, &ntri, &plain, err));
+    unsigned char *lower = FA_PUSH(f->rig->arena, s->n, unsigned char);
+    FaCode rc = lower ? FA_OK : FA_FAIL_MEMORY(err);
+    if (rc >= 0 && plain) rc = look_for_rows(f, s, tri, ntri, lower, rows, err);
+    fa_free(tri);
+    FA_TRY(rc);
+    if (*rows == FA_ROWS_TWO && !can_be_parted(f, part)) *rows = FA_ROWS_JOINED;
+    if (*rows == FA_ROWS_TWO) part->lower = lower;
+    return FA_OK;
+}
+
+// Does it go with the jaw, or its lower row? *split: it should.
+static FaCode goes_with_jaw(Finder *f, FaGltfPart *part, const Seen *s, const char *words, bool *split, FaError *err) {
+    *split = false;
     bool mouth = says(words, mouth_words), low = mouth && says(words, lower_words);
+    FaRows rows = FA_ROWS_ONE;
     if (mouth && !low && says(words, upper_words)) return FA_OK;
     if (!mouth && says(words, skull_words) && !says(words, hair_words)) return FA_OK;
     FA_TRY(need_jaw(f, err));
     if (!f->jaw.found) return FA_OK;
-    if (low || says(words, tongue_words)) return *goes = true, FA_OK;
-    double share = jaw_share(f, s);
-    *goes = share > 0.8;
-    *split = !*goes && share > 0.2 && mouth;
+    if (mouth && !low) FA_TRY(find_lower_row(f, part, s, &rows, err));
+    if (rows == FA_ROWS_TWO) return FA_OK;
+    part->jaw = low || says(words, tongue_words) || jaw_share(f, s) > 0.8;
+    *split = !part->jaw && rows == FA_ROWS_JOINED;
     return FA_OK;
 }
 
@@ -359,7 +440,7 @@ static FaCode look_at(Finder *f, FaGltfPart *part, FaRigPart *out, FaError *err)
     double world[16];
     Seen s;
     Shared shared = {0};
-    bool jaw, split;
+    bool split;
     char words[256];
     *out = (FaRigPart){.name = name_of(doc, part->node), .node = part->node};
     if (mesh == doc->face.mesh) return FA_OK; // another head, which is the same
@@ -379,10 +460,9 @@ static FaCode look_at(Finder *f, FaGltfPart *part, FaRigPart *out, FaError *err)
     if (!shared.moves && !(here && held)) return FA_OK;
     out->how = shared.moves ? FA_PART_SHAPES : FA_PART_SKULL;
     if (!here || shared.jaw || part->skinned) return FA_OK;
-    FA_TRY(goes_with_jaw(f, &s, words, &jaw, &split, err));
-    part->jaw = jaw;
+    FA_TRY(goes_with_jaw(f, part, &s, words, &split, err));
     out->split = split && !shared.moves;
-    if (jaw) out->how = FA_PART_JAW;
+    if (part->jaw) out->how = FA_PART_JAW;
     return FA_OK;
 }
 
@@ -406,23 +486,33 @@ static int find_mover(const FaGltf *doc, const FaRig *rig) {
     return at;
 }
 
+static FaCode name_lower_row(Finder *f, FaGltfPart *part, const FaRigPart *upper, FaError *err) {
+    part->lower_name = fai_arena_printf(f->rig->arena, "%.100s.lower", upper->name[0] ? upper->name : "teeth");
+    if (!part->lower_name) return FA_FAIL_MEMORY(err);
+    f->rig->part[f->rig->npart++] =
+        (FaRigPart){.name = part->lower_name, .node = part->node, .how = FA_PART_JAW, .lower = true};
+    return FA_OK;
+}
+
 static FaCode look_at_all(Finder *f, FaError *err) {
     FaGltf *doc = f->doc;
-    int n = 0;
+    int n = 0, looked = 0;
     for (int i = 0; i < doc->nnode; i++) n += doc->node[i].mesh >= 0 && i != doc->face.node;
     n = FA_MIN(n, MAX_PARTS);
-    f->rig->part = FA_PUSH(f->rig->arena, n, FaRigPart);
+    f->rig->part = FA_PUSH(f->rig->arena, 2 * (size_t)n, FaRigPart); // each may have a lower row
     doc->parts.part = FA_PUSH(f->rig->arena, n, FaGltfPart);
     if (!f->rig->part || !doc->parts.part) return FA_FAIL_MEMORY(err);
     FA_TRY(find_box(f, err));
-    for (int i = 0; i < doc->nnode && f->rig->npart < n; i++) {
+    for (int i = 0; i < doc->nnode && looked < n; i++) {
         if (doc->node[i].mesh < 0 || i == doc->face.node) continue;
         FaRigPart *out = &f->rig->part[f->rig->npart++];
+        looked++;
         FaGltfPart part = {.node = i};
         FaMark mark = fai_arena_mark(f->scratch);
         bool had_jaw = f->with_jaw != NULL;
         FA_TRY(look_at(f, &part, out, err));
         if (had_jaw || !f->with_jaw) fai_arena_release(f->scratch, mark); // else the jaw's shares are above the mark
+        if (part.lower) FA_TRY(name_lower_row(f, &part, out, err));
         if (out->how != FA_PART_ALONE) doc->parts.part[doc->parts.n++] = part;
     }
     doc->parts.jaw = f->jaw;

@@ -15,6 +15,7 @@ typedef struct Motion {
     double *time;  // (nframe)
     float *weight; // (nframe x nuser)
     FaPose *head;  // (nframe), NULL: stays
+    double *own;   // times in the file, of a part of its own animation      (nframe), NULL: it is another
     int nuser;     // weights per frame
 } Motion;
 
@@ -22,6 +23,7 @@ static void motion_free(Motion *k) {
     fa_free(k->time);
     fa_free(k->weight);
     fa_free(k->head);
+    fa_free(k->own);
 }
 
 static int user_shapes(const FaRig *rig) {
@@ -38,11 +40,56 @@ static FaCode motion_init(Motion *k, const FaRig *rig, int nframe, FaError *err)
 }
 
 // Frame i of the clip where there are as many, else the clip at i / fps.
+static double clip_time(const Motion *k, const FaClip *clip, double fps, int frame) {
+    return clip->nframe == k->m.nframe ? clip->time[frame] : frame / fps;
+}
+
+// Time of the file at a time of the rig's clip, whose frames may have been given another rate since.
+static double file_time(const FaClip *file, const FaClip *own, double time) {
+    int i = 0, n = own->nframe;
+    while (i + 2 < n && own->time[i + 1] <= time) i++;
+    if (n < 2) return file->start;
+    double u = (time - own->time[i]) / (own->time[i + 1] - own->time[i]);
+    return file->start + (1 - u) * file->time[i] + u * file->time[i + 1];
+}
+
+static bool same_head(const FaClip *file, const FaClip *clip, int frame, double time) {
+    FaPose a, b;
+    if (!file->head || !clip->head) return !file->head == !clip->head;
+    fa_clip_sample(file, time - file->start, NULL, &a);
+    fa_clip_sample(clip, clip->time[FA_MIN(frame, clip->nframe - 1)], NULL, &b);
+    for (int k = 0; k < 4; k++)
+        if (fabs(a.q[k] - b.q[k]) > 1e-5) return false;
+    for (int k = 0; k < 3; k++)
+        if (fabs(a.p[k] - b.p[k]) > 1e-5) return false;
+    return true;
+}
+
+// Where the clip is a part of the file's own animation, and its head does what it does there: the times (k->own).
+static FaCode find_own_times(Motion *k, const FaRig *rig, const FaClip *clip, double fps, FaError *err) {
+    const FaGltf *doc = fai_gltf_of_rig(rig);
+    FaClip *file = NULL;
+    if (!doc || !rig->clip || !fai_clip_is_own(rig, clip)) return FA_OK;
+    FA_TRY(fai_gltf_clip(doc, rig, &file, err));
+    bool own = file && file->nframe == rig->clip->nframe;
+    if (own) k->own = FA_NEW(k->m.nframe, double);
+    FaCode rc = own && !k->own ? FA_FAIL_MEMORY(err) : FA_OK;
+    for (int f = 0; f < k->m.nframe && k->own && own; f++) {
+        k->own[f] = file_time(file, rig->clip, clip->start - rig->clip->start + clip_time(k, clip, fps, f));
+        own = clip->nframe != k->m.nframe || same_head(file, clip, f, k->own[f]);
+    }
+    if (own) k->m.own_time = k->own;
+    fa_clip_free(file);
+    return rc;
+}
+
 static FaCode motion_of_clip(Motion *k, const FaRig *rig, const FaClip *clip, double fps, double start, bool head,
                              FaError *err) {
     FaBinding binding;
     bool by_number = clip->nframe == k->m.nframe;
     size_t nuser = (size_t)k->nuser;
+    if (head) FA_TRY(find_own_times(k, rig, clip, fps, err));
+    if (k->m.own_time) head = false;
     k->m.new_head = head;
     k->m.on_neck = head && clip->head && rig->body && !fai_clip_is_own(rig, clip);
     if (head && clip->head) k->m.head = k->head = FA_NEW(k->m.nframe, FaPose);
@@ -51,7 +98,7 @@ static FaCode motion_of_clip(Motion *k, const FaRig *rig, const FaClip *clip, do
     FaCode rc = have ? fa_clip_bind(clip, rig, &binding, err) : FA_FAIL_MEMORY(err);
     if (rc >= 0) {
         for (int f = 0; f < k->m.nframe; f++) {
-            double t = by_number ? clip->time[f] : f / fps;
+            double t = clip_time(k, clip, fps, f);
             FaPose pose;
             fa_clip_sample(clip, t, channel, &pose);
             if (by_number)
