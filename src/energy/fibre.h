@@ -36,6 +36,8 @@ FaCode fai_fibre_new(const FaFibreBody *body, int nsample, const FaFibreSample *
 void fai_fibre_free(FaFibre *fibre);                               // NULL is fine
 void fai_fibre_activate(FaFibre *fibre, const double *activation); // 0..1, clamped                    (nmuscle)
 FaTerm fai_fibre_term(FaFibre *fibre);                             // fibre must outlive the solver
+// How the gradient at x changes with the activation of one muscle, N: added to g. For sensitivities.   (nnode x 3)
+void fai_fibre_slope(const FaFibre *fibre, int muscle, const double *x, double *g);
 
 // The curves at strain e, per unit of sigma: value, integral from 0 and slope.
 typedef struct FaFibreCurve {

@@ -1,5 +1,6 @@
 #include "muscle/muscle_body.h"
 
+#include "energy/pull.h"
 #include "muscle/slide.h"
 
 #include <math.h>
@@ -16,15 +17,24 @@ struct FaMuscleBody {
     FaSolid *solid;
     FaSolidRest *rest;
     FaFibre *fibre;
-    FaTerm term;
+    FaPull *pull;
+    FaTerm term[2]; // fibres, tracks
     FaNewton *newton;
     int nspring;
     FaSpring *spring;     //                                                        (nspring)
     FaMuscleTouch *touch; // NULL: nothing touches
-    double *active;       // of the last pose                                        (nmuscle)
-    double *rising;       // of the step                                             (nmuscle)
-    double reference;     // N: what gradients are compared with
-    double volume;        // m3, at rest
+    FaMuscleTouch *owned; // the same, where that is only for now
+    int nsample;
+    bool pulled;
+    double *pull_k, *pull_to;   // of the poses that follow                          (nsample; nsample x 3)
+    double *pull_from, *pull_y; // where a pose begins; of its step                  (nsample x 3)
+    int *corner;                // of each sample                                    (nsample x 4)
+    double *bary;               //                                                   (nsample x 4)
+    FaNewtonInput last;         // of the last solve
+    double *active;             // of the last pose                                        (nmuscle)
+    double *rising;             // of the step                                             (nmuscle)
+    double reference;           // N: what gradients are compared with
+    double volume;              // m3, at rest
     // scratch
     double *x, *at, *move, *rhs; // (nnode x 3)
     FaArena *arena;
@@ -79,6 +89,21 @@ static FaCode make_fibres(FaMuscleBody *b, const FaMuscleSamples *samples, FaErr
     return rc;
 }
 
+static FaCode make_pull(FaMuscleBody *b, const FaMuscleSamples *samples, FaError *err) {
+    size_t n = (size_t)samples->n + 1;
+    b->nsample = samples->n;
+    b->corner = FA_PUSH(b->arena, 4 * n, int);
+    double **array[] = {&b->bary, &b->pull_k, &b->pull_to, &b->pull_from, &b->pull_y};
+    for (int i = 0; i < FA_COUNT(array); i++)
+        if (!(*array[i] = FA_PUSH(b->arena, 4 * n, double))) return FA_FAIL_MEMORY(err);
+    if (!b->corner) return FA_FAIL_MEMORY(err);
+    for (int s = 0; s < b->nsample; s++) {
+        memcpy(b->corner + 4 * (size_t)s, b->tet + 4 * (size_t)samples->fibre[s].tet, 4 * sizeof *b->corner);
+        for (int c = 4 * s; c < 4 * s + 4; c++) b->bary[c] = samples->bary ? (double)samples->bary[c] : 0.25;
+    }
+    return fai_pull_new(b->nnode, b->nsample, b->corner, b->bary, &b->pull, err);
+}
+
 // The pull of an average muscle at full activation: the size of gradients that matter, whatever the pose begins with.
 static void find_reference(FaMuscleBody *b) {
     double sum = 0;
@@ -86,7 +111,7 @@ static void find_reference(FaMuscleBody *b) {
     fai_fibre_activate(b->fibre, b->move);
     memset(b->move, 0, 3 * (size_t)b->nnode * sizeof *b->move);
     FaTermSum energy = {0};
-    b->term.energy(b->fibre, b->rest_x, b->move, &energy);
+    b->term[0].energy(b->fibre, b->rest_x, b->move, &energy);
     for (int i = 0; i < 3 * b->nnode; i++)
         if (!b->fixed[i / 3]) sum += b->move[i] * b->move[i];
     b->reference = sqrt(sum / FA_MAX(b->nmuscle, 1));
@@ -114,10 +139,12 @@ static FaCode build(FaMuscleBody *b, const FaMuscleFlesh *flesh, const unsigned 
     if (b->nspring > 0) memcpy(b->spring, hold->spring, (size_t)b->nspring * sizeof *b->spring);
     FA_TRY(make_solid(b, err));
     FA_TRY(make_fibres(b, samples, err));
-    b->term = fai_fibre_term(b->fibre);
+    FA_TRY(make_pull(b, samples, err));
+    b->term[0] = fai_fibre_term(b->fibre);
+    b->term[1] = fai_pull_term(b->pull);
     FaNewtonOptions o = {.kind = b->stuff.kind,
-                         .nterm = 1,
-                         .term = &b->term,
+                         .nterm = FA_COUNT(b->term),
+                         .term = b->term,
                          .max_springs = b->nspring,
                          .max_rows = b->touch ? FA_MUSCLE_ROWS : 0};
     FA_TRY(fai_newton_new(b->solid, b->fixed, NULL, &o, &b->newton, err));
@@ -141,7 +168,7 @@ FaCode fai_muscle_body_new_held(const FaMuscleFlesh *flesh, const unsigned char 
         fai_muscle_touch_free(hold->touch);
         return FA_FAIL_MEMORY(err);
     }
-    b->touch = hold->touch;
+    b->touch = b->owned = hold->touch;
     b->stuff = stuff ? *stuff : fai_muscle_stuff_default();
     b->nnode = flesh->nnode, b->ntet = flesh->ntet, b->nmuscle = nmuscle;
     FaCode rc = build(b, flesh, fixed, hold, samples, err);
@@ -179,12 +206,49 @@ FaCode fai_muscle_body_of_face(const FaMuscleGround *ground, const FaFace *face,
 void fai_muscle_body_free(FaMuscleBody *b) {
     if (!b) return;
     fai_newton_free(b->newton);
-    fai_muscle_touch_free(b->touch);
+    fai_muscle_touch_free(b->owned);
+    fai_pull_free(b->pull);
     fai_fibre_free(b->fibre);
     fai_solid_rest_free(b->rest);
     fai_solid_free(b->solid);
     fai_arena_free(b->arena);
     fa_free(b);
+}
+
+void fai_muscle_body_contact(FaMuscleBody *b, bool on) { b->touch = on ? b->owned : NULL; }
+
+// --- tracks -------------------------------------------------------------------------------------------------------
+
+void fai_muscle_body_pull(FaMuscleBody *b, const double *k, const double *y) {
+    b->pulled = k != NULL;
+    memset(b->pull_k, 0, (size_t)b->nsample * sizeof *b->pull_k);
+    memset(b->pull_to, 0, 3 * (size_t)b->nsample * sizeof *b->pull_to);
+    if (k) memcpy(b->pull_k, k, (size_t)b->nsample * sizeof *k);
+    if (k) memcpy(b->pull_to, y, 3 * (size_t)b->nsample * sizeof *y);
+    fai_pull_set(b->pull, b->pull_k, b->pull_to);
+}
+
+// Where the samples are; the farthest that one has to go, m.
+static double begin_pull(FaMuscleBody *b, const double *x) {
+    double far = 0;
+    for (int s = 0; s < b->nsample && b->pulled; s++) {
+        double d2 = 0;
+        for (int i = 0; i < 3; i++) {
+            double at = 0;
+            for (int c = 4 * s; c < 4 * s + 4; c++) at += b->bary[c] * x[3 * (size_t)b->corner[c] + (size_t)i];
+            b->pull_from[3 * (size_t)s + (size_t)i] = at;
+            d2 += (b->pull_to[3 * (size_t)s + (size_t)i] - at) * (b->pull_to[3 * (size_t)s + (size_t)i] - at);
+        }
+        if (b->pull_k[s] > 0) far = fmax(far, d2);
+    }
+    return sqrt(far);
+}
+
+static void step_pull(FaMuscleBody *b, double part) {
+    if (!b->pulled) return;
+    for (size_t i = 0; i < 3 * (size_t)b->nsample; i++)
+        b->pull_y[i] = part < 1 ? b->pull_from[i] + (b->pull_to[i] - b->pull_from[i]) * part : b->pull_to[i];
+    fai_pull_set(b->pull, b->pull_k, b->pull_y);
 }
 
 // --- posing -------------------------------------------------------------------------------------------------------
@@ -206,7 +270,7 @@ static void predict(FaMuscleBody *b, const FaNewtonInput *in, double *x) {
     size_t n = 3 * (size_t)b->nnode;
     for (size_t i = 0; i < n; i++) b->move[i] = b->fixed[i / 3] ? b->at[i] - x[i] : 0;
     fai_solid_product(b->rest, x, NULL, b->move, b->rhs);
-    b->term.product(b->fibre, x, b->move, b->rhs);
+    for (int t = 0; t < FA_COUNT(b->term); t++) b->term[t].product(b->term[t].self, x, b->move, b->rhs);
     for (size_t i = 0; i < n; i++) b->rhs[i] = b->fixed[i / 3] ? 0 : -b->rhs[i];
     FaError none = {0};
     FaNewtonInput here = *in;
@@ -217,10 +281,10 @@ static void predict(FaMuscleBody *b, const FaNewtonInput *in, double *x) {
 }
 
 // In how many steps: bones, and where something may touch activations too.
-static int steps_of(const FaMuscleBody *b, const double *activation, double far) {
+static int steps_of(const FaMuscleBody *b, const double *activation, double far, double pulled) {
     double most = 0;
     for (int m = 0; m < b->nmuscle; m++) most = fmax(most, fabs(activation[m] - b->active[m]));
-    double steps = fmax(far / b->stuff.step, b->touch ? most / b->stuff.ramp : 0);
+    double steps = fmax(far / b->stuff.step, b->touch ? fmax(most / b->stuff.ramp, pulled / b->stuff.step) : 0);
     return FA_MAX(1, (int)ceil(steps - 1e-9));
 }
 
@@ -260,7 +324,7 @@ FaCode fai_muscle_body_pose(FaMuscleBody *b, const double *activation, const dou
                            "a position is not a number");
     bool from_rest = memcmp(x, b->rest_x, n * sizeof *x) == 0;
     if (from_rest) memset(b->active, 0, (size_t)b->nmuscle * sizeof *b->active);
-    int steps = steps_of(b, activation, far);
+    int steps = steps_of(b, activation, far, begin_pull(b, x));
     FaNewtonInput in = {.rest = b->rest,
                         .fixed_at = b->at,
                         .row_base = b->rest_x,
@@ -283,6 +347,7 @@ FaCode fai_muscle_body_pose(FaMuscleBody *b, const double *activation, const dou
         for (int m = 0; m < b->nmuscle; m++)
             b->rising[m] = last ? activation[m] : b->active[m] + (activation[m] - b->active[m]) * s / steps;
         fai_fibre_activate(b->fibre, b->rising);
+        step_pull(b, (double)s / steps);
         if (b->touch) fai_muscle_touch_step(b->touch, b->x, b->at);
         if (far > 0) predict(b, &in, b->x);
         in.tolerance = b->stuff.tolerance * (last ? 1 : ON_THE_WAY);
@@ -290,6 +355,7 @@ FaCode fai_muscle_body_pose(FaMuscleBody *b, const double *activation, const dou
         if (b->touch && rc >= 0) r.stopped = fai_muscle_touch_stop(b->touch, b->x);
     }
     if (rc < 0) return rc;
+    b->last = in;
     memcpy(x, b->x, n * sizeof *x);
     memcpy(b->active, activation, (size_t)b->nmuscle * sizeof *b->active);
     r.steps = steps;
@@ -297,4 +363,54 @@ FaCode fai_muscle_body_pose(FaMuscleBody *b, const double *activation, const dou
     r.seconds = fai_seconds() - begin;
     if (report) *report = r;
     return rc;
+}
+
+// --- sensitivities ------------------------------------------------------------------------------------------------
+
+FaCode fai_muscle_body_slopes(FaMuscleBody *b, const double *x, int nbone, const double *bone, double *out,
+                              FaError *err) {
+    size_t n = 3 * (size_t)b->nnode, all = (size_t)(b->nmuscle + nbone);
+    memset(out, 0, all * n * sizeof *out);
+    for (int m = 0; m < b->nmuscle; m++) fai_fibre_slope(b->fibre, m, x, out + (size_t)m * n);
+    for (int k = 0; k < nbone; k++) {
+        double *rhs = out + (size_t)(b->nmuscle + k) * n;
+        for (size_t i = 0; i < n; i++) b->move[i] = b->fixed[i / 3] ? bone[(size_t)k * n + i] : 0;
+        fai_solid_product(b->rest, x, NULL, b->move, rhs);
+        for (int t = 0; t < FA_COUNT(b->term); t++) b->term[t].product(b->term[t].self, x, b->move, rhs);
+    }
+    for (size_t i = 0; i < all * n; i++) out[i] = -out[i];
+    FaNewtonInput here = b->last;
+    here.fixed_at = NULL;
+    FaNewtonKept kept = {.nrhs = (int)all, .rhs = out, .out = out, .tolerance = 5e-2};
+    // a factor of this very point saves more conjugate gradients than it costs
+    FA_TRY(fai_newton_prepare(b->newton, &here, x, err));
+    FaCode rc = fai_newton_kept_solve(b->newton, &here, x, &kept, err);
+    for (int k = 0; k < nbone && rc >= 0; k++)
+        for (size_t i = 0; i < n; i++)
+            if (b->fixed[i / 3]) out[(size_t)(b->nmuscle + k) * n + i] = bone[(size_t)k * n + i];
+    return rc;
+}
+
+int fai_muscle_body_pushes(const FaMuscleBody *b, const double *x, int most, FaMusclePush *push) {
+    int n = 0;
+    for (int r = 0; r < b->last.nrow && b->touch && n < most; r++) {
+        const FaRow *row = &b->last.row[r];
+        double along = 0;
+        for (int k = 0; k < 3; k++) {
+            double s = (double)row->offset[k];
+            for (int j = 0; j < 4; j++) {
+                size_t at = 3 * (size_t)FA_MAX(row->node[j], 0) + (size_t)k;
+                if (row->node[j] >= 0) s += (double)row->weight[j] * (x[at] - b->rest_x[at]);
+            }
+            along += (double)row->normal[k] * s;
+        }
+        if (along >= (double)row->gap) continue;
+        for (int j = 0; j < 4 && n < most; j++) {
+            if (row->node[j] < 0 || fabsf(row->weight[j]) < 0.1f) continue;
+            push[n].node = row->node[j];
+            for (int k = 0; k < 3; k++) push[n].normal[k] = (row->weight[j] > 0 ? 1 : -1) * (double)row->normal[k];
+            n++;
+        }
+    }
+    return n;
 }

@@ -68,10 +68,29 @@ FaCode fai_muscle_body_of_face(const FaMuscleGround *ground, const FaFace *face,
                                FaError *err);
 void fai_muscle_body_free(FaMuscleBody *body); // NULL is fine
 
+// Springs from the places of the samples to y (muscle/tracks.h), for the poses that follow. k: N/m (n of the samples);
+// y: m (n x 3). NULL: none.
+void fai_muscle_body_pull(FaMuscleBody *body, const double *k, const double *y);
+void fai_muscle_body_contact(FaMuscleBody *body,
+                             bool on); // does anything touch, in the poses that follow; at first: on
+
 // activation: 0..1 (nmuscle). fixed_at: where fixed nodes are, NULL: at rest; others are not read (nnode x 3, m).
 // x: where the flesh is in, and where it comes to rest out (nnode x 3, m). FA_STALLED: not quite at rest, usable.
 // FA_E_NUMERIC: x is untouched. No allocation.
 FaCode fai_muscle_body_pose(FaMuscleBody *body, const double *activation, const double *fixed_at, double *x,
                             FaMuscleReport *report, FaError *err);
+
+// How the flesh at rest, x of the last pose, would move: by the activation of each muscle, then as bones move. bone:
+// how fixed nodes go (nbone x nnode x 3, m per unit). out: (nmuscle + nbone) x nnode x 3, m per unit. FA_STALLED:
+// roughly. FA_E_NUMERIC: the flesh is not in a stable rest.
+FaCode fai_muscle_body_slopes(FaMuscleBody *body, const double *x, int nbone, const double *bone, double *out,
+                              FaError *err);
+// Rows of contact that push at x, of the last solve: node (of the flesh) and normal that it is pushed along. Returns
+// how many of `most` were filled.
+typedef struct FaMusclePush {
+    int node;
+    double normal[3];
+} FaMusclePush;
+int fai_muscle_body_pushes(const FaMuscleBody *body, const double *x, int most, FaMusclePush *push);
 
 #endif
