@@ -60,7 +60,8 @@ static void test_tracks(void **state) {
     fai_muscle_tracks_fit(t, d, c);
     fai_muscle_tracks_at(t, c, back);
     double worst = 0, largest = 0;
-    for (int i = 0; i < 3 * t->nsample; i++) worst = fmax(worst, fabs(back[i] - d[i])), largest = fmax(largest, fabs(d[i]));
+    for (int i = 0; i < 3 * t->nsample; i++)
+        worst = fmax(worst, fabs(back[i] - d[i])), largest = fmax(largest, fabs(d[i]));
     print_message("tracks: %.4f mm off of %.1f\n", 1e3 * worst, 1e3 * largest);
     assert_true(largest > 0.01 && worst < 0.02 * largest);
     fa_free(d);

@@ -122,6 +122,40 @@ FA_API FaCode fa_muscle_pose(FaMuscleModel *model, const FaMusclePose *pose, flo
 /// teeth, tongue. Others are 0 (nshape).
 FA_API FaCode fa_muscle_jaw_weights(const FaMuscleModel *model, const FaMuscleJaw *jaw, float *weights, FaError *err);
 
+// --- directed poses: you say where, the flesh says how ------------------------------------------------------------
+
+enum { FA_MUSCLE_ROUNDS_MOST = 32 };
+
+typedef struct FaMuscleTargetOptions {
+    int rounds;             // at most; 0: 5
+    double spring;          // N/m4: how firmly muscles drag the flesh along their tracks; 0: 5e9
+    bool untouched;         // lips, lids and teeth do not touch: for comparison
+    FaProgressFn *progress; // nullable
+    void *progress_user;
+} FaMuscleTargetOptions;
+FA_API FaMuscleTargetOptions fa_muscle_target_options_default(void); // all 0
+
+typedef struct FaMuscleTargeted {
+    double activation[FA_MUSCLES_MOST];
+    double open;                           // of the jaw, degrees
+    double neutral;                        // m: rms of the face's skin, at rest against the goal
+    double rms[FA_MUSCLE_ROUNDS_MOST + 1]; // by activations alone, then after each round
+    int rounds, best;                      // the best one is what you get
+    int inverted;                          // tets
+    double volume_change;                  // of the flesh, relative
+    double seconds;
+} FaMuscleTargeted;
+
+/// Muscles that bring the skin to a goal: activations and a jaw by which the face comes nearest, then rounds in which
+/// what is missing is carried into the flesh and added to the tracks that muscles pull it along. goal: the rig's
+/// vertices, m, head frame (nvert x 3). weights: those of the goal where it is a pose of the rig's shapes, for its jaw
+/// (nshape); NULL: the jaw is found. surface: where the flesh brings the skin (nvert x 3); what goal - surface still
+/// is, is the sculpt that no muscle makes: add it, or a part of it, for the exact shape. options and report are
+/// nullable. Seconds. FA_E_ARG: a goal that is no pose of this face, more than a head away.
+FA_API FaCode fa_muscle_target(FaMuscleModel *model, const float *goal, const float *weights,
+                               const FaMuscleTargetOptions *options, float *surface, FaMuscleTargeted *report,
+                               FaError *err);
+
 #ifdef __cplusplus
 }
 #endif

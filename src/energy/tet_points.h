@@ -36,8 +36,8 @@ static inline void fai_tet_point(const FaTetPoints *p, int i, const double *x, d
     }
 }
 
-void fai_tet_points_gather(FaTetPoints *points, double *g);          // pull, added to nodes             (nnode x 3)
-void fai_tet_points_blocks(FaTetPoints *points, FaBlocks *blocks);   // matrix, added to blocks
+void fai_tet_points_gather(FaTetPoints *points, double *g);        // pull, added to nodes             (nnode x 3)
+void fai_tet_points_blocks(FaTetPoints *points, FaBlocks *blocks); // matrix, added to blocks
 // pull = matrix times the step, point by point.
 void fai_tet_points_step(FaTetPoints *points, const double *step);
 

@@ -1,5 +1,5 @@
-// Directing muscles: what is known of a model once, for all poses that are asked of it: which skin is looked at, tracks,
-// and the morph that carries what the skin lacks to the muscles.
+// Directing muscles: what is known of a model once, for all poses that are asked of it: which skin is looked at,
+// tracks, and the morph that carries what the skin lacks to the muscles.
 #ifndef FAI_DIRECT_H
 #define FAI_DIRECT_H
 
@@ -10,11 +10,11 @@
 typedef struct FaMuscleDirector {
     FaMuscleModel *model; // borrowed
     FaMuscleTracks tracks;
-    FaMorph *morph;     // known: nodes of the skin and of bones
-    int nseen;          // vertices of the rig that are outside, move with some shape, and are nodes of the flesh
-    int *seen;          //                                                             (nseen)
-    int *seen_node;     // of the flesh                                                (nseen)
-    int nlandmark;      // the first of `seen`, far from each other
+    FaMorph *morph;       // known: nodes of the skin and of bones
+    int nseen;            // vertices of the rig that are outside, move with some shape, and are nodes of the flesh
+    int *seen;            //                                                             (nseen)
+    int *seen_node;       // of the flesh                                                (nseen)
+    int nlandmark;        // the first of `seen`, far from each other
     unsigned char *known; //                                                           (nnode)
     FaArena *arena;
 } FaMuscleDirector;
@@ -27,9 +27,8 @@ void fai_muscle_director_free(FaMuscleDirector *director);
 // --- inverse activations ------------------------------------------------------------------------------------------
 
 typedef struct FaMuscleInverse {
-    int steps;             // of Gauss-Newton
-    double before, after;  // m: rms of the landmarks at rest with this jaw, and in the end
-    double condition;      // of the normal matrix without prior
+    int steps;            // of Gauss-Newton
+    double before, after; // m: rms of the landmarks at rest with this jaw, and in the end
     double seconds;
 } FaMuscleInverse;
 
@@ -44,7 +43,7 @@ double fai_muscle_snap(const FaMuscleDirector *d, const float *goal, const doubl
 
 // --- expression targeting -----------------------------------------------------------------------------------------
 
-enum { FA_MUSCLE_ROUNDS = 32 };
+enum { FA_MUSCLE_ROUNDS = FA_MUSCLE_ROUNDS_MOST };
 typedef struct FaMuscleAim {
     int rounds;     // at most; 0: 5
     double spring;  // N/m4 of the tracks; 0: 5e9
@@ -59,6 +58,7 @@ typedef struct FaMuscleHit {
     double rms[FA_MUSCLE_ROUNDS + 1]; // raw, then after each round
     int rounds, best;
     int inverted;
+    double volume; // of the flesh against that at rest
     FaMuscleInverse raw;
     double seconds;
 } FaMuscleHit;

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double PRIOR = 2e-4;                 // m per unit of activation
+static const double PRIOR = 2e-4;                  // m per unit of activation
 static const double JAW_PRIOR[3] = {3e-4, .5, .5}; // m per degree; m per m, forward and to the side
 static const double TRY[] = {1, 0.4, 0.15};
 static const double ENOUGH = 0.03; // of the objective: a step that gains less is the last
@@ -26,7 +26,7 @@ typedef struct Search {
     FaMuscleModel *m;
     const float *goal;
     FaPose begin;
-    int nbone, n; // n: parameters
+    int nbone, n;                         // n: parameters
     double *p, *trial, *lo, *hi, *change; // (n)
     double *slope;                        // (n x nnode x 3)
     double *bone;                         // (BONES x nnode x 3)
@@ -60,16 +60,14 @@ static double landmarks_off(const Search *s, const double *x) {
     double sum = 0;
     for (int i = 0; i < s->d->nlandmark; i++)
         for (int k = 0; k < 3; k++) {
-            double off = (double)s->goal[3 * (size_t)s->d->seen[i] + (size_t)k] -
-                         x[3 * (size_t)s->d->seen_node[i] + (size_t)k];
+            double off =
+                (double)s->goal[3 * (size_t)s->d->seen[i] + (size_t)k] - x[3 * (size_t)s->d->seen_node[i] + (size_t)k];
             sum += off * off;
         }
     return sum / s->d->nlandmark;
 }
 
-static double weight_of(const Search *s, int i) {
-    return i < s->m->muscles.n ? PRIOR : JAW_PRIOR[i - s->m->muscles.n];
-}
+static double weight_of(const Search *s, int i) { return i < s->m->muscles.n ? PRIOR : JAW_PRIOR[i - s->m->muscles.n]; }
 
 static double objective(const Search *s, const double *p, const double *x) {
     double sum = landmarks_off(s, x);

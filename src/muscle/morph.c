@@ -10,20 +10,21 @@ static const double FLAT = 0.05; // of its volume at rest
 
 struct FaMorph {
     int nnode, ntet, nfree;
-    int *tet;            // (ntet x 4)
-    double *rest;        // (nnode x 3)
-    int *free;           // number among the free nodes, -1: known                    (nnode)
-    int *place;          // of each tet's entries in a, -1: none                       (ntet x 16)
-    FaCsr a;             // of the free nodes
+    int *tet;     // (ntet x 4)
+    double *rest; // (nnode x 3)
+    int *free;    // number among the free nodes, -1: known                    (nnode)
+    int *place;   // of each tet's entries in a, -1: none                       (ntet x 16)
+    FaCsr a;      // of the free nodes
     FaChol *chol;
-    double *right;       // (nfree x 4)
+    double *right; // (nfree x 4)
 };
 
 // Volume and gradients of the shape functions, 1/m; false: flat, or inside out.
 static bool gradients(const int *v, const double *x, double g[4][3], double *volume) {
     double d[9], inverse[9];
     for (int k = 0; k < 3; k++)
-        for (int i = 0; i < 3; i++) d[3 * i + k] = x[3 * (size_t)v[k + 1] + (size_t)i] - x[3 * (size_t)v[0] + (size_t)i];
+        for (int i = 0; i < 3; i++)
+            d[3 * i + k] = x[3 * (size_t)v[k + 1] + (size_t)i] - x[3 * (size_t)v[0] + (size_t)i];
     *volume = fai_m3_det(d) / 6;
     if (!(*volume > 0) || !fai_m3_inverse(d, inverse)) return false;
     for (int i = 0; i < 3; i++) {

@@ -1,4 +1,5 @@
-// A Poisson morph: displacements that are known at some nodes of a tet mesh (skin, bone), spread smoothly to the others,
+// A Poisson morph: displacements that are known at some nodes of a tet mesh (skin, bone), spread smoothly to the
+// others,
 //     min sum over tets of V |grad d|^2,      d given where `known`
 // on the mesh as it is deformed, so that what is pressed together stays so (paper 002, section 5).
 #ifndef FAI_MORPH_H
@@ -12,8 +13,8 @@ typedef struct FaMorph FaMorph;
 FaCode fai_morph_new(int nnode, int ntet, const int *tet, const double *rest, const unsigned char *known,
                      FaMorph **morph, FaError *err);
 void fai_morph_free(FaMorph *morph); // NULL is fine
-// x: where the mesh is, m; tets that are flat or inside out there count as they are at rest. d: in at known nodes, out at
-// all (nnode x 3). FA_E_NUMERIC where that fails.
+// x: where the mesh is, m; tets that are flat or inside out there count as they are at rest. d: in at known nodes, out
+// at all (nnode x 3). FA_E_NUMERIC where that fails.
 FaCode fai_morph_solve(FaMorph *morph, const double *x, double *d, FaError *err);
 
 #endif

@@ -16,11 +16,11 @@ typedef struct Work {
     FaMuscleModel *m;
     const float *goal;
     double *activation, *track;
-    double *x, *at, *field;    // (nnode x 3)
-    double *sample, *k, *y;    // (nsample x 3; nsample; nsample x 3)
-    double *change, *best;     // (npoint x 3)
-    double *best_x;            // (nnode x 3)
-    FaMusclePush *push;        // (PUSHES)
+    double *x, *at, *field; // (nnode x 3)
+    double *sample, *k, *y; // (nsample x 3; nsample; nsample x 3)
+    double *change, *best;  // (npoint x 3)
+    double *best_x;         // (nnode x 3)
+    FaMusclePush *push;     // (PUSHES)
 } Work;
 
 static FaCode allocate(Work *w, FaArena *arena, FaError *err) {
@@ -95,7 +95,7 @@ static FaCode play_rounds(Work *w, const FaMuscleAim *aim, FaMuscleHit *hit, FaE
         hit->rounds = i;
         hit->rms[i] = fai_muscle_snap(w->d, w->goal, w->x);
         if (!(hit->rms[i] < hit->rms[hit->best])) break;
-        hit->best = i, hit->inverted = r.inverted;
+        hit->best = i, hit->inverted = r.inverted, hit->volume = r.volume;
         memcpy(w->best, w->track, track_bytes);
         memcpy(w->best_x, w->x, bytes);
     }

@@ -51,8 +51,8 @@ static FaCode fill_samples(FaMuscleTracks *t, const FaMuscleFlesh *flesh, const 
         const FaFibreSample *f = &samples->fibre[s];
         t->of[s] = f->muscle;
         t->entry[s] = at;
-        int count = weights_at(&muscles->muscle[f->muscle].solid, samples->uvw + 3 * (size_t)s, t->point + at,
-                               t->weight + at);
+        int count =
+            weights_at(&muscles->muscle[f->muscle].solid, samples->uvw + 3 * (size_t)s, t->point + at, t->weight + at);
         for (int k = at; k < at + count; k++) t->point[k] += t->start[f->muscle];
         at += count;
         t->volume[s] = f->share * tet_volume(flesh, f->tet);
@@ -107,8 +107,7 @@ static FaCode build(FaMuscleTracks *t, const FaMuscleFlesh *flesh, const FaMuscl
     t->start = FA_PUSH(t->arena, t->nmuscle + 1, int);
     t->factor = FA_PUSH(t->arena, t->nmuscle + 1, double *);
     if (!t->start || !t->factor) return FA_FAIL_MEMORY(err);
-    for (int m = 0; m < t->nmuscle; m++)
-        t->start[m + 1] = t->start[m] + fai_bspline_points(&muscles->muscle[m].solid);
+    for (int m = 0; m < t->nmuscle; m++) t->start[m + 1] = t->start[m] + fai_bspline_points(&muscles->muscle[m].solid);
     t->npoint = t->start[t->nmuscle];
     t->scratch = FA_PUSH(t->arena, t->npoint + 1, double);
     if (!t->scratch) return FA_FAIL_MEMORY(err);

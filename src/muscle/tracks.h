@@ -20,9 +20,9 @@ typedef struct FaMuscleTracks {
     int *entry;                   // first weight of each sample, then their number           (nsample + 1)
     int *point;                   // control point of each weight
     double *weight;
-    double *volume; // m3 that each sample stands for                                         (nsample)
-    int *corner;    // nodes of its tet                                                       (nsample x 4)
-    double *bary;   //                                                                        (nsample x 4)
+    double *volume;  // m3 that each sample stands for                                         (nsample)
+    int *corner;     // nodes of its tet                                                       (nsample x 4)
+    double *bary;    //                                                                        (nsample x 4)
     double **factor; // Cholesky of each muscle's normal matrix; NULL: it has no samples       (nmuscle)
     double *scratch; // (npoint)
     FaArena *arena;
