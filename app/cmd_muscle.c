@@ -6,18 +6,24 @@
 #include <string.h>
 
 static int flesh_size;
-static const char *act, *jaw_text, *sheet;
+static const char *act, *jaw_text, *sheet, *picture, *cut_open;
+static int show;
 
-static const Option build_options[] = {{"flesh-size", 0, OPT_INT, &flesh_size, "N", 500, 200000,
-                                        "free points of the flesh, about; more is finer and slower (6000)"},
-                                       LOAD_OPTIONS("map"),
-                                       {0}};
+static const Option build_options[] = {
+    {"flesh-size", 0, OPT_INT, &flesh_size, "N", 500, 200000,
+     "free points of the flesh, about; more is finer and slower (6000)"},
+    {"picture", 0, OPT_OUT, &picture, "OUT.png", 0, 0,
+     "a picture of the muscles under transparent skin, front and profile"},
+    {"cut", 0, OPT_OUT, &cut_open, "OUT.png", 0, 0, "a picture of the flesh cut open, with what bones hold of it"},
+    LOAD_OPTIONS("map"),
+    {0}};
 static const Option list_options[] = {LOAD_OPTIONS("map"), {0}};
 static const Option pose_options[] = {
     {"act", 0, OPT_TEXT, &act, "NAME=V,...", 0, 0,
      "muscles and how strongly they pull, 0 to 1; without .L or .R both sides, * for any letters"},
     {"jaw", 0, OPT_TEXT, &jaw_text, "open=DEG,...", 0, 0,
      "where the jaw is: open=8 (degrees) or open=20mm (of the chin), forward=MM, side=MM (to the left)"},
+    {"show", 0, OPT_CHOICE, &show, "skin|muscles", 0, 0, ".png: the skin, or the muscles under transparent skin"},
     {"sheet", 0, OPT_OUT, &sheet, "OUT.png", 0, 0, "a picture of every muscle at full strength, one by one"},
     OUT_OPTIONS,
     LOAD_OPTIONS("map"),
@@ -74,6 +80,10 @@ static void muscle_free(Job *j) {
 static FaCode write_face(Job *j, FaError *err) {
     Muscle *m = (Muscle *)j;
     TRY(fa_muscle_keep(m->model, m->face, err));
+    if (picture) TRY(fa_muscle_picture(m->model, true, 0, "fascia muscle build --picture", picture, err));
+    if (picture) cli_say("wrote %s: look where the muscles lie", picture);
+    if (cut_open) TRY(fa_muscle_cut(m->model, 0, cut_open, err));
+    if (cut_open) cli_say("wrote %s: the flesh cut open", cut_open);
     return j->output ? fa_face_save(m->face, j->output, err) : FA_OK;
 }
 
@@ -108,8 +118,8 @@ static void json_built(Job *j, FaJsonWriter *w) {
 
 static int run_build(int argc, const char **argv) {
     (void)argc;
-    if (!common.output && !common.dry_run) return output_missing("head.face");
-    int code = cli_only("for muscles", "flesh-size hinge");
+    if (!common.output && !picture && !cut_open && !common.dry_run) return output_missing("head.face");
+    int code = cli_only("for muscles", "flesh-size picture cut hinge");
     if (code != EXIT_OK) return code;
     Muscle m = {.path = argv[0],
                 .job = {.verb = "muscle",
@@ -395,13 +405,15 @@ static FaCode write_sheet(Muscle *m, FaError *err) {
 static FaCode write_pose(Job *j, FaError *err) {
     if (sheet) TRY(write_sheet((Muscle *)j, err));
     if (sheet) cli_say("wrote %s: look at it", sheet);
+    if (show && j->output && path_has_ext(j->output, "png"))
+        return fa_muscle_picture(((Muscle *)j)->model, false, 0, j->generator, j->output, err);
     return job_save_still(j, err);
 }
 
 static int run_pose(int argc, const char **argv) {
     (void)argc;
     if (!common.output && !sheet && !common.dry_run && !common.json) return output_missing("smile.glb");
-    int code = cli_only("for a pose", "act jaw sheet hinge world cache-unit bake-error max-targets");
+    int code = cli_only("for a pose", "act jaw show sheet hinge world cache-unit bake-error max-targets");
     if (code != EXIT_OK) return code;
     Muscle m = {.path = argv[0],
                 .again = true,
@@ -427,6 +439,8 @@ static const Command cmd_muscle_build = {
         "  fascia muscle build head.glb -o head.face                      with the bones of the file, if it has any\n"
         "  fascia muscle build bones.face -o head.face                    on a face made by fascia build --bone ...\n"
         "  fascia muscle build head.glb -o fine.face --flesh-size 12000   finer flesh\n"
+        "  fascia muscle build head.glb -o head.face --picture muscles.png  see where the muscles lie\n"
+        "  fascia muscle build head.glb --cut flesh.png                   the flesh cut open\n"
         "  fascia muscle build head.glb --dry-run --json                  the figures alone\n",
     .notes =
         "The face keeps flesh and muscles; list and pose open it at once. docs/guide/muscle.md says what the figures\n"
@@ -459,6 +473,7 @@ static const Command cmd_muscle_pose = {
         "  fascia muscle pose head.face --act zygomaticus_major=.7 -o smile.glb          a smile\n"
         "  fascia muscle pose head.face --act zyg_maj.L=1,frontalis*=.5 -o wry.png       one side; brows up\n"
         "  fascia muscle pose head.face --act dli=.5 --jaw open=8 -o talk.obj            with the jaw open\n"
+        "  fascia muscle pose head.face --act zyg_maj=1 --show muscles -o plate.png      muscles below the skin\n"
         "  fascia muscle pose head.face --sheet muscles.png                              every muscle, one by one\n"
         "  fascia muscle pose head.face --act masseter=1 --json                          the figures alone\n",
     .notes = "Out: .glb (a morph target is added), .obj, .png, .pc2, .mdd, .usda, .html. FACE may also be a rig.\n"

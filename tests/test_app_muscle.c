@@ -5,6 +5,8 @@
 #include "base/file.h"
 #include "fascia/head.h"
 #include "fascia/muscle.h"
+#include "math/mat3.h"
+#include "muscle/muscle_shape.h"
 
 static char rig[4096], face[4096];
 
@@ -145,10 +147,67 @@ static void test_mirror(void **state) {
     close_face(&o);
 }
 
+// Muscles go where the flesh goes; their meshes are closed.
+static void test_shapes(void **state) {
+    (void)state;
+    Open o;
+    FaError err = {0};
+    const double by[3] = {0.001, -0.002, 0.003};
+    open_face(&o);
+    FaMuscleModel *m = o.model;
+    double *x = malloc(3 * (size_t)m->flesh.nnode * sizeof *x);
+    for (int i = 0; i < 3 * m->flesh.nnode; i++) x[i] = m->rest[i] + by[i % 3];
+    for (int i = 0; i < fa_muscle_count(m); i++) {
+        FaMuscleMesh mesh;
+        double volume = 0, c[3 * 512], worst = 0;
+        const FaBspline *s = &m->muscles.muscle[i].solid;
+        CHECK_OK(fa_muscle_mesh(m, i, &mesh, &err), &err);
+        for (int t = 0; t < mesh.ntri; t++) {
+            double p[3][3], n[3];
+            for (int k = 0; k < 3; k++) fai_v3_load(mesh.x, mesh.tri[3 * t + k], p[k]);
+            fai_v3_cross(p[1], p[2], n);
+            volume += fai_v3_dot(p[0], n) / 6;
+        }
+        const FaMuscleInfo info = fa_muscle_info(m, i);
+        if (!(volume > 0.8 * info.volume && volume < 1.01 * info.volume))
+            fail_msg("%s: %g of %g cm3", info.name, 1e6 * volume, 1e6 * info.volume);
+        assert_true(fai_bspline_points(s) <= 512);
+        CHECK_OK(fai_muscle_follow(m, i, x, c, &err), &err);
+        for (int k = 0; k < 3 * fai_bspline_points(s); k++) worst = fmax(worst, fabs(c[k] - s->c[k] - by[k % 3]));
+        assert_true(worst < 1e-6);
+    }
+    free(x);
+    close_face(&o);
+}
+
+// Small, but all of them.
+static void test_pictures(void **state) {
+    (void)state;
+    const char *out[3] = {test_path("muscles.png"), test_path("cut.png"), test_path("smile.png")};
+    FaBytes bytes;
+    FaError err = {0};
+    Open o;
+    open_face(&o);
+    CHECK_OK(fa_muscle_picture(o.model, true, 120, NULL, out[0], &err), &err);
+    float *x = malloc(3 * (size_t)o.rig->mesh.nvert * sizeof *x);
+    const FaMusclePose pose = {.jaw = {.open = 5}};
+    CHECK_OK(fa_muscle_pose(o.model, &pose, x, NULL, &err), &err);
+    CHECK_OK(fa_muscle_picture(o.model, false, 120, "a comment", out[2], &err), &err);
+    free(x);
+    close_face(&o);
+    assert_int_equal(RUN("muscle", "build", face, "--cut", out[1]), 0);
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(fai_file_read(out[i], 0, &bytes, &err), &err);
+        assert_true(bytes.size > 10000);
+        fai_bytes_free(&bytes);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_build),  cmocka_unit_test(test_pose),     cmocka_unit_test(test_jaw),
-        cmocka_unit_test(test_mirror), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_build),    cmocka_unit_test(test_pose),   cmocka_unit_test(test_jaw),
+        cmocka_unit_test(test_mirror),   cmocka_unit_test(test_shapes), cmocka_unit_test(test_pictures),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests_name("app_muscle", tests, make_head, NULL);
 }

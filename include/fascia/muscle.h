@@ -75,6 +75,26 @@ FA_API FaMuscleInfo fa_muscle_info(const FaMuscleModel *model, int muscle);
 /// 0..1; activation may then be half set.
 FA_API FaCode fa_muscle_activate(const FaMuscleModel *model, const char *text, double *activation, FaError *err);
 
+/// A muscle as a closed mesh at rest, edges and ends rounded off; arrays are the model's.
+typedef struct FaMuscleMesh {
+    int nvert, ntri;
+    const int *tri; // (ntri x 3)
+    const float *x; // m, head frame (nvert x 3)
+} FaMuscleMesh;
+FA_API FaCode fa_muscle_mesh(FaMuscleModel *model, int muscle, FaMuscleMesh *mesh, FaError *err);
+/// Its vertices as the model was posed last, or at rest before any pose (nvert x 3).
+FA_API FaCode fa_muscle_mesh_posed(FaMuscleModel *model, int muscle, float *x, FaError *err);
+
+// --- pictures -----------------------------------------------------------------------------------------------------
+
+/// The muscles under transparent skin as the model was posed last (before any pose: at rest), coloured by how strongly
+/// they pull: front and profile, or front and three quarters. size: pixels of a side of one view, 0: 900. comment
+/// (nullable) is kept in the PNG. FA_E_UNSUPPORTED: a build without Embree.
+FA_API FaCode fa_muscle_picture(FaMuscleModel *model, bool profile, int size, const char *comment, const char *path,
+                                FaError *err);
+/// The flesh cut open, at rest: through the middle, the mouth, its corner. size as above.
+FA_API FaCode fa_muscle_cut(const FaMuscleModel *model, int size, const char *path, FaError *err);
+
 // --- poses --------------------------------------------------------------------------------------------------------
 
 /// Where the jaw is, against rest: turned about the hinge that the rig's own shapes show, then moved.

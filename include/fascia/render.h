@@ -23,6 +23,7 @@ typedef enum FaRenderMaterial {
     FA_RENDER_MOUTH, // tongue, gums, inside of the mouth
     FA_RENDER_BONE,
     FA_RENDER_OTHER,  // grey
+    FA_RENDER_MUSCLE, // pale at rest, deep red where it pulls; fibres where the part has coordinates
     FA_RENDER_HIDDEN, // not drawn, throws no shadow
     FA_RENDER_MATERIALS
 } FaRenderMaterial;
@@ -67,6 +68,8 @@ typedef struct FaRenderPart {
     const FaMesh *mesh;
     FaRenderMaterial material;
     const unsigned char *tri_material; // one FaRenderMaterial per triangle; NULL: `material` for all  (ntri)
+    double pull;                       // of a muscle: how strongly, 0..1
+    const float *uvw;                  // of a muscle: along, across, inwards; nullable                (nvert x 3)
 } FaRenderPart;
 
 typedef struct FaRenderer FaRenderer;

@@ -9,6 +9,12 @@
 #include "muscle/muscle_body.h"
 #include "muscle/place.h"
 
+// A muscle as it is drawn.
+typedef struct FaMuscleShape {
+    FaMesh mesh; // closed, at rest; no polygons
+    float *uvw;  // of its vertices                        (nvert x 3)
+} FaMuscleShape;
+
 struct FaMuscleModel {
     const FaRig *rig;
     const FaFace *face;
@@ -28,6 +34,9 @@ struct FaMuscleModel {
     double *rest, *x, *at;              // (nnode x 3)
     float *node;                        // (nnode x 3)
     double activation[FA_MUSCLES_MOST]; // what is posed
+    bool posed;                         // x, node, activation and jaw are of a pose; else all is at rest
+    FaMuscleJaw jaw;
+    FaMuscleShape *shape; // as they are drawn; NULL: not asked for yet                      (muscles.n)
     FaArena *arena;
 };
 

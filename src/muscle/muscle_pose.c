@@ -182,6 +182,7 @@ FaCode fa_muscle_pose(FaMuscleModel *m, const FaMusclePose *pose, float *surface
     FaCode rc = fai_muscle_body_pose(m->body, m->activation, m->at, m->x, &r, err);
     if (rc < 0) return rc;
     for (size_t i = 0; i < n; i++) m->node[i] = (float)m->x[i];
+    m->posed = true, m->jaw = pose->jaw;
     memcpy(surface, m->rig->mesh.x, 3 * (size_t)m->rig->mesh.nvert * sizeof *surface);
     fai_filled_ride(&m->flesh, m->node, surface);
     out.iterations = r.iterations, out.residual = r.residual, out.inverted = r.inverted;

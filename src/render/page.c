@@ -174,7 +174,8 @@ static FaRenderMaterial main_material(const FaRenderPart *part) {
     return (FaRenderMaterial)best;
 }
 
-static const char *const material_name[FA_RENDER_MATERIALS] = {"skin", "eye", "teeth", "mouth", "bone", "other", NULL};
+static const char *const material_name[FA_RENDER_MATERIALS] = {"skin", "eye",   "teeth", "mouth",
+                                                               "bone", "other", "other", NULL};
 
 // The other meshes of the rig's own file, each in its own frame.
 static FaCode put_companions(Page *p, const FaRig *rig, FaError *err) {

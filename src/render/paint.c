@@ -11,6 +11,7 @@ static const FaLook looks[FA_RENDER_MATERIALS] = {
     [FA_RENDER_MOUTH] = {{0.46f, 0.155f, 0.135f}, 0.04f, 0.32f, {0.30f, 0.15f, 0.12f}, 0},
     [FA_RENDER_BONE] = {{0.64f, 0.585f, 0.47f}, 0.02f, 0.60f, {0.15f, 0.12f, 0.10f}, 0},
     [FA_RENDER_OTHER] = {{0.36f, 0.36f, 0.37f}, 0.03f, 0.45f, {0.12f, 0.12f, 0.12f}, 0},
+    [FA_RENDER_MUSCLE] = {{0.62f, 0.37f, 0.30f}, 0.035f, 0.38f, {0.20f, 0.12f, 0.10f}, 0},
 };
 
 static FaVec interpolate(const float *x, const int *v, const FaHit *hit) {
@@ -45,6 +46,21 @@ static void paint_eye(const FaEyeball *eye, FaVec rest, FaLook *look) {
     look->albedo = fai_lerp(colour, look->albedo, fai_smooth(0.94f, 1.10f, r));
 }
 
+FaVec fai_muscle_colour(float pull) {
+    const FaVec pale = {0.62f, 0.37f, 0.30f}, deep = {0.42f, 0.012f, 0.010f};
+    return fai_lerp(pale, deep, powf(pull, 0.7f));
+}
+
+// Bundles of fibres: a few waves across the muscle, so that each is a line from origin to insertion.
+static void paint_muscle(const FaPaint *paint, const int *v, const FaHit *hit, FaLook *look) {
+    const FaScene *s = paint->scene;
+    look->albedo = fai_muscle_colour((float)s->pull[hit->tri] / 255);
+    if (!s->across) return;
+    float a = s->across[v[0]] * (1 - hit->u - hit->v) + s->across[v[1]] * hit->u + s->across[v[2]] * hit->v;
+    float wave = sinf(62 * a) + 0.6f * sinf(101 * a + 1.7f) + 0.5f * sinf(163 * a + 0.4f);
+    look->albedo = fai_scale(look->albedo, 1 + 0.11f * wave);
+}
+
 // How much of a wire covers this point: distance in the picture to the nearest polygon edge of its own triangle. Where
 // polygons are smaller than a few pixels the wires fade, so that a dense mesh does not turn black.
 static float wire_cover(const FaPaint *paint, const int *v, unsigned edges, float px, float py) {
@@ -71,6 +87,7 @@ void fai_paint(const FaPaint *paint, const FaHit *hit, bool behind, float px, fl
     const int *v = s->tri + 3 * hit->tri;
     *look = looks[s->material[hit->tri]];
     if (s->eyeball[hit->tri] >= 0) paint_eye(&s->eye[s->eyeball[hit->tri]], interpolate(s->rest, v, hit), look);
+    if (s->material[hit->tri] == FA_RENDER_MUSCLE) paint_muscle(paint, v, hit, look);
     if (paint->heat_max_mm > 0) {
         float mm = s->heat[v[0]] * (1 - hit->u - hit->v) + s->heat[v[1]] * hit->u + s->heat[v[2]] * hit->v;
         look->albedo = fai_heat_colour(mm / paint->heat_max_mm);

@@ -20,6 +20,7 @@ typedef struct FaPaint {
     float line;               // half the width of a wire, pixels
 } FaPaint;
 
+FaVec fai_muscle_colour(float pull); // pale at 0, deep red at 1; linear
 // The look of a hit at the point (px, py) of the picture.
 void fai_paint(const FaPaint *paint, const FaHit *hit, bool behind, float px, float py, FaLook *look);
 

@@ -59,6 +59,8 @@ static FaCode add_part(FaScene *s, int p, int *ntri, FaError *err) {
     else
         memset(edges, 7, (size_t)mesh->ntri);
     copy_positions(s, mesh->x, mesh->nvert, s->rest + 3 * base);
+    for (int v = 0; v < mesh->nvert && s->across; v++)
+        s->across[base + v] = s->part[p].uvw ? s->part[p].uvw[3 * v + 1] : 0;
     for (int t = 0; t < mesh->ntri; t++) {
         FaRenderMaterial m = material_of(&s->part[p], t);
         if (m == FA_RENDER_HIDDEN) continue;
@@ -69,6 +71,7 @@ static FaCode add_part(FaScene *s, int p, int *ntri, FaError *err) {
         }
         s->material[n] = (unsigned char)m;
         s->edges[n] = edges[t];
+        s->pull[n] = (unsigned char)lround(255 * fmin(fmax(s->part[p].pull, 0), 1));
         s->eyeball[n] = -1;
     }
 done:
@@ -83,8 +86,10 @@ static FaCode allocate(FaScene *s, const FaRenderPart *parts, int nparts, FaErro
     s->part_vert = FA_PUSH(s->arena, nparts + 1, int);
     if (!copy || !s->part_vert) return FA_FAIL_MEMORY(err);
     int64_t nvert = 0, ntri = 0;
+    bool fibres = false;
     for (int p = 0; p < nparts; p++) {
         copy[p] = parts[p];
+        fibres |= parts[p].uvw != NULL;
         s->part_vert[p] = (int)nvert;
         nvert += parts[p].mesh->nvert;
         for (int t = 0; t < parts[p].mesh->ntri; t++) ntri += material_of(&parts[p], t) != FA_RENDER_HIDDEN;
@@ -104,9 +109,11 @@ static FaCode allocate(FaScene *s, const FaRenderPart *parts, int nparts, FaErro
     s->corner_normal = FA_PUSH(s->arena, 3 * ntri, int);
     s->material = FA_PUSH(s->arena, ntri, unsigned char);
     s->edges = FA_PUSH(s->arena, ntri, unsigned char);
+    s->pull = FA_PUSH(s->arena, ntri, unsigned char);
     s->eyeball = FA_PUSH(s->arena, ntri, short);
+    if (fibres && !(s->across = FA_PUSH(s->arena, nvert, float))) return FA_FAIL_MEMORY(err);
     if (!s->x || !s->rest || !s->heat || !s->tri || !s->welded || !s->corner_normal || !s->material || !s->edges ||
-        !s->eyeball)
+        !s->pull || !s->eyeball)
         return FA_FAIL_MEMORY(err);
     return FA_OK;
 }
