@@ -1,5 +1,5 @@
-// fascia muscle: a face that moves by its muscles: build, list, pose.
-#include "job.h"
+// fascia muscle: a face that moves by its muscles: build, list, pose; target is in muscle_target.c.
+#include "muscle.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,26 +29,9 @@ static const Option pose_options[] = {
     LOAD_OPTIONS("map"),
     {0}};
 
-typedef struct Muscle {
-    Job job;
-    const char *path; // FACE or RIG
-    bool again;       // to be used, not to be built
-    FaFace *face;
-    FaMuscleModel *model;
-    // a pose
-    double activation[FA_MUSCLES_MOST];
-    FaMusclePose pose;
-    FaMusclePosed posed;
-    float *x; // (nvert x 3)
-    FaClip *clip;
-    FaSequence *seq, *rest;
-    int crossings, crossings_rest;
-    bool stalled;
-} Muscle;
-
 // --- the face -----------------------------------------------------------------------------------------------------
 
-static FaCode open_model(Job *j, FaError *err) {
+FaCode muscle_open(Job *j, FaError *err) {
     Muscle *m = (Muscle *)j;
     const FaMuscleOptions o = {.flesh_size = flesh_size, .progress = cli_progress};
     if (path_has_ext(m->path, "face"))
@@ -65,7 +48,7 @@ static FaCode open_model(Job *j, FaError *err) {
     return FA_OK;
 }
 
-static void muscle_free(Job *j) {
+void muscle_free(Job *j) {
     Muscle *m = (Muscle *)j;
     fa_sequence_close(m->seq);
     fa_sequence_close(m->rest);
@@ -124,7 +107,7 @@ static int run_build(int argc, const char **argv) {
     Muscle m = {.path = argv[0],
                 .job = {.verb = "muscle",
                         .rig_path = argv[0],
-                        .make = open_model,
+                        .make = muscle_open,
                         .write = write_face,
                         .say = say_built,
                         .json = json_built,
@@ -177,7 +160,7 @@ static int run_list(int argc, const char **argv) {
                 .again = true,
                 .job = {.verb = "muscle",
                         .rig_path = argv[0],
-                        .make = open_model,
+                        .make = muscle_open,
                         .say = say_list,
                         .json = json_list,
                         .free = muscle_free}};
@@ -219,26 +202,33 @@ static FaCode read_posed(void *user, int frame, float *x, FaError *err) {
     return read_pose(user, 1, x, err);
 }
 
-// Triangles that cross, as `fascia compare` counts them, at rest and posed.
-static FaCode count_crossings(Muscle *m, FaError *err) {
+FaCode muscle_posed(Muscle *m, FaError *err) {
     FaCompare found;
     const FaCompareOptions o = {.rig = m->job.rig, .intersections = true};
+    TRY(fa_sequence_custom(m->job.rig->mesh.nvert, 1, 30, read_posed, m, &m->seq, err));
     TRY(fa_sequence_custom(m->job.rig->mesh.nvert, 1, 30, read_pose, m, &m->rest, err));
     TRY(fa_compare(m->rest, m->seq, &o, &found, err));
     m->crossings_rest = found.intersections_a, m->crossings = found.intersections_b;
     fa_compare_free(&found);
+    m->job.frames = m->seq;
+    m->job.last = 0;
+    m->job.one_picture = true;
     return FA_OK;
+}
+
+FaCode muscle_clip(const FaRig *rig, int nframe, FaClip **clip, FaError *err) {
+    const char **names = malloc(((size_t)rig->nshape + 1) * sizeof *names);
+    if (!names) return cli_no_memory(err);
+    for (int i = 0; i < rig->nshape; i++) names[i] = rig->shape[i].name;
+    FaCode rc = fa_clip_new(nframe, rig->nshape, names, 30, clip, err);
+    free(names);
+    return rc;
 }
 
 // Teeth and tongue go with the rig's own shapes: a clip says how far these are, the same in all frames.
 static FaCode jaw_clip(const Muscle *m, int nframe, FaClip **clip, FaError *err) {
-    const FaRig *rig = m->job.rig;
-    const size_t n = (size_t)rig->nshape;
-    const char **names = malloc((n + 1) * sizeof *names);
-    if (!names) return cli_no_memory(err);
-    for (size_t i = 0; i < n; i++) names[i] = rig->shape[i].name;
-    FaCode rc = fa_clip_new(nframe, rig->nshape, names, 30, clip, err);
-    free(names);
+    const size_t n = (size_t)m->job.rig->nshape;
+    FaCode rc = muscle_clip(m->job.rig, nframe, clip, err);
     if (rc >= 0) rc = fa_muscle_jaw_weights(m->model, &m->pose.jaw, (*clip)->weight, err);
     for (int f = 1; f < nframe && rc >= 0; f++)
         memcpy((*clip)->weight + (size_t)f * n, (*clip)->weight, n * sizeof(float));
@@ -248,22 +238,18 @@ static FaCode jaw_clip(const Muscle *m, int nframe, FaClip **clip, FaError *err)
 static FaCode make_pose(Job *j, FaError *err) {
     Muscle *m = (Muscle *)j;
     TRY(read_jaw(&m->pose.jaw, err));
-    TRY(open_model(j, err));
+    TRY(muscle_open(j, err));
     m->pose.activation = m->activation;
     if (act) TRY(fa_muscle_activate(m->model, act, m->activation, err));
     if (!(m->x = malloc(3 * (size_t)j->rig->mesh.nvert * sizeof *m->x))) return cli_no_memory(err);
     FaCode rc = fa_muscle_pose(m->model, &m->pose, m->x, &m->posed, err);
     TRY(rc);
     m->stalled = rc == FA_STALLED;
-    TRY(fa_sequence_custom(j->rig->mesh.nvert, 1, 30, read_posed, m, &m->seq, err));
-    TRY(count_crossings(m, err));
+    TRY(muscle_posed(m, err));
     TRY(jaw_clip(m, 1, &m->clip, err));
     snprintf(j->generator, sizeof j->generator, "fascia %s muscle pose --act %.400s --jaw %.200s", fa_version(),
              act ? act : "", jaw_text ? jaw_text : "");
-    j->frames = m->seq;
     j->played = m->clip;
-    j->last = 0;
-    j->one_picture = true;
     return FA_OK;
 }
 
@@ -485,14 +471,16 @@ static const Command cmd_muscle_pose = {
     .run = run_pose,
 };
 
-static const Command *const muscle_verbs[] = {&cmd_muscle_build, &cmd_muscle_list, &cmd_muscle_pose, NULL};
+static const Command *const muscle_verbs[] = {&cmd_muscle_build, &cmd_muscle_list, &cmd_muscle_pose, &cmd_muscle_target,
+                                              NULL};
 
 const Command cmd_muscle = {
     .name = "muscle",
-    .line = "a face that moves by its muscles: build, list, pose",
-    .usage = "muscle build|list|pose ...",
+    .line = "a face that moves by its muscles: build, list, pose, target",
+    .usage = "muscle build|list|pose|target ...",
     .examples = "  fascia muscle build head.glb -o head.face\n"
                 "  fascia muscle list head.face\n"
-                "  fascia muscle pose head.face --act zygomaticus_major=.7 --jaw open=8 -o smile.glb\n",
+                "  fascia muscle pose head.face --act zygomaticus_major=.7 --jaw open=8 -o smile.glb\n"
+                "  fascia muscle target head.face --weights mouthFunnel=1 -o funnel.glb\n",
     .verbs = muscle_verbs,
 };

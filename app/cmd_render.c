@@ -82,34 +82,11 @@ static FaCode set_look(Picture *p, FaError *err) {
     return FA_OK;
 }
 
-// One NAME=VALUE for the rig's shapes, by their own or their ARKit names.
-static FaCode set_weight(const FaRig *rig, const char *name, float v, float *out, FaError *err) {
-    int hits = 0, arkit = fa_arkit_match(name, NULL);
-    for (int s = 0; s < rig->nshape; s++)
-        if (!strcmp(rig->shape[s].name, name)) out[s] = v, hits++;
-    for (int s = 0; s < rig->nshape && arkit >= 0 && !hits; s++)
-        if (rig->shape[s].arkit == arkit) out[s] = v;
-    for (int s = 0; s < rig->nshape && arkit >= 0; s++) hits += rig->shape[s].arkit == arkit;
-    return hits ? FA_OK : cli_wrong(err, "the rig has no shape '%s'; fascia info --shapes lists them", name);
-}
-
 static FaCode parse_weights(Picture *p, FaError *err) {
     if (!weights) return FA_OK;
     if (!p->job.rig) return cli_wrong(err, "--weights needs a rig");
     p->how.weights = p->weights = calloc((size_t)p->job.rig->nshape + 1, sizeof *p->weights);
-    if (!p->weights) return cli_no_memory(err);
-    for (const char *at = weights; *at;) {
-        size_t n = strcspn(at, "=,");
-        char name[200], *end = NULL;
-        if (at[n] != '=' || n >= sizeof name) return cli_wrong(err, "--weights takes NAME=VALUE,..., not '%s'", at);
-        snprintf(name, sizeof name, "%.*s", (int)n, at);
-        double v = strtod(at + n + 1, &end);
-        TRY(set_weight(p->job.rig, name, (float)v, p->weights, err));
-        if (end == at + n + 1 || (*end && *end != ','))
-            return cli_wrong(err, "--weights takes NAME=VALUE,..., not '%s'", at);
-        at = *end ? end + 1 : end;
-    }
-    return FA_OK;
+    return p->weights ? job_weights(p->job.rig, weights, p->weights, err) : cli_no_memory(err);
 }
 
 static FaCode make(Job *j, FaError *err) {

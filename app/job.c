@@ -591,6 +591,34 @@ FaCode job_save_still(Job *j, FaError *err) {
     return one ? save_obj(j, err) : job_save(j, err);
 }
 
+// --- weights ------------------------------------------------------------------------------------------------------
+
+// One NAME=VALUE for the rig's shapes, by their own or their ARKit names.
+static FaCode set_weight(const FaRig *rig, const char *name, float v, float *out, FaError *err) {
+    int hits = 0, arkit = fa_arkit_match(name, NULL);
+    for (int s = 0; s < rig->nshape; s++)
+        if (!strcmp(rig->shape[s].name, name)) out[s] = v, hits++;
+    for (int s = 0; s < rig->nshape && arkit >= 0 && !hits; s++)
+        if (rig->shape[s].arkit == arkit) out[s] = v;
+    for (int s = 0; s < rig->nshape && arkit >= 0; s++) hits += rig->shape[s].arkit == arkit;
+    return hits ? FA_OK : cli_wrong(err, "the rig has no shape '%s'; fascia info --shapes lists them", name);
+}
+
+FaCode job_weights(const FaRig *rig, const char *text, float *weights, FaError *err) {
+    for (const char *at = text; *at;) {
+        size_t n = strcspn(at, "=,");
+        char name[200], *end = NULL;
+        if (at[n] != '=' || n >= sizeof name) return cli_wrong(err, "--weights takes NAME=VALUE,..., not '%s'", at);
+        snprintf(name, sizeof name, "%.*s", (int)n, at);
+        double v = strtod(at + n + 1, &end);
+        TRY(set_weight(rig, name, (float)v, weights, err));
+        if (end == at + n + 1 || (*end && *end != ',') || v - v != 0)
+            return cli_wrong(err, "--weights takes NAME=VALUE,..., not '%s'", at);
+        at = *end ? end + 1 : end;
+    }
+    return FA_OK;
+}
+
 // --- reporting ----------------------------------------------------------------------------------------------------
 
 void job_note(Job *j, const FaNotes *notes) {
