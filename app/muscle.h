@@ -23,7 +23,8 @@ typedef struct Muscle {
 
 FaCode muscle_open(Job *j, FaError *err); // face and model
 void muscle_free(Job *j);
-FaCode muscle_posed(Muscle *m, FaError *err); // m->x becomes the one frame; triangles that cross, as `fascia compare` counts them
+FaCode muscle_posed(Muscle *m,
+                    FaError *err); // m->x becomes the one frame; triangles that cross, as `fascia compare` counts them
 FaCode muscle_clip(const FaRig *rig, int nframe, FaClip **clip, FaError *err); // all shapes at 0
 
 extern const Command cmd_muscle_target;

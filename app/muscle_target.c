@@ -11,11 +11,15 @@ static double spring;
 static bool untouched;
 
 static const Option options[] = {
-    {"weights", 0, OPT_TEXT, &weights_text, "NAME=V,...", 0, 0, "the goal as shapes of the rig: mouthFunnel=1,jawOpen=.3"},
-    {"to", 0, OPT_TEXT, &to, "FILE", 0, 0, "the goal as a posed mesh with the rig's own vertices: .obj, .glb, first frame of a cache"},
+    {"weights", 0, OPT_TEXT, &weights_text, "NAME=V,...", 0, 0,
+     "the goal as shapes of the rig: mouthFunnel=1,jawOpen=.3"},
+    {"to", 0, OPT_TEXT, &to, "FILE", 0, 0,
+     "the goal as a posed mesh with the rig's own vertices: .obj, .glb, first frame of a cache"},
     {"rounds", 0, OPT_INT, &rounds, "N", 1, 32, "how often what is missing is given to the muscles, at most (5)"},
-    {"spring", 0, OPT_NUM, &spring, "N/M4", 1e6, 1e13, "how firmly muscles drag the flesh: 5e10 comes closer and bends it more (5e9)"},
-    {"snap", 0, OPT_CHOICE, &snap, "none|all", 0, 0, "all: add what no muscle makes, so that the result is the goal itself"},
+    {"spring", 0, OPT_NUM, &spring, "N/M4", 1e6, 1e13,
+     "how firmly muscles drag the flesh: 5e10 comes closer and bends it more (5e9)"},
+    {"snap", 0, OPT_CHOICE, &snap, "none|all", 0, 0,
+     "all: add what no muscle makes, so that the result is the goal itself"},
     {"no-contact", 0, OPT_FLAG, &untouched, NULL, 0, 0, "lips, lids and teeth pass through each other, for comparison"},
     OUT_OPTIONS,
     LOAD_OPTIONS("map"),
@@ -155,8 +159,9 @@ const Command cmd_muscle_target = {
         "  fascia muscle target head.face --to sculpt.obj -o near.png                   a sculpt of the same mesh\n"
         "  fascia muscle target head.face --weights jawOpen=1 --snap all -o open.glb    the sculpt itself in the end\n"
         "  fascia muscle target head.face --weights mouthPucker=1 --json                the figures alone\n",
-    .notes = "Activations by which the face comes nearest, then rounds: what is missing is carried into the flesh, and\n"
-             "muscles drag it there. Out: .glb (a morph target is added), .obj, .png, .pc2, .mdd, .usda, .html.\n",
+    .notes =
+        "Activations by which the face comes nearest, then rounds: what is missing is carried into the flesh, and\n"
+        "muscles drag it there. Out: .glb (a morph target is added), .obj, .png, .pc2, .mdd, .usda, .html.\n",
     .options = options,
     .writes = "glb gltf vrm obj png pc2 mdd usda html",
     .min_args = 1,

@@ -203,11 +203,33 @@ static void test_pictures(void **state) {
     }
 }
 
+// A funnel by its muscles; what is left is added on request; what is no goal is refused.
+static void test_target(void **state) {
+    (void)state;
+    const char *out = test_path("funnel.pc2"), *open = test_path("open.obj");
+    assert_int_equal(RUN("muscle", "target", face, "--weights", "mouthFunnel=1", "--no-contact", "--rounds", "2", "-o",
+                         out, "--json"),
+                     0);
+    assert_true(said_number("neutral_rms_mm") > 2 && said_number("best") == 2 && said_number("inverted") < 5);
+    assert_true(said_number("final_mm") > 0.1 && said_number("target_seconds") > 0 && said_number("jaw_open") < 2);
+    SAID("\"snap_rms_mm\":[");
+    SAID("\"activations\":{\"");
+    assert_int_equal(RUN("muscle", "pose", face, "--jaw", "open=10", "-o", open, "-q"), 0);
+    assert_int_equal(RUN("muscle", "target", face, "--to", open, "--snap", "all", "--no-contact", "--rounds", "1", "-o",
+                         out, "--json"),
+                     0);
+    assert_true(said_number("jaw_open") > 4 && said_number("final_mm") < 1e-3);
+    assert_int_equal(RUN("muscle", "target", face, "-o", out), 2);
+    SAID("say where to: --weights mouthFunnel=1, or --to sculpt.obj");
+    assert_int_equal(RUN("muscle", "target", face, "--weights", "mouthFunel=1", "-o", out), 2);
+    SAID("no shape 'mouthFunel'");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_build),    cmocka_unit_test(test_pose),   cmocka_unit_test(test_jaw),
         cmocka_unit_test(test_mirror),   cmocka_unit_test(test_shapes), cmocka_unit_test(test_pictures),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_target),
     };
     return cmocka_run_group_tests_name("app_muscle", tests, make_head, NULL);
 }
