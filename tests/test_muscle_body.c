@@ -144,6 +144,39 @@ static void test_threads(void **state) {
     printf("%016llx\n", (unsigned long long)hash[0]);
 }
 
+// Frame by frame to the same place as at once.
+static void test_frames(void **state) {
+    (void)state;
+    enum { FRAMES = 12 };
+    FaMuscleStuff tight = fai_muscle_stuff_default();
+    tight.tolerance = 1e-7;
+    Scene s, one;
+    FaMuscleReport r;
+    FaError err = {0};
+    scene_new(&s, &tight);
+    scene_new(&one, &tight);
+    int most = 0;
+    for (int f = 1; f <= FRAMES; f++) {
+        open_jaw(&s, 12.0 * f / FRAMES);
+        test_fail_alloc(1);
+        FaCode rc =
+            fai_muscle_body_frame(s.body, (double[]){0.5 * f / FRAMES, 1.0 * f / FRAMES}, s.at, s.b.x, &r, &err);
+        assert_false(test_alloc_failed());
+        test_fail_alloc(0);
+        CHECK_OK(rc, &err);
+        most = FA_MAX(most, r.iterations);
+    }
+    open_jaw(&one, 12);
+    CHECK_OK(fai_muscle_body_pose(one.body, (double[]){0.5, 1}, one.at, one.b.x, &r, &err), &err);
+    double worst = 0;
+    for (int i = 0; i < 3 * s.b.nnode; i++) worst = fmax(worst, fabs(s.b.x[i] - one.b.x[i]));
+    printf("%d iterations of a frame at most, %d of the pose\n", most, r.iterations);
+    assert_true(most < r.iterations);
+    CHECK_NEAR(worst, 0, 1e-7);
+    scene_free(&one);
+    scene_free(&s);
+}
+
 // Memory that runs out anywhere is an error, and nothing is left behind.
 static void test_memory(void **state) {
     (void)state;
@@ -179,10 +212,8 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_activation),
-        cmocka_unit_test(test_jaw),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_activation), cmocka_unit_test(test_jaw),    cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_threads),    cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests_name("muscle_body", tests, NULL, NULL);
 }

@@ -5,8 +5,9 @@
 
 #include <math.h>
 
-static const double SHALLOW = 1e-4;  // m: deep enough to be solved again
-static const double ON_THE_WAY = 10; // times the tolerance, but for the last step
+static const double SHALLOW = 1e-4;      // m: deep enough to be solved again
+static const double ON_THE_WAY = 100;    // times the tolerance, but for the last step
+enum { REFRESH = 40, FRAME_PASSES = 2 }; // rows cost iterations that no newer factor saves; solves of a frame
 
 struct FaMuscleBody {
     FaMuscleStuff stuff;
@@ -48,7 +49,7 @@ FaMuscleStuff fai_muscle_stuff_default(void) {
                            .step = 0.006,
                            .tolerance = 1e-3,
                            .iterations = 60,
-                           .ramp = 0.25,
+                           .ramp = 0.5,
                            .passes = 8};
 }
 
@@ -145,6 +146,7 @@ static FaCode build(FaMuscleBody *b, const FaMuscleFlesh *flesh, const unsigned 
     FaNewtonOptions o = {.kind = b->stuff.kind,
                          .nterm = FA_COUNT(b->term),
                          .term = b->term,
+                         .refresh = b->touch ? REFRESH : 0,
                          .max_springs = b->nspring,
                          .max_rows = b->touch ? FA_MUSCLE_ROWS : 0};
     FA_TRY(fai_newton_new(b->solid, b->fixed, NULL, &o, &b->newton, err));
@@ -311,57 +313,96 @@ static FaCode solve_step(FaMuscleBody *b, FaNewtonInput *in, int passes, FaMuscl
     return rc;
 }
 
+static FaCode check_places(const FaMuscleBody *b, const double *goal, const double *x, FaError *err) {
+    for (size_t i = 0; i < 3 * (size_t)b->nnode; i++)
+        if (!(fabs(x[i]) < 1e6) || (b->fixed[i / 3] && !(fabs(goal[i]) < 1e6)))
+            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("node %zu", i / 3), "check the pose of the jaw",
+                           "a position is not a number");
+    return FA_OK;
+}
+
+// A pose from rest does not depend on poses before it, nor on a factor that they left: its own is of the flesh at rest
+// with the muscles as they will pull, which serves to the end.
+static FaCode begin_at_rest(FaMuscleBody *b, const FaNewtonInput *in, const double *activation, FaError *err) {
+    memset(b->active, 0, (size_t)b->nmuscle * sizeof *b->active);
+    memcpy(b->at, b->rest_x, 3 * (size_t)b->nnode * sizeof *b->at);
+    fai_fibre_activate(b->fibre, activation);
+    return fai_newton_prepare(b->newton, in, b->rest_x, err);
+}
+
+// From x to the goal in steps, into b->x.
+static FaCode go(FaMuscleBody *b, FaNewtonInput *in, const double *activation, const double *goal, const double *x,
+                 int passes, FaMuscleReport *r, FaError *err) {
+    size_t n = 3 * (size_t)b->nnode;
+    double far = way_of_bones(b, goal, x);
+    FaCode rc = FA_OK;
+    r->steps = steps_of(b, activation, far, begin_pull(b, x));
+    for (int s = 1; s <= r->steps && rc >= 0; s++) {
+        bool last = s == r->steps;
+        for (size_t i = 0; i < n; i++) b->at[i] = last ? goal[i] : x[i] + (goal[i] - x[i]) * s / r->steps;
+        for (int m = 0; m < b->nmuscle; m++)
+            b->rising[m] = last ? activation[m] : b->active[m] + (activation[m] - b->active[m]) * s / r->steps;
+        fai_fibre_activate(b->fibre, b->rising);
+        step_pull(b, (double)s / r->steps);
+        if (b->touch) fai_muscle_touch_step(b->touch, b->x, b->at);
+        if (far > 0) predict(b, in, b->x);
+        in->tolerance = b->stuff.tolerance * (last ? 1 : ON_THE_WAY);
+        rc = solve_step(b, in, last ? passes : 1, r, err);
+        if (b->touch && rc >= 0) r->stopped = fai_muscle_touch_stop(b->touch, b->x);
+    }
+    return rc;
+}
+
+static FaNewtonInput input_of(const FaMuscleBody *b) {
+    return (FaNewtonInput){.rest = b->rest,
+                           .fixed_at = b->at,
+                           .row_base = b->rest_x,
+                           .nspring = b->nspring,
+                           .spring = b->spring,
+                           .tolerance = b->stuff.tolerance,
+                           .reference = b->reference,
+                           .iterations = b->stuff.iterations};
+}
+
+static void finish(FaMuscleBody *b, const FaNewtonInput *in, const double *activation, double begin, double *x,
+                   FaMuscleReport *r, FaMuscleReport *report) {
+    b->last = *in;
+    memcpy(x, b->x, 3 * (size_t)b->nnode * sizeof *x);
+    memcpy(b->active, activation, (size_t)b->nmuscle * sizeof *b->active);
+    r->volume = volume_of(b, x) / b->volume;
+    r->seconds = fai_seconds() - begin;
+    if (report) *report = *r;
+}
+
 FaCode fai_muscle_body_pose(FaMuscleBody *b, const double *activation, const double *fixed_at, double *x,
                             FaMuscleReport *report, FaError *err) {
     FaMuscleReport r = {0};
     double begin = fai_seconds();
     size_t n = 3 * (size_t)b->nnode;
     const double *goal = fixed_at ? fixed_at : b->rest_x;
-    double far = way_of_bones(b, goal, x);
-    for (size_t i = 0; i < n; i++)
-        if (!(fabs(x[i]) < 1e6) || (b->fixed[i / 3] && !(fabs(goal[i]) < 1e6)))
-            return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("node %zu", i / 3), "check the pose of the jaw",
-                           "a position is not a number");
-    bool from_rest = memcmp(x, b->rest_x, n * sizeof *x) == 0;
-    if (from_rest) memset(b->active, 0, (size_t)b->nmuscle * sizeof *b->active);
-    int steps = steps_of(b, activation, far, begin_pull(b, x));
-    FaNewtonInput in = {.rest = b->rest,
-                        .fixed_at = b->at,
-                        .row_base = b->rest_x,
-                        .nspring = b->nspring,
-                        .spring = b->spring,
-                        .tolerance = b->stuff.tolerance,
-                        .reference = b->reference,
-                        .iterations = b->stuff.iterations};
+    FaNewtonInput in = input_of(b);
+    FA_TRY(check_places(b, goal, x, err));
     if (b->touch) fai_muscle_touch_begin(b->touch, x);
     memcpy(b->x, x, n * sizeof *x);
-    FaCode rc = FA_OK;
-    if (from_rest) { // a pose from rest does not depend on poses before it: nor on a factor that they left
-        memcpy(b->at, x, n * sizeof *x);
-        fai_fibre_activate(b->fibre, b->active);
-        rc = fai_newton_prepare(b->newton, &in, x, err);
-    }
-    for (int s = 1; s <= steps && rc >= 0; s++) {
-        bool last = s == steps;
-        for (size_t i = 0; i < n; i++) b->at[i] = last ? goal[i] : x[i] + (goal[i] - x[i]) * s / steps;
-        for (int m = 0; m < b->nmuscle; m++)
-            b->rising[m] = last ? activation[m] : b->active[m] + (activation[m] - b->active[m]) * s / steps;
-        fai_fibre_activate(b->fibre, b->rising);
-        step_pull(b, (double)s / steps);
-        if (b->touch) fai_muscle_touch_step(b->touch, b->x, b->at);
-        if (far > 0) predict(b, &in, b->x);
-        in.tolerance = b->stuff.tolerance * (last ? 1 : ON_THE_WAY);
-        rc = solve_step(b, &in, last ? b->stuff.passes : 1, &r, err);
-        if (b->touch && rc >= 0) r.stopped = fai_muscle_touch_stop(b->touch, b->x);
-    }
-    if (rc < 0) return rc;
-    b->last = in;
-    memcpy(x, b->x, n * sizeof *x);
-    memcpy(b->active, activation, (size_t)b->nmuscle * sizeof *b->active);
-    r.steps = steps;
-    r.volume = volume_of(b, x) / b->volume;
-    r.seconds = fai_seconds() - begin;
-    if (report) *report = r;
+    if (memcmp(x, b->rest_x, n * sizeof *x) == 0) FA_TRY(begin_at_rest(b, &in, activation, err));
+    FaCode rc = go(b, &in, activation, goal, x, b->stuff.passes, &r, err);
+    if (rc >= 0) finish(b, &in, activation, begin, x, &r, report);
+    return rc;
+}
+
+FaCode fai_muscle_body_frame(FaMuscleBody *b, const double *activation, const double *fixed_at, double *x,
+                             FaMuscleReport *report, FaError *err) {
+    FaMuscleReport r = {0};
+    double begin = fai_seconds();
+    size_t n = 3 * (size_t)b->nnode;
+    const double *goal = fixed_at ? fixed_at : b->rest_x;
+    FaNewtonInput in = input_of(b);
+    FA_TRY(check_places(b, goal, x, err));
+    // what was pushed in is known where the last pose or frame ended
+    if (b->touch && memcmp(x, b->x, n * sizeof *x) != 0) fai_muscle_touch_begin(b->touch, x);
+    memcpy(b->x, x, n * sizeof *x);
+    FaCode rc = go(b, &in, activation, goal, x, FRAME_PASSES, &r, err);
+    if (rc >= 0) finish(b, &in, activation, begin, x, &r, report);
     return rc;
 }
 

@@ -29,7 +29,7 @@ typedef struct FaMuscleStuff {
     double ramp; // activations rise at most so much at once
     int passes;  // solves at most of the last step, with rows collected before each
 } FaMuscleStuff;
-FaMuscleStuff fai_muscle_stuff_default(void); // 5 kPa, 100 kPa, 300 kPa, pcg, 6 mm, 1e-3, 60; 0.25, 8
+FaMuscleStuff fai_muscle_stuff_default(void); // 5 kPa, 100 kPa, 300 kPa, pcg, 6 mm, 1e-3, 60; 0.5, 8
 
 typedef struct FaMuscleReport {
     int steps;      // of the bones
@@ -79,6 +79,10 @@ void fai_muscle_body_contact(FaMuscleBody *body,
 // FA_E_NUMERIC: x is untouched. No allocation.
 FaCode fai_muscle_body_pose(FaMuscleBody *body, const double *activation, const double *fixed_at, double *x,
                             FaMuscleReport *report, FaError *err);
+// The same for the next frame of a sequence: x is where the last pose or frame ended. What was pushed in stays pushed,
+// the factor is kept, and the way is short; so a frame depends on those before it.
+FaCode fai_muscle_body_frame(FaMuscleBody *body, const double *activation, const double *fixed_at, double *x,
+                             FaMuscleReport *report, FaError *err);
 
 // How the flesh at rest, x of the last pose, would move: by the activation of each muscle, then as bones move. bone:
 // how fixed nodes go (nbone x nnode x 3, m per unit). out: (nmuscle + nbone) x nnode x 3, m per unit. FA_STALLED:

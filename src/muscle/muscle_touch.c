@@ -2,6 +2,7 @@
 
 #include "math/mat3.h"
 #include "method/touching.h"
+#include "muscle/skin_cross.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ typedef struct Rest {
 struct FaMuscleTouch {
     int nnode, nskin;
     FaTouching touching;
+    FaSkinCross *cross;
     float *x0;          // rest of the skin's nodes                                           (nskin x 3)
     double *rest;       // and of the flesh's                                                 (nnode x 3)
     int *node;          // of the flesh, of each skin node; -1: lost                          (nskin)
@@ -282,6 +284,7 @@ double fai_muscle_touch_settle(FaMuscleTouch *t, const double *x) {
 
 int fai_muscle_touch_stop(FaMuscleTouch *t, double *x) {
     find_skin(t, x, t->skin);
+    if (fai_skin_cross_count(t->cross, t->skin, NULL, 0) == 0) return 0;
     if (fai_contact_limit(t->touching.contact, t->from, t->skin) == 0) return 0;
     int stopped = 0;
     for (int i = 0; i < t->nskin; i++) {
@@ -330,6 +333,7 @@ static FaCode build(FaMuscleTouch *t, const FaFace *face, const FaFilled *filled
                         .max_rows = FA_MUSCLE_ROWS};
     FA_TRY(fai_touching_new(face, &o, &t->touching, NULL, err));
     FA_TRY(copy_flesh(t, face, filled, err));
+    FA_TRY(fai_skin_cross_new(t->nskin, face->ntri, face->tri, t->x0, &t->cross, err));
     find_least(t);
     return FA_OK;
 }
@@ -350,6 +354,7 @@ FaCode fai_muscle_touch_new(const FaFace *face, const FaFilled *filled, FaMuscle
 void fai_muscle_touch_free(FaMuscleTouch *t) {
     if (!t) return;
     fai_touching_free(&t->touching);
+    fai_skin_cross_free(t->cross);
     fai_arena_free(t->arena);
     fa_free(t);
 }
