@@ -258,3 +258,4 @@ FaMuscleInfo fa_muscle_info(const FaMuscleModel *m, int muscle) {
                           .volume = a->volume,
                           .force = a->length > 0 ? m->stuff.sigma * a->volume / a->length : 0};
 }
+                          .folded = a->folded,
