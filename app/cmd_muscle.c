@@ -143,6 +143,7 @@ static void json_list(Job *j, FaJsonWriter *w) {
         fa_json_text(w, "insertion", i.insertion);
         fa_json_bool(w, "held", i.held);
         fa_json_number(w, "share", i.share);
+        fa_json_number(w, "folded", i.folded);
         fa_json_number(w, "length_mm", 1e3 * i.length);
         fa_json_number(w, "volume_cm3", 1e6 * i.volume);
         fa_json_number(w, "force_n", i.force);

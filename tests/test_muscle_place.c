@@ -269,6 +269,16 @@ static void test_bad_input(void **state) {
     CHECK_OK(fai_muscles_place(&s.ground, &m, &err), &err);
     for (int i = 0; i < m.n; i++) assert_true(!m.muscle[i].held[0] && m.muscle[i].moved[0] == 0);
     fai_muscles_free(&m);
+    // without a jaw those that begin there are told
+    s.ground.nbone = 0;
+    while (s.kind[s.ground.nbone] == FA_MUSCLE_SKULL) s.ground.nbone++;
+    CHECK_OK(fai_muscles_place(&s.ground, &m, &err), &err);
+    for (int i = 0; i < m.n; i++) {
+        FaMuscleBone origin = fai_muscle_entry(m.muscle[i].id.entry)->origin;
+        assert_int_equal(m.muscle[i].held[0], origin == FA_MUSCLE_SKULL);
+        assert_true(isinf(m.muscle[i].gap[0]) == (origin == FA_MUSCLE_JAW));
+    }
+    fai_muscles_free(&m);
     s.ground.npair = 0;
     assert_int_equal(fai_muscles_place(&s.ground, &m, &err), FA_E_ARG);
     assert_null(m.muscle);

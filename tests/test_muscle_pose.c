@@ -56,18 +56,18 @@ static void model_new(Model *m, int size) {
     CHECK_OK(fai_muscle_marks(rig, &m->marks, &err), &err);
     double *bone = calloc(3 * (size_t)f->nnode, sizeof(double));
     unsigned char *kind = calloc((size_t)f->nnode, 1);
-    FaMuscleGround ground = {&rig->mesh, m->marks.n, m->marks.from, m->marks.to, 0.05, 0, bone, kind};
+    size_t n = 3 * (size_t)f->nnode;
+    m->rest = calloc(n, sizeof(double)), m->x = calloc(n, sizeof(double)), m->at = calloc(n, sizeof(double));
+    for (size_t i = 0; i < n; i++) m->rest[i] = (double)f->x[i];
+    FaMuscleFlesh flesh = {f->nnode, f->ntet, m->rest, f->tet};
+    FaMuscleGround ground = {&rig->mesh, m->marks.n, m->marks.from, m->marks.to, 0.05, 0, bone, kind, &flesh};
     for (int i = 0; i < f->nnode; i++) {
         if (f->kind[i] == FA_FILLED_FREE || f->skin_of_node[i] >= 0) continue;
         fai_v3_load(f->x, i, bone + 3 * (size_t)ground.nbone);
         kind[ground.nbone++] = f->kind[i] == FA_FILLED_JAW ? FA_MUSCLE_JAW : FA_MUSCLE_SKULL;
     }
     CHECK_OK(fai_muscles_place(&ground, &m->muscles, &err), &err);
-    size_t n = 3 * (size_t)f->nnode;
-    m->rest = calloc(n, sizeof(double)), m->x = calloc(n, sizeof(double)), m->at = calloc(n, sizeof(double));
     m->node = calloc(n, sizeof(float)), m->vert = calloc(3 * (size_t)rig->mesh.nvert, sizeof(float));
-    for (size_t i = 0; i < n; i++) m->rest[i] = (double)f->x[i];
-    FaMuscleFlesh flesh = {f->nnode, f->ntet, m->rest, f->tet};
     FaBspline solid[100];
     assert_true(m->muscles.n <= 100);
     for (int i = 0; i < m->muscles.n; i++) solid[i] = m->muscles.muscle[i].solid;
@@ -349,7 +349,8 @@ static void test_threads(void **state) {
         fa_threads_set((int[]){1, 2, 8}[t]);
         fai_muscle_body_free(model.body);
         FaError err = {0};
-        FaMuscleGround ground = {&rig->mesh, model.marks.n, model.marks.from, model.marks.to, 0.05, 0, NULL, NULL};
+        FaMuscleGround ground = {&rig->mesh, model.marks.n, model.marks.from, model.marks.to, 0.05, 0, NULL,
+                                 NULL,       NULL};
         CHECK_OK(fai_muscle_body_of_face(&ground, face, &model.flesh, model.muscles.n, &model.samples, NULL,
                                          &model.body, &err),
                  &err);

@@ -64,6 +64,7 @@ typedef struct FaMuscleInfo {
     const char *origin, *insertion; // the bone that they are on: "skull", "jaw"; "none"
     bool held;                      // all its ends that belong on bone reach it
     double share;                   // of it in the flesh, 0..1
+    double folded;                  // of it that is inside out: 0
     double length, volume;          // m, m3
     double force;                   // N at full activation: largest stress times cross-section
 } FaMuscleInfo;

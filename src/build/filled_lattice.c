@@ -4,6 +4,8 @@
 #include "build/filled_work.h"
 #include "math/mat3.h"
 
+#include <stdlib.h>
+
 static const double STEP[] = {1, 1.5, 2.2};   // spacing of the levels: around the mouth, elsewhere, deep inside
 enum { LEVELS = FA_COUNT(STEP), SPLITS = 8 }; // SPLITS: of a triangle of the skin, one after the other
 // m, of an adult: around the box of the lips; from the next wall; from there all is bone; of a lip
@@ -149,15 +151,31 @@ static void take(Grid *g, FaFilledPoints *p, const Candidate *c) {
     g->head[s] = i;
 }
 
-// Free ones first: those on bone were moved, and may have come near others.
+// A point of the lattice and its mirror image about the middle: both are looked at before either is taken, so that a
+// face that is its own mirror image has flesh that nearly is.
+static void take_pair(Grid *g, FaFilledPoints *p, const Lattice *l, int i, int j, bool free) {
+    const Candidate *c[2] = {&l->found[i], &l->found[j]};
+    bool good[2];
+    for (int k = 0; k < 2; k++)
+        good[k] = c[k]->kind && (c[k]->kind == 1 + FA_FILLED_FREE) == free && (k == 0 || j != i) &&
+                  !crowded(g, p, c[k]->x, APART * l->h);
+    if (good[0]) take(g, p, c[0]);
+    if (good[1] && !(good[0] && crowded(g, p, c[1]->x, APART * l->h))) take(g, p, c[1]);
+}
+
+// From the middle outwards. Free ones first: those on bone were moved, and may have come near others.
 static void take_level(Grid *g, FaFilledPoints *p, const Lattice *l) {
-    const int all = l->found ? 2 * l->count[0] * l->count[1] * l->count[2] : 0;
+    const int nx = l->count[0], rows = l->found ? l->count[1] * l->count[2] : 0;
     for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < all; i++) {
-            const Candidate *c = &l->found[i];
-            if (c->kind && (c->kind == 1 + FA_FILLED_FREE) == (pass == 0) && !crowded(g, p, c->x, APART * l->h))
-                take(g, p, c);
-        }
+        for (int out = 0; out < FA_MAX(nx, 1) + abs(l->first[0]); out++)
+            for (int row = 0; row < rows; row++)
+                for (int half = 0; half < 2; half++) {
+                    // cubes `out` and -out (points at corners), or -out - 1 (in the middle of cubes)
+                    const int right = out - l->first[0], left = -out - half - l->first[0];
+                    const bool has[2] = {right >= 0 && right < nx, left >= 0 && left < nx};
+                    const int i = 2 * (row * nx + right) + half, j = 2 * (row * nx + left) + half;
+                    if (has[0] || has[1]) take_pair(g, p, l, has[0] ? i : j, has[1] ? j : i, pass == 0);
+                }
 }
 
 // --- points on the skin ---------------------------------------------------------------------------------------------

@@ -102,7 +102,11 @@ static FaCode place_muscles(FaMuscleModel *m, FaError *err) {
         fai_v3_load(f->x, i, bone + 3 * (size_t)m->ground.nbone);
         kind[m->ground.nbone++] = f->kind[i] == FA_FILLED_JAW ? FA_MUSCLE_JAW : FA_MUSCLE_SKULL;
     }
-    return m->muscles.n ? FA_OK : fai_muscles_place(&m->ground, &m->muscles, err);
+    const FaMuscleFlesh flesh = {f->nnode, f->ntet, m->rest, f->tet};
+    m->ground.flesh = &flesh;
+    FaCode rc = m->muscles.n ? FA_OK : fai_muscles_place(&m->ground, &m->muscles, err);
+    m->ground.flesh = NULL;
+    return rc;
 }
 
 static FaCode sample_muscles(FaMuscleModel *m, FaError *err) {
@@ -155,21 +159,37 @@ static void count_built(FaMuscleModel *m, double begin) {
     b->seconds = fai_seconds() - begin;
 }
 
+// Names beside each other, as many as there is room for.
+static void add_name(char *names, size_t size, const char *name) {
+    size_t n = strlen(names);
+    if (n + strlen(name) + 8 < size)
+        snprintf(names + n, size - n, "%s%s", n ? ", " : "", name);
+    else if (n > 3 && strcmp(names + n - 3, "...") != 0)
+        snprintf(names + n, size - n, ", ...");
+}
+
 // What its user should know.
 static void note_built(FaMuscleModel *m) {
     const FaMuscleBuilt *b = &m->built;
-    char where[64] = "";
+    char off[160] = "", out[160] = "", first[2][64] = {"", ""};
     int outside = 0;
     fai_filled_notes(&m->flesh, &m->notes);
-    fai_note_count(&m->notes, b->ends - b->held, "muscle-off-bone", "", "give the face bones: fascia build --bone",
-                   "%d of %d ends of muscles that belong on bone do not reach any: they pull less", b->ends - b->held,
-                   b->ends);
     for (int i = 0; i < m->muscles.n; i++) {
-        if (m->samples.inside[i] >= 0.5f) continue;
-        if (!outside++) snprintf(where, sizeof where, "%s", m->muscles.muscle[i].id.name);
+        const FaMuscleInfo info = fa_muscle_info(m, i);
+        if (!info.held) {
+            if (!off[0]) snprintf(first[0], sizeof first[0], "%s", info.name);
+            add_name(off, sizeof off, info.alias);
+        }
+        if (info.share >= 0.5) continue;
+        if (!outside++) snprintf(first[1], sizeof first[1], "%s", info.name);
+        add_name(out, sizeof out, info.alias);
     }
-    fai_note_count(&m->notes, outside, "muscle-outside", where, "none needed if those places should stay still",
-                   "%d muscles are for the most part outside of the flesh and hardly pull", outside);
+    fai_note_count(&m->notes, b->ends - b->held, "muscle-off-bone", first[0],
+                   "give the face bones: fascia build --bone",
+                   "%d of %d ends of muscles that belong on bone do not reach any, and pull less: %s",
+                   b->ends - b->held, b->ends, off);
+    fai_note_count(&m->notes, outside, "muscle-outside", first[1], "none needed if those places should stay still",
+                   "%d muscles are for the most part outside of the flesh and hardly pull: %s", outside, out);
 }
 
 static FaCode make(FaMuscleModel *m, FaError *err) {
@@ -254,6 +274,7 @@ FaMuscleInfo fa_muscle_info(const FaMuscleModel *m, int muscle) {
                           .held = (e->origin == FA_MUSCLE_SOFT || a->held[0]) &&
                                   (e->insertion == FA_MUSCLE_SOFT || a->held[1]),
                           .share = (double)m->samples.inside[muscle],
+                          .folded = a->folded,
                           .length = a->length,
                           .volume = a->volume,
                           .force = a->length > 0 ? m->stuff.sigma * a->volume / a->length : 0};

@@ -10,7 +10,10 @@
 
 // Lattices: 7 x 4 x 2 control points, rings 14 x 4 x 2.
 enum { ALONG = 7, AROUND = 14, ACROSS = 4, DEEP = 2, TRIS = 512 };
-static const double REACH = 30; // mm to bone at most
+static const double REACH = 30;     // mm to bone at most
+static const double ON_BONE = 6;    // mm to a point on bone: as far as nodes of flesh are apart
+static const double ABOUT = 4;      // mm: points of bone that are so much farther than the nearest count too
+static const double FOLDED = 0.003; // of a muscle that may be inside out
 
 typedef struct Work {
     const FaMuscleGround *ground;
@@ -21,10 +24,13 @@ typedef struct Work {
     FaClosest *all;   // the whole skin
     FaClosest *outer; // what light reaches
     int nouter;
-    unsigned char *lit; // (ntri)
-    int *tri;           // of the outer skin              (nouter x 3)
-    double *centre;     // of its triangles               (nouter x 3)
-    double *normal;     // times area                     (nouter x 3)
+    unsigned char *lit;    // (ntri)
+    int *tri;              // of the outer skin              (nouter x 3)
+    double *centre;        // of its triangles               (nouter x 3)
+    double *normal;        // times area                     (nouter x 3)
+    FaFleshInside *inside; // NULL: the flesh is not known
+    double **scratch;      // for each muscle
+    double *middle;        // the skin's normal above the middle of each   (nmuscle x 3)
     FaMuscles *out;
 } Work;
 
@@ -240,19 +246,28 @@ static void sink(const Work *w, const Row *row, double aside, double deeper, dou
     fai_v3_mad(out, deeper * w->unit, row->deep, out);
 }
 
+// The nearest bone, and the mean of its points that are about as near: the very nearest of a lattice's points jumps,
+// and differs from one side of the face to the other.
 static double bone_near(const Work *w, FaMuscleBone kind, const double p[3], double on[3]) {
-    double best = INFINITY, d[3];
+    const FaMuscleGround *g = w->ground;
+    double best = INFINITY, sum = 0, d[3], mean[3] = {0};
     memcpy(on, p, 3 * sizeof *on);
-    for (int b = 0; b < w->ground->nbone; b++) {
-        if (w->ground->kind[b] != kind) continue;
-        fai_v3_sub(w->ground->bone + 3 * (size_t)b, p, d);
-        double far = fai_v3_dot(d, d);
-        if (far < best) {
-            best = far;
-            memcpy(on, w->ground->bone + 3 * (size_t)b, 3 * sizeof *on);
-        }
+    for (int b = 0; b < g->nbone; b++) {
+        if (g->kind[b] != kind) continue;
+        fai_v3_sub(g->bone + 3 * (size_t)b, p, d);
+        best = fmin(best, fai_v3_norm(d));
     }
-    return sqrt(best);
+    if (!isfinite(best)) return best;
+    for (int b = 0; b < g->nbone; b++) {
+        if (g->kind[b] != kind) continue;
+        fai_v3_sub(g->bone + 3 * (size_t)b, p, d);
+        double near = 1 - (fai_v3_norm(d) - best) / (ABOUT * w->unit);
+        if (!(near > 0)) continue;
+        fai_v3_mad(mean, near * near, g->bone + 3 * (size_t)b, mean);
+        sum += near * near;
+    }
+    fai_v3_scale(1 / sum, mean, on);
+    return best;
 }
 
 static void end_centre(const FaBspline *s, int i, int j, double out[3]) {
@@ -279,13 +294,6 @@ static double way_to_bone(const Work *w, const FaBspline *s, FaMuscleBone kind, 
         for (int k = 0; k < 3; k++) move[j][k] = 0.5 * (to[k] + d[k]);
     }
     return far;
-}
-
-// What is inside out; lattices of one side and the other differ in sense, so it is the lesser part.
-static double folded_of(const FaBspline *s) {
-    double folded;
-    fai_bspline_volume(s, &folded);
-    return fmin(folded, 1 - folded);
 }
 
 // Straight from one end to the other, with the width and thickness that the template has: never folded.
@@ -326,7 +334,7 @@ static double bend(const Work *w, FaBspline *s, const FaMuscleEntry *e, bool las
                     fai_v3_mad(x, share, move[j], x);
                 }
         }
-        folded = folded_of(s);
+        folded = fai_muscle_folded(s);
     }
     return far;
 }
@@ -347,16 +355,66 @@ static void place_one(const Work *w, FaMuscle *m) {
     for (int end = 0; end < 2; end++) {
         if (bone[end] == FA_MUSCLE_SOFT || w->ground->nbone == 0) continue;
         m->moved[end] = bend(w, s, e, end);
-        m->held[end] = isfinite(m->moved[end]);
     }
-    // a crease of the skin, or a bone far away
-    if (e->form <= FA_MUSCLE_STRAP && folded_of(s) > 0.01) straighten(w, s, e, row[s->n[0] / 2].normal);
+    memcpy(w->middle + 3 * (size_t)(m - w->out->muscle), row[s->n[0] / 2].normal, 3 * sizeof(double));
+}
+
+// Through its points; where that folds it, near them, and where it still does (a crease of the skin, a bone far away)
+// straight.
+static FaCode fit_one(const Work *w, FaMuscle *m, FaError *err) {
+    const FaMuscleEntry *e = fai_muscle_entry(m->id.entry);
+    FaBspline *s = &m->solid;
+    double at[3 * AROUND * ACROSS * DEEP];
+    size_t bytes = 3 * (size_t)fai_bspline_points(s) * sizeof *at;
+    memcpy(at, s->c, bytes);
+    FA_TRY(fai_bspline_fit(s, at, err));
+    if (fai_muscle_folded(s) <= FOLDED) return FA_OK;
+    memcpy(s->c, at, bytes);
+    if (e->form <= FA_MUSCLE_STRAP && fai_muscle_folded(s) > FOLDED)
+        straighten(w, s, e, w->middle + 3 * (size_t)(m - w->out->muscle));
+    return FA_OK;
 }
 
 static void place_chunk(void *ctx, int begin, int end, int chunk) {
     (void)chunk;
     const Work *w = ctx;
     for (int m = begin; m < end; m++) place_one(w, &w->out->muscle[m]);
+}
+
+static void settle_chunk(void *ctx, int begin, int end, int chunk) {
+    (void)chunk;
+    const Work *w = ctx;
+    for (int m = begin; m < end; m++) {
+        FaMuscle *muscle = &w->out->muscle[m];
+        fai_muscle_settle(w->inside, w->unit, &muscle->solid, w->scratch[m], &muscle->settled);
+    }
+}
+
+static FaCode settle_all(Work *w, FaArena *arena, FaError *err) {
+    w->scratch = FA_PUSH(arena, w->out->n, double *);
+    if (!w->scratch) return FA_FAIL_MEMORY(err);
+    for (int m = 0; m < w->out->n; m++)
+        if (!(w->scratch[m] = FA_PUSH(arena, fai_muscle_settle_work(&w->out->muscle[m].solid), double)))
+            return FA_FAIL_MEMORY(err);
+    FA_TRY(fai_flesh_inside_new(w->ground->flesh, &w->inside, err));
+    fai_parallel(w->out->n, 1, settle_chunk, w);
+    return FA_OK;
+}
+
+// From each strip across an end to bone, the least: fibres that begin there pull.
+static void measure_ends(const Work *w, FaMuscle *m) {
+    const FaMuscleEntry *e = fai_muscle_entry(m->id.entry);
+    FaMuscleBone bone[2] = {e->origin, e->insertion};
+    for (int end = 0; end < 2; end++) {
+        if (bone[end] == FA_MUSCLE_SOFT) continue;
+        m->gap[end] = INFINITY;
+        for (int j = 0; j < m->solid.n[1]; j++) {
+            double at[3], on[3];
+            end_centre(&m->solid, end ? m->solid.n[0] - 1 : 0, j, at);
+            m->gap[end] = fmin(m->gap[end], bone_near(w, bone[end], at, on));
+        }
+        m->held[end] = m->gap[end] <= ON_BONE * w->unit;
+    }
 }
 
 static FaCode place_all(Work *w, FaArena *arena, FaError *err) {
@@ -374,7 +432,8 @@ static FaCode place_all(Work *w, FaArena *arena, FaError *err) {
     FA_TRY(find_outer(w, arena, err));
     out->n = fai_muscle_count();
     out->muscle = FA_PUSH(out->arena, out->n, FaMuscle);
-    if (!out->muscle) return FA_FAIL_MEMORY(err);
+    w->middle = FA_PUSH(arena, 3 * (size_t)out->n, double);
+    if (!out->muscle || !w->middle) return FA_FAIL_MEMORY(err);
     for (int m = 0; m < out->n; m++) {
         FaMuscle *muscle = &out->muscle[m];
         muscle->id = fai_muscle_id(m);
@@ -384,12 +443,14 @@ static FaCode place_all(Work *w, FaArena *arena, FaError *err) {
         if (!muscle->solid.c) return FA_FAIL_MEMORY(err);
     }
     fai_parallel(out->n, 1, place_chunk, w);
+    for (int m = 0; m < out->n; m++) FA_TRY(fit_one(w, &out->muscle[m], err));
+    if (g->flesh) FA_TRY(settle_all(w, arena, err));
     for (int m = 0; m < out->n; m++) {
         FaMuscle *muscle = &out->muscle[m];
-        FA_TRY(fai_bspline_fit(&muscle->solid, muscle->solid.c, err));
+        measure_ends(w, muscle);
         muscle->length = fai_bspline_length(&muscle->solid);
         muscle->volume = fai_bspline_volume(&muscle->solid, NULL);
-        muscle->folded = folded_of(&muscle->solid);
+        muscle->folded = fai_muscle_folded(&muscle->solid);
     }
     return FA_OK;
 }
@@ -406,6 +467,7 @@ FaCode fai_muscles_place(const FaMuscleGround *ground, FaMuscles *out, FaError *
     fai_rbf_free(w.warp);
     fai_closest_free(w.all);
     fai_closest_free(w.outer);
+    fai_flesh_inside_free(w.inside);
     fai_arena_free(arena);
     if (rc < 0) fai_muscles_free(out);
     return rc;

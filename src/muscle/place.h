@@ -7,7 +7,7 @@
 #define FAI_PLACE_H
 
 #include "fascia/mesh.h"
-#include "muscle/bspline.h"
+#include "muscle/settle.h"
 #include "muscle/template.h"
 
 typedef struct FaMuscleGround {
@@ -17,19 +17,22 @@ typedef struct FaMuscleGround {
     const double *to;   // and on the rig, m                                         (npair x 3)
     double noise;       // of the pairs: FaRbfOptions.lambda; 0: they are met
     int nbone;
-    const double *bone;        // points on bone (nodes of flesh that bones carry), m       (nbone x 3)
-    const unsigned char *kind; // FaMuscleBone of each                                      (nbone)
+    const double *bone;         // points on bone (nodes of flesh that bones carry), m       (nbone x 3)
+    const unsigned char *kind;  // FaMuscleBone of each                                      (nbone)
+    const FaMuscleFlesh *flesh; // nullable: what they should lie in
 } FaMuscleGround;
 
 typedef struct FaMuscle {
     FaMuscleId id;
     FaBspline solid;
-    bool held[2];    // origin and insertion are on bone
-    double moved[2]; // m: how far they had to go there; INFINITY: there is no such bone within reach
-    double off;      // m: farthest that one of its ends was from the skin: large where the rig has no such part
-    double length;   // m: of the fibre in the middle
-    double volume;   // m3
-    double folded;   // share of it that is inside out: 0
+    bool held[2];            // origin and insertion are on bone: within 6 mm (of an adult) of a point of it, in the end
+    double gap[2];           // m: to the nearest such point; INFINITY: there is none
+    double moved[2];         // m: how far they had to go there; INFINITY: there is no such bone within reach
+    double off;              // m: farthest that one of its ends was from the skin: large where the rig has no such part
+    double length;           // m: of the fibre in the middle
+    double volume;           // m3
+    double folded;           // share of it that is inside out: 0
+    FaMuscleSettled settled; // into the flesh; all 0 where none is given
 } FaMuscle;
 
 typedef struct FaMuscles {

@@ -2,12 +2,12 @@
 
 #include "base/task.h"
 #include "math/mat3.h"
-#include "mesh/box_tree.h"
+#include "muscle/settle.h"
 
 #include <math.h>
 
 // LATTICE points along an edge of a tet; weights (i + 1/4) / LATTICE, so that none is on its boundary.
-enum { LATTICE = 5, TETS = 64, U = 24, V = 8, W = 4 };
+enum { LATTICE = 5, TETS = 64 };
 
 typedef struct One {
     int count;
@@ -132,53 +132,8 @@ static FaCode sample_one(const Job *job, int muscle, const FaBspline *s, List *l
 
 // --- how much of a muscle is in flesh -----------------------------------------------------------------------------
 
-static FaCode tet_tree(const FaMuscleFlesh *flesh, FaBoxTree *tree, FaError *err) {
-    FaBox *box = FA_NEW(flesh->ntet, FaBox);
-    if (!box) return FA_FAIL_MEMORY(err);
-    for (int e = 0; e < flesh->ntet; e++)
-        for (int a = 0; a < 3; a++) {
-            double lo = INFINITY, hi = -INFINITY;
-            for (int k = 0; k < 4; k++) {
-                double x = flesh->x[3 * (size_t)flesh->tet[4 * (size_t)e + (size_t)k] + (size_t)a];
-                lo = fmin(lo, x), hi = fmax(hi, x);
-            }
-            box[e].lo[a] = nextafterf((float)lo, -INFINITY), box[e].hi[a] = nextafterf((float)hi, INFINITY);
-        }
-    FaCode rc = fai_box_tree_build(flesh->ntet, box, tree, err);
-    fa_free(box);
-    return rc;
-}
-
-static bool in_tet(const FaMuscleFlesh *flesh, int e, const double x[3]) {
-    double D[9], inverse[9], r[3], w[3];
-    const int *v = flesh->tet + 4 * (size_t)e;
-    const double *o = flesh->x + 3 * (size_t)v[0];
-    for (int k = 0; k < 3; k++)
-        for (int i = 0; i < 3; i++) D[3 * i + k] = flesh->x[3 * (size_t)v[k + 1] + (size_t)i] - o[i];
-    if (!fai_m3_inverse(D, inverse)) return false;
-    fai_v3_sub(x, o, r);
-    fai_m3_mulv(inverse, r, w);
-    const double eps = -1e-9;
-    return w[0] >= eps && w[1] >= eps && w[2] >= eps && 1 - w[0] - w[1] - w[2] >= eps;
-}
-
-static bool in_flesh(const FaMuscleFlesh *flesh, const FaBoxTree *tree, const double x[3]) {
-    int stack[FA_BOX_TREE_STACK], top = 0;
-    float p[3] = {(float)x[0], (float)x[1], (float)x[2]};
-    if (tree->nnode > 0) stack[top++] = 0;
-    while (top > 0) {
-        const FaBoxNode *node = &tree->node[stack[--top]];
-        if (!fai_boxes_meet(p, p, node->lo, node->hi)) continue;
-        for (int k = 0; k < node->count; k++)
-            if (in_tet(flesh, tree->prim[node->first + k], x)) return true;
-        if (node->count == 0) stack[top++] = node->first, stack[top++] = node->first + 1;
-    }
-    return false;
-}
-
 typedef struct InsideJob {
-    const FaMuscleFlesh *flesh;
-    const FaBoxTree *tree;
+    const FaFleshInside *flesh;
     const FaBspline *solid;
     FaMuscleSamples *out;
 } InsideJob;
@@ -187,26 +142,18 @@ static void inside_chunk(void *ctx, int begin, int end, int chunk) {
     (void)chunk;
     const InsideJob *job = ctx;
     for (int m = begin; m < end; m++) {
-        double all = 0, in = 0;
-        for (int k = 0; k < U * V * W; k++) {
-            double uvw[3] = {(k % U + 0.5) / U, (k / U % V + 0.5) / V, (k / (U * V) + 0.5) / W}, x[3], J[9];
-            fai_bspline_at(&job->solid[m], uvw, x, J);
-            double size = fabs(fai_m3_det(J));
-            all += size;
-            if (in_flesh(job->flesh, job->tree, x)) in += size;
-        }
-        job->out->volume[m] = all / (U * V * W);
-        job->out->inside[m] = (float)(all > 0 ? in / all : 0);
+        job->out->volume[m] = fai_bspline_volume(&job->solid[m], NULL);
+        job->out->inside[m] = (float)fai_muscle_share(job->flesh, &job->solid[m]);
     }
 }
 
 static FaCode find_inside(const FaMuscleFlesh *flesh, int nmuscle, const FaBspline *solid, FaMuscleSamples *out,
                           FaError *err) {
-    FaBoxTree tree = {0};
-    FaCode rc = tet_tree(flesh, &tree, err);
-    InsideJob job = {flesh, &tree, solid, out};
+    FaFleshInside *inside = NULL;
+    FaCode rc = fai_flesh_inside_new(flesh, &inside, err);
+    InsideJob job = {inside, solid, out};
     if (rc >= 0) fai_parallel(nmuscle, 1, inside_chunk, &job);
-    fai_box_tree_free(&tree);
+    fai_flesh_inside_free(inside);
     return rc;
 }
 

@@ -8,12 +8,7 @@
 
 #include "energy/fibre.h"
 #include "muscle/bspline.h"
-
-typedef struct FaMuscleFlesh {
-    int nnode, ntet;
-    const double *x; // rest, m                                                    (nnode x 3)
-    const int *tet;  // of positive volume                                         (ntet x 4)
-} FaMuscleFlesh;
+#include "muscle/flesh_inside.h"
 
 typedef struct FaMuscleSamples {
     int n;
