@@ -65,8 +65,9 @@ typedef struct Enrich {
 static void face_path(const char *rig_path, char *path, size_t size) {
     const char *out = common.output ? common.output : "", *slash = strrchr(out, '/'), *base = path_base(rig_path),
                *ext = strrchr(base, '.');
-    snprintf(path, size, "%.*s%.*s.enrich.face", slash ? (int)(slash - out + 1) : 0, out,
-             ext ? (int)(ext - base) : (int)strlen(base), base);
+    snprintf(path, size, "%.*s%.*s.enrich%s.face", slash ? (int)(slash - out + 1) : 0, out,
+             ext ? (int)(ext - base) : (int)strlen(base), base,
+             fa_params_get(cli_params, "filled") > 0 ? ".filled" : "");
 }
 
 // Said once, before the minutes that it takes.
@@ -84,7 +85,13 @@ static FaCode get_face(Job *j, FaError *err) {
     const char *given = fa_params_text(cli_params, "face"), *file = given[0] ? given : NULL,
                *announce = file ? NULL : path;
     FaFaceGot got;
-    FaFaceGet how = {.file = file, .cache = path, .progress = volumes_begin, .progress_user = &announce, .got = &got};
+    const FaFaceOptions built = job_face_options(fa_method_needs("enrich"));
+    FaFaceGet how = {.file = file,
+                     .cache = path,
+                     .options = &built,
+                     .progress = volumes_begin,
+                     .progress_user = &announce,
+                     .got = &got};
     face_path(j->rig_path, path, sizeof path);
     FaCode rc = fa_face_get(j->rig, fa_method_needs("enrich"), &how, &j->face, err);
     cli_progress_end();
@@ -96,7 +103,7 @@ static FaCode get_face(Job *j, FaError *err) {
         cli_say("using %s", file ? file : path);
     else
         cli_say("  %d shapes in %.0f s%s", got.volumes.nshape, got.volumes.seconds,
-                got.volumes.left_out ? "; some triangles are left out where shapes fold them: see fascia info" : "");
+                got.volumes.left_out ? "; some flesh is left out where shapes fold it: see fascia info" : "");
     return FA_OK;
 }
 

@@ -49,7 +49,8 @@ static FaCode get_face(DriveJob *j, FaError *err) {
     const char *given = fa_params_text(cli_params, "face"), *file = given[0] ? given : NULL;
     bool forces = o->kind == FA_DRIVE_AUTO || o->kind == FA_DRIVE_BF;
     if (!file && !forces && o->no_jaw && o->no_residual && j->flesh == FLESH_OFF) return FA_OK;
-    const FaFaceGet how = {.file = file, .progress = cli_progress};
+    const FaFaceOptions options = job_face_options(FA_NEED_FACE);
+    const FaFaceGet how = {.file = file, .options = &options, .progress = cli_progress};
     if (!file) job_say_long(job->rig, ", then fascia drive light.face TAKE -o OUT");
     FaCode rc = fa_face_get(job->rig, FA_NEED_FACE, &how, &job->face, err);
     if (rc >= 0 || file || rc == FA_E_MEMORY || o->kind == FA_DRIVE_BF || drive_settings.jaw == 0 ||

@@ -417,12 +417,19 @@ void job_say_long(const FaRig *rig, const char *then) {
             rig->mesh.nvert, seconds, rig->path, then);
 }
 
+FaFaceOptions job_face_options(unsigned needs) {
+    FaFaceOptions o = fa_face_options_for(needs);
+    o.filled = cli_has("filled") && fa_params_get(cli_params, "filled") > 0;
+    return o;
+}
+
 // The face with progress, which the method would get without a word.
 static FaCode get_face(Job *j, FaError *err) {
     const char *file = cli_has("face") ? fa_params_text(cli_params, "face") : "";
     unsigned needs = fa_method_needs(j->track);
     if (*file || !needs) return FA_OK;
-    const FaFaceGet how = {.progress = cli_progress};
+    FaFaceOptions options = job_face_options(needs);
+    const FaFaceGet how = {.options = &options, .progress = cli_progress};
     job_say_long(j->rig, ", then fascia drive light.face CLIP -o OUT");
     TRY(fa_face_get(j->rig, needs, &how, &j->face, err));
     cli_progress_end();

@@ -62,7 +62,7 @@ static FaFace *full_face(void) {
     f->stiff_edges = topo.nedge;
     fai_topology_free(&topo);
     assert_int_equal(fa_face_stages(f), FA_NEED_FACE);
-    for (unsigned stage = FA_NEED_FACE << 1; stage <= FA_NEEDS; stage <<= 1)
+    for (unsigned stage = FA_NEED_FACE << 1; stage <= FA_STAGES; stage <<= 1)
         CHECK_OK(fai_face_allocate(f, stage, &err), &err);
     for (int i = 0; i < FA_FACE_NARRAY; i++)
         if (fai_face_array[i].stage != FA_NEED_FACE) fill_row(f, &fai_face_array[i]);

@@ -24,7 +24,9 @@ typedef enum FaFaceNeed {
 } FaFaceNeed;
 
 typedef struct FaFaceOptions {
-    int layers;       // prism layers through the thickness; 0: 1
+    bool filled;      // flesh all through, from skin to bone (docs/method/face.md), not a layer below the skin
+    int flesh_size;   // points of filled flesh that are free, about; 0: 6000. Rigs with many vertices have more
+    int layers;       // prism layers through the thickness; 0: 1. Filled flesh has none
     double thickness; // m, everywhere; 0: by the bones where there are any, else a smooth map (6 mm forehead .. 15 mm
                       // cheeks)
     double lip_thickness; // m; 0: 1.5 mm in the folds of the lips
@@ -88,7 +90,8 @@ typedef struct FaVolumesReport {
     int nshape;
     int resumed;  // shapes taken from the partial file; unfolded, pushed and gap are of the others
     int unfolded; // tets that solves left folded and local moves put right
-    int left_out; // triangles of the skin below which no flesh fits in some shape: they are no longer part of the face
+    int left_out; // triangles of the skin below which no flesh fits in some shape: they are no longer part of the face.
+                  // Of filled flesh: tets
     int inverted; // tets that stay inverted: 0
     int pushed;   // inner nodes pushed out of teeth and bones
     int on_bone;  // inner nodes put on skull and jaw
@@ -205,9 +208,9 @@ FA_API FaFaceGet fa_face_get_default(void); // all 0
 /// missing made, and kept. get NULL: made, kept nowhere. *face is NULL on failure; free it with fa_face_free.
 ///
 /// A cache fits if it is of this rig, its volumes are what fa_face_volumes would make now, and, should stages be
-/// missing, these are its last ones and it has the layers and vertices that are asked for. Other options are not
-/// recorded in a face: give `again` with them. FA_E_ARG: the file is of another rig. FA_E_CANCELLED: progress returned
-/// false.
+/// missing, these are its last ones and it has the layers and vertices that are asked for; filled or not as asked for.
+/// Other options are not recorded in a face: give `again` with them. FA_E_ARG: the file is of another rig.
+/// FA_E_CANCELLED: progress returned false.
 FA_API FaCode fa_face_get(const FaRig *rig, unsigned needs, const FaFaceGet *get, FaFace **face, FaError *err);
 
 /// Parts of the face: how many there are, their names ("lip_upper", ...), and how far each vertex of the rig belongs to

@@ -87,7 +87,7 @@ static FaCode get_face(Blendforces *b, const FaMethodSetup *setup, const FaDrive
     bool forces = o->kind == FA_DRIVE_AUTO || o->kind == FA_DRIVE_BF;
     bool given = setup->face || fai_params_text_at(setup->params, P_face)[0];
     if (!given && !forces && o->no_residual) return FA_OK;
-    FA_TRY(fai_method_face(&b->m, setup, P_face, err));
+    FA_TRY(fai_method_face(&b->m, setup, P_face, -1, err));
     b->face = b->m.face;
     return FA_OK;
 }

@@ -11,6 +11,8 @@
 #include "mesh/mesh.h"
 #include "solve/newton.h"
 
+#include <stdlib.h>
+
 static const double MU = 3000, LAMBDA = 100;                  // Pa
 static const double MOVES = 5e-6;                             // m: less is no motion
 static const double REACH = 18e-3;                            // m along the skin around what moves
@@ -32,14 +34,14 @@ struct FaVolumeModel {
     double *x0;      //                                                     (nnode x 3)
     FaTopology near; // of the skin
     FaMesh skin;
-    int nheld;              // triangles of the deepest layer that bones hold at all corners
-    int *held;              //                                                     (nheld x 3)
+    int nheld;              // triangles of the flesh's floor that bones hold at all corners
+    int *held;              // nodes                                               (nheld x 3)
     FaClosest *solid[2];    // closed teeth and bones that stay, that go with the jaw, in the neutral; NULL: none
     FaMesh bone[2];         // skull, jaw
     FaClosest *on[2];       // of them; NULL: none
     float *normal[2];       // of their vertices                                        (nvert x 3)
-    signed char *bone_of;   // which of them a deepest node lies next to; -1: none      (nskin)
-    double *stand_off;      // how far outside its surface, m, and what that leaves out: x0 - p - s n   (nskin x 4)
+    signed char *bone_of;   // which of them a held node lies next to; -1: none         (nnode)
+    double *stand_off;      // how far outside its surface, m, and what that leaves out: x0 - p - s n   (nnode x 4)
     unsigned char *in_bone; // nodes that are in one in the neutral already        (nnode)
     FaArena *arena;
 };
@@ -95,7 +97,10 @@ static bool inside(const FaClosest *c, const float p[3]) {
     return true;
 }
 
-static bool held(const FaFace *f, int i) { return (double)f->to_skull[i] + (double)f->to_jaw[i] >= HELD; }
+static bool held(const FaFace *f, int node) {
+    const FaHold hold = fai_face_hold(f, node);
+    return (double)hold.skull + (double)hold.jaw >= HELD;
+}
 
 static bool tri_normal(const FaMesh *mesh, int tri, double n[3]) {
     fai_v3_tri_cross(mesh->x, mesh->tri + 3 * (size_t)tri, n);
@@ -115,11 +120,11 @@ static bool bone_point(const FaVolumeModel *m, int side, const double x[3], floa
     return fai_v3_normalize(n);
 }
 
-// Which deepest nodes lie next to skull or jaw, and how far off.
+// Which held nodes lie next to skull or jaw, and how far off.
 static FaCode find_bones(FaVolumeModel *m, FaError *err) {
     const FaFace *f = m->face;
-    m->bone_of = FA_PUSH(m->arena, f->nskin, signed char);
-    m->stand_off = FA_PUSH(m->arena, 4 * (size_t)f->nskin, double);
+    m->bone_of = FA_PUSH(m->arena, f->nnode, signed char);
+    m->stand_off = FA_PUSH(m->arena, 4 * (size_t)f->nnode, double);
     if (!m->bone_of || !m->stand_off) return FA_FAIL_MEMORY(err);
     for (int side = 0; side < 2; side++) {
         FA_TRY(collect_bones(m, side == 1, is_skull_or_jaw, &m->bone[side], &m->on[side], err));
@@ -127,10 +132,10 @@ static FaCode find_bones(FaVolumeModel *m, FaError *err) {
         if (!(m->normal[side] = FA_PUSH(m->arena, 3 * (size_t)m->bone[side].nvert, float))) return FA_FAIL_MEMORY(err);
         fai_mesh_normals(&m->bone[side], m->bone[side].x, m->normal[side]);
     }
-    for (int i = 0; i < f->nskin; i++) {
-        const double *x = m->x0 + 3 * ((size_t)f->nskin * (size_t)f->layers + (size_t)i);
-        const double hold = (double)f->to_skull[i] + (double)f->to_jaw[i],
-                     jaw = hold > 0 ? (double)f->to_jaw[i] / hold : 0;
+    for (int i = 0; i < f->nnode; i++) {
+        const double *x = m->x0 + 3 * (size_t)i;
+        const FaHold by = fai_face_hold(f, i);
+        const double hold = (double)by.skull + (double)by.jaw, jaw = hold > 0 ? (double)by.jaw / hold : 0;
         const int side = jaw > ONE_BONE ? 1 : jaw < 1 - ONE_BONE ? 0 : -1;
         double point[3], n[3], d[3];
         m->bone_of[i] = -1;
@@ -144,6 +149,62 @@ static FaCode find_bones(FaVolumeModel *m, FaError *err) {
     return FA_OK;
 }
 
+typedef struct Side {
+    int v[3], key[3]; // corners as they are, and increasing
+} Side;
+
+static int by_corners(const void *p, const void *q) {
+    const Side *a = p, *b = q;
+    for (int k = 0; k < 3; k++)
+        if (a->key[k] != b->key[k]) return a->key[k] < b->key[k] ? -1 : 1;
+    return 0;
+}
+
+// Sides of tets whose corners are all held and that no other tet has: where filled flesh lies on bone.
+static FaCode find_floor_filled(FaVolumeModel *m, FaError *err) {
+    static const int corner[4][3] = {{1, 2, 3}, {0, 3, 2}, {0, 1, 3}, {0, 2, 1}};
+    const FaFace *f = m->face;
+    Side *side = FA_NEW(4 * (size_t)f->ntet, Side);
+    int n = 0;
+    if (!side) return FA_FAIL_MEMORY(err);
+    for (int k = 0; k < 4 * f->ntet; k++) {
+        Side s;
+        bool all = true;
+        for (int c = 0; c < 3; c++) {
+            s.v[c] = s.key[c] = f->tet[4 * (size_t)(k / 4) + (size_t)corner[k % 4][c]];
+            all &= held(f, s.v[c]);
+        }
+        for (int c = 0; c < 3; c++)
+            for (int j = 0; j < 2; j++)
+                if (s.key[j] > s.key[j + 1]) {
+                    const int keep = s.key[j];
+                    s.key[j] = s.key[j + 1], s.key[j + 1] = keep;
+                }
+        if (all) side[n++] = s;
+    }
+    qsort(side, (size_t)n, sizeof *side, by_corners);
+    m->held = FA_PUSH(m->arena, 3 * (size_t)n, int);
+    for (int i = 0; m->held && i < n; i++) {
+        if ((i && !by_corners(&side[i], &side[i - 1])) || (i + 1 < n && !by_corners(&side[i], &side[i + 1]))) continue;
+        memcpy(m->held + 3 * (size_t)m->nheld++, side[i].v, 3 * sizeof(int));
+    }
+    fa_free(side);
+    return m->held ? FA_OK : FA_FAIL_MEMORY(err);
+}
+
+static FaCode find_floor(FaVolumeModel *m, FaError *err) {
+    const FaFace *f = m->face;
+    if (fai_face_filled(f)) return find_floor_filled(m, err);
+    if (!(m->held = FA_PUSH(m->arena, 3 * (size_t)f->ntri, int))) return FA_FAIL_MEMORY(err);
+    for (int t = 0; t < f->ntri; t++) {
+        int v[3];
+        for (int k = 0; k < 3; k++) v[k] = f->nskin * f->layers + f->tri[3 * (size_t)t + (size_t)k];
+        if (held(f, v[0]) && held(f, v[1]) && held(f, v[2]))
+            memcpy(m->held + 3 * (size_t)m->nheld++, v, 3 * sizeof(int));
+    }
+    return FA_OK;
+}
+
 static FaCode model_new(FaVolumeModel *m, FaError *err) {
     const FaFace *f = m->face;
     if (!(m->arena = fai_arena_new(0))) return FA_FAIL_MEMORY(err);
@@ -151,14 +212,9 @@ static FaCode model_new(FaVolumeModel *m, FaError *err) {
     for (size_t i = 0; i < 3 * (size_t)f->nnode; i++) m->x0[i] = (double)f->x0[i];
     m->skin = (FaMesh){.nvert = f->nskin, .ntri = f->ntri, .x = f->x0, .tri = f->tri};
     FA_TRY(fai_topology_build(&m->skin, &m->near, err));
-    m->held = FA_PUSH(m->arena, 3 * (size_t)f->ntri, int);
     m->in_bone = FA_PUSH(m->arena, f->nnode, unsigned char);
-    if (!m->held || !m->in_bone) return FA_FAIL_MEMORY(err);
-    for (int t = 0; t < f->ntri; t++) {
-        const int *v = f->tri + 3 * (size_t)t;
-        if (held(f, v[0]) && held(f, v[1]) && held(f, v[2]))
-            memcpy(m->held + 3 * (size_t)m->nheld++, v, 3 * sizeof(int));
-    }
+    if (!m->in_bone) return FA_FAIL_MEMORY(err);
+    FA_TRY(find_floor(m, err));
     for (int side = 0; side < 2; side++) {
         FA_TRY(collect_bones(m, side == 1, is_solid, NULL, &m->solid[side], err));
         for (int i = 0; m->solid[side] && i < f->nnode; i++)
@@ -214,7 +270,7 @@ typedef struct Work {
     FaSpring *spring;     //                                                        (n)
     FaSolid *solid;
     FaSolidRest *rest;
-    FaMesh bone;        // what bone nodes slide on, as this shape has it         (nskin)
+    FaMesh bone;        // what bone nodes slide on, as this shape has it         (nnode)
     FaClosest *surface; // of it; NULL: nothing holds
     FaVolumeShape *report;
 } Work;
@@ -245,7 +301,7 @@ static FaCode choose_part(Work *w, const double *dist, FaError *err) {
     for (int t = 0; t < f->ntet; t++) {
         const int *v = f->tet + 4 * (size_t)t;
         bool active = false;
-        for (int k = 0; k < 4; k++) active |= dist[v[k] % f->nskin] <= REACH;
+        for (int k = 0; k < 4; k++) active |= dist[fai_face_above(f, v[k])] <= REACH;
         if (!active) continue;
         for (int k = 0; k < 4; k++) local[v[k]] = 1;
         memcpy(w->tet + 4 * (size_t)w->ntet++, v, 4 * sizeof(int));
@@ -269,7 +325,7 @@ static FaCode choose_part(Work *w, const double *dist, FaError *err) {
         int k = local[i] - 1;
         if (k < 0) continue;
         w->node[k] = i;
-        w->still[k] = !(dist[i % f->nskin] <= REACH);
+        w->still[k] = !(dist[fai_face_above(f, i)] <= REACH);
         w->skin[k] = !w->still[k] && i < f->nskin;
         memcpy(w->x0 + 3 * (size_t)k, w->m->x0 + 3 * (size_t)i, 3 * sizeof(double));
         w->report->active += !w->still[k];
@@ -371,19 +427,18 @@ static FaCode pull(Work *w, FaError *err) {
 // node carried by as much of the jaw's motion as the jaw holds of it.
 static FaCode carry_bones(Work *w, FaError *err) {
     const FaFace *f = w->m->face;
-    const float *deep = f->x0 + 3 * (size_t)f->nskin * (size_t)f->layers;
     const double none[4] = {0, 0, 0, 1}, *hinge = f->jaw.hinge;
     double at[3], slide[3];
     if (w->m->nheld == 0) return FA_OK;
-    w->bone = (FaMesh){.nvert = f->nskin, .ntri = w->m->nheld, .tri = w->m->held};
-    if (!(w->bone.x = FA_PUSH(w->arena, 3 * (size_t)f->nskin, float))) return FA_FAIL_MEMORY(err);
+    w->bone = (FaMesh){.nvert = f->nnode, .ntri = w->m->nheld, .tri = w->m->held};
+    if (!(w->bone.x = FA_PUSH(w->arena, 3 * (size_t)f->nnode, float))) return FA_FAIL_MEMORY(err);
     fai_pose_apply(&w->jaw, hinge, at);
     fai_v3_sub(at, hinge, slide);
-    for (int i = 0; i < f->nskin; i++) {
-        const double hold = (double)f->to_skull[i] + (double)f->to_jaw[i],
-                     b = hold > 0 ? (double)f->to_jaw[i] / hold : 0;
+    for (int i = 0; i < f->nnode; i++) {
+        const FaHold by = fai_face_hold(f, i);
+        const double hold = (double)by.skull + (double)by.jaw, b = hold > 0 ? (double)by.jaw / hold : 0;
         double q[4], x[3];
-        fai_v3_load(deep, i, x);
+        fai_v3_load(f->x0, i, x);
         if (b > 0) {
             fai_q_slerp(none, w->jaw.q, b, q);
             fai_v3_sub(x, hinge, x);
@@ -396,10 +451,7 @@ static FaCode carry_bones(Work *w, FaError *err) {
 }
 
 // The bone that a node lies next to; -1: none.
-static int bone_of(const Work *w, int k) {
-    const FaFace *f = w->m->face;
-    return w->node[k] < f->nskin * f->layers ? -1 : w->m->bone_of[w->node[k] % f->nskin];
-}
+static int bone_of(const Work *w, int k) { return w->m->bone_of[w->node[k]]; }
 
 // Where a bone node belongs: on the plane of the surface next to it, where it may slide.
 static bool bone_goal(const Work *w, int k, double out[3], double normal[3]) {
@@ -408,7 +460,7 @@ static bool bone_goal(const Work *w, int k, double out[3], double normal[3]) {
     const double *x = w->x + 3 * (size_t)k;
     if (side >= 0) {
         const FaPose pose = side ? w->jaw : fai_pose_identity(), back = fai_pose_inverse(&pose);
-        const double *off = w->m->stand_off + 4 * (size_t)(node % f->nskin), *neutral = w->m->x0 + 3 * (size_t)node;
+        const double *off = w->m->stand_off + 4 * (size_t)node, *neutral = w->m->x0 + 3 * (size_t)node;
         double q[3], d[3], point[3], n[3], n0[3];
         fai_pose_apply(&back, x, q);
         // no further from where the bone carries it than flesh slides
@@ -424,7 +476,7 @@ static bool bone_goal(const Work *w, int k, double out[3], double normal[3]) {
         fai_q_rotate(pose.q, n, normal);
         return true;
     }
-    if (node < f->nskin * f->layers || !held(f, node % f->nskin) || !w->surface) return false;
+    if (!held(f, node) || !w->surface) return false;
     const float p[3] = {(float)x[0], (float)x[1], (float)x[2]};
     FaHit hit = fai_closest_point(w->surface, p, INFINITY);
     if (hit.tri < 0) return false;
@@ -527,7 +579,7 @@ static FaCode settle(Work *w, FaError *err) {
 // Prisms of tets that stay inverted are given up: the face leaves them out in the end, and the flesh around them need
 // no longer make room for them.
 static FaCode give_up(Work *w, const unsigned char *fixed, FaError *err) {
-    const int below = 3 * w->m->face->layers; // prisms are whole in the part, and in a row
+    const int below = fai_face_piece(w->m->face); // pieces are whole in the part, and in a row
     double F[9];
     int bad, left = w->report->inverted, *tet = FA_PUSH(w->arena, 4 * (size_t)w->ntet, int);
     unsigned char *gone = FA_PUSH(w->arena, w->ntet / below + 1, unsigned char);

@@ -25,7 +25,7 @@ typedef struct Run {
     FaError error[BATCH];
     FaCode code[BATCH];
     uint64_t key;
-    int left_out, first; // triangles left out in the end; a vertex of the first, -1: none
+    int left_out, first; // pieces left out in the end; a vertex of the first, -1: none
 } Run;
 
 // --- the partial file -----------------------------------------------------------------------------------------------
@@ -38,6 +38,7 @@ static uint64_t key_of(const FaFace *f, const FaRig *rig) {
     h = fai_hash64(f->skin_vertex, (size_t)f->nskin * sizeof(int), h);
     h = fai_hash64(f->to_skull, (size_t)f->nskin * sizeof(float), h);
     h = fai_hash64(f->to_jaw, (size_t)f->nskin * sizeof(float), h);
+    if (fai_face_filled(f)) h = fai_hash64(f->carrier, (size_t)f->nnode, h);
     h = fai_hash64(f->jaw.hinge, sizeof f->jaw.hinge, h);
     h = fai_hash64(&f->jaw.open_angle, sizeof f->jaw.open_angle, h);
     for (int i = 0; i < f->nbone; i++) h = fai_hash64(f->bone[i].x, 3 * (size_t)f->bone[i].nvert * sizeof(float), h);
@@ -147,10 +148,10 @@ static void place_shape(const Run *r, int s, double *X) {
     }
 }
 
-// Triangles below which some shape leaves a tet inverted. r->column[].left_out counts them by shape.
+// Pieces of which some shape leaves a tet inverted. r->column[].left_out counts them by shape.
 static void find_folded(Run *r, const double *X0, double *X, unsigned char *out) {
     const FaFace *f = r->face;
-    const int below = 3 * f->layers;
+    const int below = fai_face_piece(f);
     for (int s = 0; s < r->rig->nshape; s++) {
         place_shape(r, s, X);
         for (int t = 0, last = -1; t < f->ntet; t++) {
@@ -176,14 +177,14 @@ static void renumber(FaVolumeColumn *c, const int *node) {
 static FaCode leave_out(Run *r, FaFace *face, FaError *err) {
     const size_t n = 3 * (size_t)face->nnode;
     double *X = FA_NEW(2 * n, double);
-    unsigned char *out = FA_NEW(face->ntri, unsigned char);
+    unsigned char *out = FA_NEW(fai_face_pieces(face), unsigned char);
     int *node = FA_NEW(face->nnode, int);
     FaCode rc = X && out && node ? FA_OK : FA_FAIL_MEMORY(err);
     for (size_t i = 0; rc >= 0 && i < n; i++) X[i] = (double)face->x0[i];
     if (rc >= 0) find_folded(r, X, X + n, out);
     if (rc >= 0) rc = fai_leave_out_more(face, out, &r->left_out, err);
-    for (int t = 0; rc >= 0 && t < face->ntri && r->first < 0; t++)
-        if (out[t]) r->first = face->skin_vertex[face->tri[3 * (size_t)t]];
+    for (int t = 0; rc >= 0 && t < face->ntet && r->first < 0; t++)
+        if (out[t / fai_face_piece(face)]) r->first = face->skin_vertex[fai_face_above(face, face->tet[4 * (size_t)t])];
     if (rc >= 0 && r->left_out) {
         rc = fai_leave_out(face, out, node, err);
         for (int s = 0; rc >= 0 && s < r->rig->nshape; s++) renumber(&r->column[s], node);
@@ -337,7 +338,9 @@ static FaCode tell(Run *r, FaFace *face, const FaVolumeOptions *o, FaVolumesRepo
     list_folded(r, where, sizeof where);
     fai_note_count(
         &face->notes, r->left_out, "volume-folded", where, "smooth the shapes where they fold the skin",
-        "%d triangles are folded by some shape so that no flesh fits below them: they follow the shapes alone",
+        fai_face_filled(face)
+            ? "%d pieces of flesh are turned inside out by some shape and are left out"
+            : "%d triangles are folded by some shape so that no flesh fits below them: they follow the shapes alone",
         r->left_out);
     return fai_volume_draws(face, r->rig, DRAWS, report, err);
 }

@@ -49,7 +49,8 @@ static FaCode load_file(Getting *g, FaError *err) {
 
 // Was it built as is asked for, as far as one can see?
 static bool as_asked(const FaFace *f, const FaFaceOptions *o) {
-    return f->layers == FA_MAX(o->layers, 1) && (o->simulate_vertices == 0 || f->nskin <= o->simulate_vertices);
+    return (o->filled || f->layers == FA_MAX(o->layers, 1)) &&
+           (o->simulate_vertices == 0 || f->nskin <= o->simulate_vertices);
 }
 
 // The jaw is found again and compared: the user may say otherwise where it turns (--hinge), or fascia know better now.
@@ -68,7 +69,8 @@ static bool same_jaw(const Getting *g) {
 static void load_cache(Getting *g) {
     FaError ignored = {0};
     if (!fai_file_exists(g->how.cache) || fa_face_load(g->how.cache, &g->face, &ignored) < 0) return;
-    const bool fits = fa_face_fits(g->face, g->rig, &ignored) >= 0 && same_jaw(g);
+    const bool fits =
+        fa_face_fits(g->face, g->rig, &ignored) >= 0 && same_jaw(g) && fai_face_filled(g->face) == g->options.filled;
     const unsigned there = fa_face_stages(g->face), good = fits ? fai_face_stages_for(g->face, g->rig) : 0;
     const unsigned missing = g->needs & ~good, first = missing & (~missing + 1);
     if (!fits || (missing && (!as_asked(g->face, &g->options) || (there & ~(first - 1)))))

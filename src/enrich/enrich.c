@@ -27,6 +27,8 @@
 #define ENRICH_PARAMS(X)                                                                                               \
     X(TEXT, face, NAN, 0, 0, "", "FILE.face",                                                                          \
       "a face made by fascia build --volumes; not given: built from the rig with defaults")                            \
+    X(FLAG, filled, 0, 0, 1, "", NULL,                                                                                 \
+      "flesh all through lips and cheeks, from skin to bone, not a layer below the skin; slower")                      \
     X(NUMBER, rate, 300, 30, 10000, "Hz", NULL, "simulation steps per second, at least; more is smoother and slower")  \
     X(CHOICE, integrator, 0, 0, 1, "", "bdf2|euler", "bdf2: flesh swings after a stop. euler: it calms at once")       \
     X(NUMBER, alpha, 1, 0, 1, "", NULL,                                                                                \
@@ -100,7 +102,7 @@ typedef struct Enrich {
 // --- opening ------------------------------------------------------------------------------------------------------
 
 static FaCode get_face(Enrich *e, const FaMethodSetup *setup, FaError *err) {
-    FA_TRY(fai_method_face(&e->m, setup, P_face, err));
+    FA_TRY(fai_method_face(&e->m, setup, P_face, P_filled, err));
     e->face = e->m.face;
     if (e->face->volumes.nshape != e->m.rig->nshape)
         return FA_FAIL(err, FA_E_ARG, NULL, "make it with fascia build --volumes",
@@ -108,14 +110,13 @@ static FaCode get_face(Enrich *e, const FaMethodSetup *setup, FaError *err) {
     return FA_OK;
 }
 
-// The deepest nodes that a bone holds, and the cut edge from skin to bone.
+// The nodes that a bone holds, and the cut edge.
 static void hold_bones(Enrich *e) {
     const FaFace *f = e->face;
-    for (int s = 0; s < f->nskin; s++)
-        for (int l = 0; l <= f->layers; l++) {
-            bool bone = l == f->layers && l > 0 && f->to_skull[s] + f->to_jaw[s] >= HELD;
-            e->fixed[l * f->nskin + s] = bone || f->rim[s];
-        }
+    for (int i = 0; i < f->nnode; i++) {
+        const FaHold hold = fai_face_hold(f, i);
+        e->fixed[i] = hold.skull + hold.jaw >= HELD || fai_face_on_rim(f, i);
+    }
 }
 
 // What hangs on nothing would fly off: parts of the flesh without a held node are held whole.
@@ -526,7 +527,7 @@ static FaCode enrich_step(FaMethod *m, const FaInput *in, float *surface, FaStat
 static void enrich_limited(FaMethod *m, const float *keep) {
     Enrich *e = (Enrich *)m;
     const FaFace *f = e->face;
-    for (int i = 0; i < f->nnode; i++) e->keep[i] = keep[f->skin_vertex[i % f->nskin]];
+    for (int i = 0; i < f->nnode; i++) e->keep[i] = keep[f->skin_vertex[fai_face_above(f, i)]];
     fai_rebalance_calm(e->body, e->keep);
     const double *d = fai_rebalance_d(e->body);
     for (int i = 0; i < 3 * f->nskin; i++) e->skin[i] = (float)(e->X[i] + d[i]);

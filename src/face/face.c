@@ -46,6 +46,57 @@ void fa_face_free(FaFace *face) {
     fa_free(face);
 }
 
+// --- prisms or filled -----------------------------------------------------------------------------------------------
+
+// How many tets each node is from the skin; at most that.
+static int levels(const FaFace *f, int *level) {
+    int most = 0;
+    for (int i = 0; i < f->nnode; i++) level[i] = i < f->nskin ? 0 : f->nnode;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int t = 0; t < f->ntet; t++) {
+            const int *v = f->tet + 4 * (size_t)t;
+            const int least = FA_MIN(FA_MIN(level[v[0]], level[v[1]]), FA_MIN(level[v[2]], level[v[3]])) + 1;
+            for (int k = 0; k < 4; k++)
+                if (level[v[k]] > least && least <= f->nnode) level[v[k]] = least, changed = true;
+        }
+    }
+    for (int i = 0; i < f->nnode; i++)
+        if (level[i] < f->nnode) most = FA_MAX(most, level[i]);
+    return most;
+}
+
+// Those of one level to the one above: first how many take of each, then what they take.
+static void hand_on(const FaFace *f, const int *level, int from, double *mass, double *takers) {
+    for (int pass = 0; pass < 2; pass++)
+        for (int t = 0; t < f->ntet; t++)
+            for (int k = 0; k < 16; k++) {
+                const int i = f->tet[4 * (size_t)t + (size_t)(k / 4)], j = f->tet[4 * (size_t)t + (size_t)(k % 4)];
+                if (level[i] != from || level[j] != from - 1) continue;
+                if (pass == 0)
+                    takers[i]++;
+                else
+                    mass[j] += mass[i] / takers[i];
+            }
+}
+
+FaCode fai_face_column_mass(const FaFace *f, double *column, FaError *err) {
+    for (int i = 0; !fai_face_filled(f) && i < f->nskin; i++) {
+        column[i] = 0;
+        for (int l = 0; l <= f->layers; l++) column[i] += (double)f->mass[(size_t)l * (size_t)f->nskin + (size_t)i];
+    }
+    if (!fai_face_filled(f)) return FA_OK;
+    int *level = FA_NEW(f->nnode, int);
+    double *mass = FA_NEW(2 * (size_t)f->nnode, double);
+    FaCode rc = level && mass ? FA_OK : FA_FAIL_MEMORY(err);
+    for (int i = 0; rc >= 0 && i < f->nnode; i++) mass[i] = (double)f->mass[i];
+    for (int from = rc >= 0 ? levels(f, level) : 0; from > 0; from--) hand_on(f, level, from, mass, mass + f->nnode);
+    for (int i = 0; rc >= 0 && i < f->nskin; i++) column[i] = mass[i];
+    fa_free(level);
+    fa_free(mass);
+    return rc;
+}
+
 // --- the check ------------------------------------------------------------------------------------------------------
 
 static FaCode check_jaw(const FaJaw *jaw, FaError *err) {
@@ -123,12 +174,32 @@ static FaCode check_elements(const FaFace *f, FaError *err) {
     return FA_OK;
 }
 
+// No node of filled flesh without a tet; of prisms there is none by their making.
+static FaCode check_corners(const FaFace *f, FaError *err) {
+    unsigned char *has = fai_face_filled(f) ? FA_NEW(f->nnode, unsigned char) : NULL;
+    int lost = -1;
+    if (!fai_face_filled(f)) return FA_OK;
+    if (!has) return FA_FAIL_MEMORY(err);
+    for (size_t k = 0; k < 4 * (size_t)f->ntet; k++) has[f->tet[k]] = 1;
+    for (int i = 0; i < f->nnode && lost < 0; i++)
+        if (!has[i]) lost = i;
+    fa_free(has);
+    if (lost < 0) return FA_OK;
+    return FA_FAIL(err, FA_E_MESH, FA_PLACE("node %d", lost), "build the face again: fascia build RIG -o FACE",
+                   "it is the corner of no tet");
+}
+
 static FaCode check_counts(const FaFace *f, FaError *err) {
-    if (f->nvert <= 0 || f->nskin < 3 || f->layers < 1 || f->layers > FA_FACE_LAYERS || f->ntri < 1 || f->ntet < 1 ||
-        f->nskin > f->nvert || (int64_t)f->nnode != (int64_t)f->nskin * (f->layers + 1) ||
-        (int64_t)f->ntet != (int64_t)3 * f->ntri * f->layers)
+    const bool filled = fai_face_filled(f);
+    if (f->nvert <= 0 || f->nskin < 3 || f->layers < 0 || f->layers > FA_FACE_LAYERS || f->ntri < 1 || f->ntet < 1 ||
+        f->nskin > f->nvert || f->nnode < f->nskin ||
+        (!filled && (int64_t)f->nnode != (int64_t)f->nskin * (f->layers + 1)) ||
+        (!filled && (int64_t)f->ntet != (int64_t)3 * f->ntri * f->layers))
         return FA_FAIL(err, FA_E_FORMAT, NULL, "build the face again: fascia build RIG -o FACE",
                        "the counts of vertices, nodes, layers and tets do not belong together");
+    if (filled && !f->above)
+        return FA_FAIL(err, FA_E_FORMAT, "filled flesh", "build the face again: fascia build RIG -o FACE",
+                       "what carries it is missing");
     if (f->stiff_edge && (f->stiff_edges < 1 || f->stiff_edges > (int64_t)3 * f->ntri))
         return FA_FAIL(err, FA_E_FORMAT, "stiffness", "build the face again: fascia build RIG -o FACE",
                        "%d edges are not of this skin", f->stiff_edges);
@@ -140,6 +211,7 @@ FaCode fai_face_check(const FaFace *f, FaError *err) {
     FA_TRY(fai_face_check_arrays(f, err));
     FA_TRY(check_maps(f, err));
     FA_TRY(check_elements(f, err));
+    FA_TRY(check_corners(f, err));
     FA_TRY(check_jaw(&f->jaw, err));
     return check_bones(f, err);
 }

@@ -8,6 +8,10 @@
 //            |\  |\  |
 //            | \ | \ |      tets
 //     deep   o---o---o      layer `layers`: hypodermis, attached to skull or jaw, or free
+//
+// Filled flesh (layers 0, build/filled.h): the skin nodes first too, then nodes inside in any number and place, each of
+// them free or carried by skull or jaw; every skin node is a corner of a tet. What differs between the two is asked
+// below (fai_face_above, ...), nowhere else.
 #ifndef FAI_FACE_H
 #define FAI_FACE_H
 
@@ -25,8 +29,9 @@ typedef enum FaBoneKind {
     FA_BONE_KINDS
 } FaBoneKind;
 extern const char *const fai_bone_kind_name[FA_BONE_KINDS]; // "skull", ...
-enum { FA_FACE_LAYERS = 16 };                               // at most
-enum { FA_FLESH_SIZE = 6000, FA_FLESH_MOST = 1000000 };     // free nodes of filled flesh: by default, at most
+typedef enum FaCarrier { FA_CARRIER_NONE, FA_CARRIER_SKULL, FA_CARRIER_JAW, FA_CARRIERS } FaCarrier;
+enum { FA_FACE_LAYERS = 16 };                           // at most
+enum { FA_FLESH_SIZE = 6000, FA_FLESH_MOST = 1000000 }; // free nodes of filled flesh: by default, at most
 
 typedef struct FaBone {
     char name[64];
@@ -65,7 +70,7 @@ struct FaFace {
     int nvert;            // of the rig
     const char *rig_path; // the rig's file as it can be opened from here; NULL or "": unknown
     // counts
-    int nskin, layers, nnode; // nnode = nskin * (layers + 1)
+    int nskin, layers, nnode; // nnode = nskin * (layers + 1); layers 0: filled flesh, any number
     int ntri, ntet;
     int stiff_edges; // edges of the skin; 0: no stiffness of the surface model
     // arrays: one row each in face_arrays.h
@@ -90,6 +95,41 @@ struct FaFace {
 };
 
 uint64_t fai_face_rig_hash(const FaRig *rig);
+// Prisms below the skin: what fa_face_build (build/filled_face.c) begins with. options as there.
+FaCode fai_face_build_prisms(const FaRig *rig, const FaFaceOptions *options, FaFace **face, FaError *err);
+FaCode fai_face_weigh(FaFace *face, double density, FaError *err); // mass = rho V / 4 of each tet at its corners
+
+// --- prisms or filled ---
+
+typedef struct FaHold {
+    float skull, jaw; // each 0..1, sum <= 1; the rest is free
+} FaHold;
+static inline bool fai_face_filled(const FaFace *f) { return f->layers == 0; }
+// The skin node that a node goes with: the one above it.
+static inline int fai_face_above(const FaFace *f, int node) {
+    return fai_face_filled(f) ? f->above[node] : node % f->nskin;
+}
+// What holds a node below the skin.
+static inline FaHold fai_face_hold(const FaFace *f, int node) {
+    FaHold hold = {0, 0};
+    if (node < f->nskin) return hold;
+    if (fai_face_filled(f))
+        hold = (FaHold){f->carrier[node] == FA_CARRIER_SKULL, f->carrier[node] == FA_CARRIER_JAW};
+    else if (node >= f->nskin * f->layers)
+        hold = (FaHold){f->to_skull[node % f->nskin], f->to_jaw[node % f->nskin]};
+    return hold;
+}
+// On the cut edge: skin, and of prisms all below it.
+static inline bool fai_face_on_rim(const FaFace *f, int node) {
+    return fai_face_filled(f) ? node < f->nskin && f->rim[node] : f->rim[node % f->nskin];
+}
+// Tets that stand or fall together, in a row: those below a triangle, or each by itself. Such a row is a piece.
+static inline int fai_face_piece(const FaFace *f) { return fai_face_filled(f) ? 1 : 3 * f->layers; }
+static inline int fai_face_pieces(const FaFace *f) { return f->ntet / fai_face_piece(f); }
+// Mass of the flesh that goes with each skin node, its own included, kg (nskin): of prisms its column; of filled flesh
+// each node's mass is handed on evenly to its neighbours that are nearer to the skin, from tet to tet.
+FaCode fai_face_column_mass(const FaFace *face, double *mass, FaError *err);
+
 // Everything is there and sound: the table's ranges, positive volumes, what belongs together.
 FaCode fai_face_check(const FaFace *face, FaError *err);
 

@@ -119,7 +119,7 @@ static FaCode check_stage(const FaFace *f, unsigned stage, FaError *err) {
 }
 
 FaCode fai_face_check_arrays(const FaFace *f, FaError *err) {
-    for (unsigned stage = 1; stage && stage <= FA_NEEDS; stage <<= 1) FA_TRY(check_stage(f, stage, err));
+    for (unsigned stage = 1; stage <= FA_STAGES; stage <<= 1) FA_TRY(check_stage(f, stage, err));
     for (int i = 0; i < FA_FACE_NARRAY; i++) {
         const FaFaceArray *a = &fai_face_array[i];
         const void *data = fai_face_array_get(f, a);

@@ -8,13 +8,15 @@
 //   per     what there is one entry of (FA_FACE_COUNTS), and numbers per entry
 //   values  FA_RANGE(least, most), or FA_INDEX(count, least) for numbers of vertices, nodes, ...: they are renumbered
 //           where triangles are left out. least -1: none is allowed
-//   stage   FA_NEED_...: the rows of a stage are there together or not at all
+//   stage   FA_NEED_...: the rows of a stage are there together or not at all. FILLED: of filled flesh, and only there
 //   what    an entry, in messages
 #ifndef FAI_FACE_ARRAYS_H
 #define FAI_FACE_ARRAYS_H
 
 #include "base/base.h"
 #include "fascia/face.h"
+
+enum { FA_NEED_FILLED = 16, FA_STAGES = 31 }; // nobody asks for FILLED as a need: it is an option of the builder
 
 #define FA_STIFF_LEAST 1e-4f // relative stiffness that a face may have
 #define FA_STIFF_MOST 1e4f
@@ -54,6 +56,9 @@
     X("RIDW", ride_weight,     float,         VERT, 3, FA_RANGE(0, 1.001f),    FACE, "weight of a rider")              \
     /* 1: on an open boundary of the simulated skin (neck, mask edge): held to the linear surface */                   \
     X("RIM ", rim,             unsigned char, SKIN, 1, FA_RANGE(0, 1),         FACE, "rim flag")                       \
+    /* filled flesh: the skin node that a node goes with (the nearest); what carries it: FaCarrier */                  \
+    X("fill", above,           int,           NODE, 1, FA_INDEX(SKIN, 0),      FILLED, "skin above")                   \
+    X("fill", carrier,         unsigned char, NODE, 1, FA_RANGE(0, 2),         FILLED, "carrier of a node")            \
     /* P_0, Pa; absent: uniform */                                                                                     \
     X("mat0", mu0,             float,         TET,  1, FA_RANGE(1, 1e9f),      MATERIALS, "mu")                        \
     X("mat0", lambda0,         float,         TET,  1, FA_RANGE(0, 1e9f),      MATERIALS, "lambda")                    \

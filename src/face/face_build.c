@@ -250,7 +250,7 @@ static void place_nodes(const Build *b, FaFace *f) {
 }
 
 // rho V / 4 of each tet to its corners.
-static FaCode weigh(FaFace *f, double density, FaError *err) {
+FaCode fai_face_weigh(FaFace *f, double density, FaError *err) {
     double *mass = FA_NEW(f->nnode, double);
     if (!mass) return FA_FAIL_MEMORY(err);
     for (int t = 0; t < f->ntet; t++) {
@@ -308,7 +308,7 @@ static FaCode finish(Build *b, FaError *err) {
     for (int r = 0; r < FA_REGIONS; r++) memcpy(f->region[r], b->region[r], n * sizeof(float));
     place_nodes(b, f);
     fai_prism_tets(f->nskin, f->layers, f->ntri, f->tri, f->tet);
-    FA_TRY(weigh(f, b->options.density, err));
+    FA_TRY(fai_face_weigh(f, b->options.density, err));
     const FaAttachInput in = {.rig = b->rig,
                               .nskin = f->nskin,
                               .skin_vertex = f->skin_vertex,
@@ -323,7 +323,7 @@ static FaCode finish(Build *b, FaError *err) {
     FA_TRY(fai_attach_find(&in, (const float *const *)f->region, f->to_skull, f->to_jaw, err));
     FA_TRY(fai_ride_find(b->rig, &b->topo, p->part, f, err));
     if (b->coarse.rig) FA_TRY(fai_coarse_ride(&b->coarse, b->rig, f, err));
-    note_clamps(b, &f->notes);
+    if (!b->options.filled) note_clamps(b, &f->notes); // else prisms are only what it begins with
     return fai_face_check(f, err);
 }
 
@@ -356,7 +356,7 @@ static FaCode build(Build *b, FaError *err) {
     return finish(b, err);
 }
 
-FaCode fa_face_build(const FaRig *rig, const FaFaceOptions *options, FaFace **face, FaError *err) {
+FaCode fai_face_build_prisms(const FaRig *rig, const FaFaceOptions *options, FaFace **face, FaError *err) {
     *face = NULL;
     Build b = {.rig = rig};
     if (options) b.options = *options;

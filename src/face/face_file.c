@@ -263,7 +263,8 @@ static void put_muscles(Writer *w, const FaFace *f) {
 }
 
 static void put_head(Writer *w, const FaFace *f) {
-    const int counts[] = {f->nvert, f->nskin, f->layers, f->ntri, f->ntet, f->nbone, FA_REGIONS, 0};
+    const int counts[] = {f->nvert, f->nskin, f->layers,  f->ntri,
+                          f->ntet,  f->nbone, FA_REGIONS, fai_face_filled(f) ? f->nnode : 0};
     open_chunk(w, "HEAD");
     put_u64(w, f->rig_hash);
     for (int i = 0; i < FA_COUNT(counts); i++) put_u32(w, (uint32_t)counts[i]);
@@ -274,6 +275,7 @@ static void put_head(Writer *w, const FaFace *f) {
 static void put_face(Writer *w, const FaFace *f, const char *rig) {
     put_head(w, f);
     put_stages(w, f, FA_NEED_FACE);
+    put_stages(w, f, FA_NEED_FILLED);
     put_jaw(w, &f->jaw);
     for (int i = 0; i < f->nbone; i++) put_bone(w, &f->bone[i]);
     for (int i = 0; i < FA_FACE_NCOLUMNS; i++) {
@@ -425,9 +427,9 @@ static void read_head(Reader *r, FaFace *f, int *nregion, int *nbone) {
     f->ntet = get_count(r);
     *nbone = get_count(r);
     *nregion = get_count(r);
-    get_u32(r);
-    if (f->layers > FA_FACE_LAYERS) r->short_read = true, f->layers = 0;
-    f->nnode = (int)FA_MIN((int64_t)f->nskin * (f->layers + 1), INT_MAX / 4);
+    const int filled = get_count(r); // nodes of filled flesh, which has no layers
+    if (f->layers > FA_FACE_LAYERS || (f->layers > 0 && filled > 0)) r->short_read = true, f->layers = 0;
+    f->nnode = f->layers ? (int)FA_MIN((int64_t)f->nskin * (f->layers + 1), INT_MAX / 4) : filled;
 }
 
 static void read_jaw(Reader *r, FaJaw *jaw) {

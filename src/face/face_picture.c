@@ -252,10 +252,13 @@ static FaCode picture_cut(Scene *s, FaSheet *sheet, int size, FaError *err) {
     s->n = s->mesh[0].mesh.ntri > 0;
     const FaMesh skin = layer_of(f, 0), deep = layer_of(f, f->layers);
     FA_TRY(add_surface(s, &skin, NULL, &plane, FA_RENDER_SKIN, err));
-    FA_TRY(add_surface(s, &deep, NULL, &plane, FA_RENDER_TEETH, err));
+    if (!fai_face_filled(f)) FA_TRY(add_surface(s, &deep, NULL, &plane, FA_RENDER_TEETH, err));
     FA_TRY(add_passive(s, &plane, err));
     FA_TRY(add_bones(s, &plane, err));
-    FA_TRY(fai_sheet_new(sheet, 2, 2, size, size, "cut in the middle: skin, flesh, deepest layer, bones", false, err));
+    FA_TRY(fai_sheet_new(sheet, 2, 2, size, size,
+                         fai_face_filled(f) ? "cut in the middle: skin, filled flesh, bones"
+                                            : "cut in the middle: skin, flesh, deepest layer, bones",
+                         false, err));
     FaRenderView whole = view_of("profile", 1), mouth = view_of("profile", 3.2);
     whole.yaw = mouth.yaw = 78;
     FA_TRY(draw_tile(s, &whole, false, 0, sheet, 0, "whole", err));

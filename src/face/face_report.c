@@ -33,7 +33,7 @@ static FaCode write_quality(FaJsonWriter *w, const FaFace *f, FaError *err) {
         bin[FA_MIN(FA_MAX((int)(q[t] * BINS), 0), BINS - 1)]++;
         if (q[t] < q[worst]) worst = t;
     }
-    int at = f->skin_vertex[f->tet[4 * (size_t)worst] % f->nskin];
+    int at = f->skin_vertex[fai_face_above(f, f->tet[4 * (size_t)worst])];
     qsort(q, (size_t)f->ntet, sizeof *q, compare_floats);
     fai_jw_open(w, "quality", '{');
     fai_jw_str(w, "measure", "mean ratio: 1 regular, 0 flat");
@@ -185,6 +185,7 @@ static void write_counts(FaJsonWriter *w, const FaFace *f) {
     fai_jw_int(w, "tets", f->ntet);
     fai_jw_int(w, "skin", f->nskin);
     fai_jw_int(w, "triangles", f->ntri);
+    fai_jw_str(w, "flesh", fai_face_filled(f) ? "filled" : "layers");
     fai_jw_int(w, "layers", f->layers);
     fai_jw_int(w, "rim", rim);
     fai_jw_int(w, "riding", riding);
@@ -308,7 +309,7 @@ static void put_thickness(FaText *t, const FaFace *f, float *q) {
     put_tenths(t, 1e3 * (double)q[f->nskin - 1]);
     fai_text_str(t, " mm, typical ");
     put_tenths(t, 1e3 * (double)q[f->nskin / 2]);
-    fai_text_printf(t, "; thinner than asked at %d of %d points", clamped, f->nskin);
+    if (!fai_face_filled(f)) fai_text_printf(t, "; thinner than asked at %d of %d points", clamped, f->nskin);
 }
 
 static void put_made(FaText *t, const FaFace *f) {
@@ -319,8 +320,9 @@ static void put_made(FaText *t, const FaFace *f) {
         put_line(t, "volumes");
         fai_text_printf(t, "the flesh of %d shapes", columns_filled(&f->volumes, &mean));
         if (m->version) {
-            fai_text_printf(t, "; %d pieces inside out, %d triangles left out%s%s; most squeezed: %s, to ", m->inverted,
-                            m->left_out, m->folded[0] ? ", most in " : "", m->folded, m->worst);
+            fai_text_printf(t, "; %d pieces inside out, %d %s left out%s%s; most squeezed: %s, to ", m->inverted,
+                            m->left_out, fai_face_filled(f) ? "pieces" : "triangles", m->folded[0] ? ", most in " : "",
+                            m->folded, m->worst);
             put_tenths(t, 100 * m->least);
             fai_text_printf(t, " %%; volume changes most in %s, by ", m->swollen);
             put_tenths(t, 100 * (m->volume - 1));
@@ -359,8 +361,12 @@ FaCode fa_face_summary(const FaFace *f, char **text, FaError *err) {
     if (!q) return FA_FAIL_MEMORY(err);
     for (int i = 0; i < f->nnode; i++) mass += (double)f->mass[i];
     put_line(&t, "flesh");
-    fai_text_printf(&t, "%d points (%d of the skin), %d pieces, %d layer%s, %d g", f->nnode, f->nskin, f->ntet,
-                    f->layers, f->layers == 1 ? "" : "s", (int)(1000 * mass + 0.5));
+    fai_text_printf(&t, "%d points (%d of the skin), %d pieces, ", f->nnode, f->nskin, f->ntet);
+    if (fai_face_filled(f))
+        fai_text_str(&t, "filled");
+    else
+        fai_text_printf(&t, "%d layer%s", f->layers, f->layers == 1 ? "" : "s");
+    fai_text_printf(&t, ", %d g", (int)(1000 * mass + 0.5));
     put_quality(&t, f, q);
     put_thickness(&t, f, q);
     put_line(&t, "jaw");

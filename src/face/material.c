@@ -32,7 +32,7 @@ static void conduct(const float *x, const int t[4], double k[4][4]) {
 }
 
 // Rows of inner nodes: `a` over inner nodes, `b` over the skin.
-static FaCode conduction(const FaFace *f, FaCsr *a, FaCsr *b, FaError *err) {
+FaCode fai_conduction(const FaFace *f, FaCsr *a, FaCsr *b, FaError *err) {
     const int inner = f->nnode - f->nskin;
     if (f->ntet > INT32_MAX / 32) return FA_FAIL(err, FA_E_LIMIT, NULL, "use a coarser face", "the face is too large");
     FaTriplet *entry = FA_NEW(16 * (size_t)f->ntet, FaTriplet);
@@ -76,7 +76,7 @@ static FaCode diffusion_new(const FaFace *f, Diffusion *d, FaError *err) {
     d->rhs = FA_PUSH(d->arena, 4 * n, double);
     d->u = FA_PUSH(d->arena, 4 * n, double);
     if (!d->rhs || !d->u) return FA_FAIL_MEMORY(err);
-    FA_TRY(conduction(f, &d->a, &d->b, err));
+    FA_TRY(fai_conduction(f, &d->a, &d->b, err));
     FA_TRY(fai_chol_analyze(&d->a, NULL, &d->chol, err));
     return fai_chol_factor(d->chol, &d->a, err);
 }

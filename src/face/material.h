@@ -21,6 +21,7 @@
 #define FAI_MATERIAL_H
 
 #include "face/face.h"
+#include "math/csr.h"
 
 static const float FA_MU = 3000, FA_MU_MOST = 20000, FA_LAMBDA = 2500,
                    FA_LAMBDA_MOST = 25000; // Pa, paper 000 section 7
@@ -34,6 +35,7 @@ FaCode fai_materials_parse(FaFace *face, const FaRig *rig, const char *text, siz
 
 // Values on the skin continued into the flesh: each inner node gets what conduction gives it, never more than the
 // most on the skin nor less than the least. skin: nfield x nskin; node: nfield x nnode (the skin's own first).
+FaCode fai_conduction(const FaFace *face, FaCsr *inner, FaCsr *skin, FaError *err); // K of inner nodes: K_ii, K_is
 FaCode fai_diffuse(const FaFace *face, int nfield, const float *skin, float *node, FaError *err);
 
 // P(w) = P0 + B_P w, each within what the base and single shapes span (several stiff shapes at once are as stiff as

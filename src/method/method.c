@@ -1,7 +1,7 @@
 // The list of methods, and what they share: opening, stepping in time, the state.
 #include "method/method.h"
 #include "base/text.h"
-#include "face/face_arrays.h"
+#include "face/face.h"
 #include "method/bounds.h"
 
 #include <math.h>
@@ -111,12 +111,17 @@ FaCode fa_method_open(const char *name, const FaMethodSetup *setup, FaMethod **m
     return rc;
 }
 
-FaCode fai_method_face(FaMethod *m, const FaMethodSetup *setup, int at, FaError *err) {
+FaCode fai_method_face(FaMethod *m, const FaMethodSetup *setup, int at, int filled, FaError *err) {
     const char *file = fai_params_text_at(setup->params, at);
-    const FaFaceGet how = {.file = file[0] ? file : NULL};
+    FaFaceOptions options = fa_face_options_for(m->ops->needs);
+    options.filled = filled >= 0 && fai_params_at(setup->params, filled) != 0;
+    const FaFaceGet how = {.file = file[0] ? file : NULL, .options = &options};
     if (!setup->face) FA_TRY(fa_face_get(m->rig, m->ops->needs, &how, &m->own_face, err));
     m->face = setup->face ? setup->face : m->own_face;
     m->inputs = fai_face_hash(m->face);
+    if (options.filled && !fai_face_filled(m->face))
+        return FA_FAIL(err, FA_E_ARG, file, "build it with fascia build --filled, or leave the option out",
+                       "filled flesh is asked for, and the face has a layer below the skin");
     return fa_face_fits(m->face, m->rig, err);
 }
 

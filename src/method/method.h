@@ -71,9 +71,10 @@ FaCode fai_method_add(const FaMethodOps *ops, FaError *err);
 // Infinite where the bytes differ and the method does not know a distance.
 double fai_method_distance(FaMethod *m, const void *state);
 
-// The method's face: the setup's, else the file named by parameter `at`, else made with what the method needs. It fits
-// the rig, and is part of `inputs`.
-FaCode fai_method_face(FaMethod *m, const FaMethodSetup *setup, int at, FaError *err);
+// The method's face: the setup's, else the file named by parameter `at`, else made with what the method needs. filled:
+// the parameter that asks for filled flesh, -1: none; a face that is given must have it then. It fits the rig, and is
+// part of `inputs`.
+FaCode fai_method_face(FaMethod *m, const FaMethodSetup *setup, int at, int filled, FaError *err);
 
 const FaParamInfo *fai_params_table(const FaParams *params); // whose they are
 // A method's parameters, written once: LIST is a macro of rows X(type, name, value, min, max, unit, choices, help). It

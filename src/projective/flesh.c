@@ -11,25 +11,18 @@
 #include "math/mat3.h"
 #include "mesh/laplacian.h"
 #include "mesh/mesh.h"
+#include "projective/deep_goal.h"
 
 #include <math.h>
 
 static const double TYPICAL_THICKNESS = 0.006; // m: where `goal` holds as given
 static const double LID_FIRMNESS = 9;          // lids follow so much more firmly
 static const double RIM_HZ = 60;               // the cut edge and the neck: held to the rig
-static const double SLIDE = 0.8;         // share of its skin's motion that deep flesh makes on its bone: fascia glides
-static const double EDGE_LENGTH = 0.004; // m: blendforces-notes, k_e = K_s l^2 and k_b = K_s l^4
+static const double EDGE_LENGTH = 0.004;       // m: blendforces-notes, k_e = K_s l^2 and k_b = K_s l^4
 
 enum { VERTICES = 2048 }; // of a task
 
 static double spring(double mass, double hz) { return mass * (2 * M_PI * hz) * (2 * M_PI * hz); }
-
-// Mass of all nodes below (and at) a skin node.
-static double column_mass(const FaFace *f, int i) {
-    double m = 0;
-    for (int l = 0; l <= f->layers; l++) m += (double)f->mass[(size_t)l * (size_t)f->nskin + (size_t)i];
-    return m;
-}
 
 // Lids are muscle and cartilage of a millimetre on an eyeball: they do not swing, and where they lag they cross.
 static double goal_hz(const FaFace *f, int i, double goal) {
@@ -55,9 +48,11 @@ static FaCode add_nodes(FaFlesh *fl, bool surface, FaError *err) {
     e->nnode = fl->nnode = (int)n;
     e->x0 = FA_PUSH(e->arena, 3 * n, double);
     e->mass = FA_PUSH(e->arena, n, double);
-    if (!e->x0 || !e->mass) return FA_FAIL_MEMORY(err);
+    fl->column = FA_PUSH(e->arena, (size_t)f->nskin, double);
+    if (!e->x0 || !e->mass || !fl->column) return FA_FAIL_MEMORY(err);
+    FA_TRY(fai_face_column_mass(f, fl->column, err));
     for (size_t i = 0; i < 3 * n; i++) e->x0[i] = (double)f->x0[i];
-    for (size_t i = 0; i < n; i++) e->mass[i] = surface ? column_mass(f, (int)i) : (double)f->mass[i];
+    for (size_t i = 0; i < n; i++) e->mass[i] = surface ? fl->column[i] : (double)f->mass[i];
     return FA_OK;
 }
 
@@ -70,12 +65,10 @@ static FaCode add_anchors(FaFlesh *fl, const FaFleshOptions *o, FaError *err) {
     fl->force = FA_PUSH(e->arena, (size_t)fl->nnode, double);
     if (!e->anchor_node || !e->anchor_weight || !fl->force) return FA_FAIL_MEMORY(err);
     for (int i = 0; i < fl->nnode; i++) {
-        int s = i % f->nskin, layer = i / f->nskin;
-        double w = 0;
-        if (layer == 0) w = spring(column_mass(f, s), goal_hz(f, s, o->goal));
-        if (layer == f->layers && layer > 0)
-            w = spring(e->mass[i], o->bone) * ((double)f->to_skull[s] + (double)f->to_jaw[s]);
-        if (f->rim[s]) w += spring(e->mass[i], RIM_HZ);
+        const FaHold hold = fai_face_hold(f, i);
+        double w = i < f->nskin ? spring(fl->column[i], goal_hz(f, i, o->goal))
+                                : spring(e->mass[i], o->bone) * ((double)hold.skull + (double)hold.jaw);
+        if (fai_face_on_rim(f, i)) w += spring(e->mass[i], RIM_HZ);
         if (!(w > 0)) continue;
         e->anchor_node[e->nanchor] = i;
         e->anchor_weight[e->nanchor++] = w;
@@ -136,7 +129,7 @@ static FaCode add_skin(FaFlesh *fl, const FaFleshOptions *o, FaError *err) {
     if (rc >= 0) rc = fai_laplacian_build(&mesh, NULL, &l, mass, NULL, err);
     if (rc >= 0) {
         fai_mesh_areas(&mesh, mesh.x, area);
-        for (int i = 0; i < f->nskin; i++) total += (double)area[i], weight += column_mass(f, i);
+        for (int i = 0; i < f->nskin; i++) total += (double)area[i], weight += fl->column[i];
         double ks = spring(weight / fmax(total, 1e-12), o->goal); // N/m3: of the skin as a whole
         rc = add_edges(fl, &topo, area, ks, err);
         if (rc >= 0) rc = fai_bend_rows(e, &l, mass, f->rim, ks * pow(EDGE_LENGTH, 4), err);
@@ -163,6 +156,7 @@ FaCode fai_flesh_new(const FaRig *rig, const FaFace *face, const FaFleshOptions 
     if (rc >= 0) rc = add_nodes(fl, o->surface, err);
     if (rc >= 0) rc = add_anchors(fl, o, err);
     if (rc >= 0) rc = o->surface ? add_skin(fl, o, err) : add_tets(fl, o, err);
+    if (rc >= 0 && !o->surface) rc = fai_deep_goal_new(face, &fl->deep, err);
     if (rc >= 0) rc = fai_elastic_check(&fl->e, err);
     fl->anchor_node = fl->e.anchor_node;
     if (rc < 0)
@@ -175,6 +169,7 @@ FaCode fai_flesh_new(const FaRig *rig, const FaFace *face, const FaFleshOptions 
 void fai_flesh_free(FaFlesh *fl) {
     if (!fl) return;
     fa_blender_free(fl->blender);
+    fai_deep_goal_free(fl->deep);
     fa_free(fl->linear);
     fa_free(fl->odd);
     fai_arena_free(fl->e.arena);
@@ -185,47 +180,25 @@ void fai_flesh_free(FaFlesh *fl) {
 
 typedef struct Goal {
     const FaFlesh *fl;
-    double turn[9], slide[3]; // of the jaw
     float *goal;
 } Goal;
 
-static void goal_of_columns(void *ctx, int begin, int end, int chunk) {
+static void goal_of_skin(void *ctx, int begin, int end, int chunk) {
     const Goal *g = ctx;
-    const FaFlesh *fl = g->fl;
-    const FaFace *f = fl->face;
+    const FaFace *f = g->fl->face;
     (void)chunk;
-    int layers = fl->nnode / f->nskin - 1;
     for (int s = begin; s < end; s++) {
-        const float *at = fl->linear + 3 * (size_t)f->skin_vertex[s], *x = f->x0 + 3 * (size_t)s;
-        float skin[3], deep[3] = {0}, *out = g->goal + 4 * (size_t)s;
-        for (int k = 0; k < 3; k++) out[k] = skin[k] = at[k] - x[k];
+        const float *at = g->fl->linear + 3 * (size_t)f->skin_vertex[s], *x = f->x0 + 3 * (size_t)s;
+        float *out = g->goal + 4 * (size_t)s;
+        for (int k = 0; k < 3; k++) out[k] = at[k] - x[k];
         out[3] = 0;
-        if (layers == 0) continue;
-        // the deepest node: with its bone, gliding on it towards its skin; where it is free, with its skin alone
-        double bone[3] = {0}, x0[3], held = (double)f->to_skull[s] + (double)f->to_jaw[s],
-               glide = 1 - held * (1 - SLIDE);
-        if (f->to_jaw[s] > 0) {
-            fai_v3_load(f->x0, layers * f->nskin + s, x0);
-            fai_m3_mulv(g->turn, x0, bone);
-            for (int k = 0; k < 3; k++) bone[k] = (double)f->to_jaw[s] / held * (bone[k] + g->slide[k] - x0[k]);
-        }
-        for (int k = 0; k < 3; k++) deep[k] = (float)((1 - glide) * bone[k] + glide * (double)skin[k]);
-        for (int l = 1; l <= layers; l++) {
-            float part = (float)l / (float)layers;
-            out = g->goal + 4 * ((size_t)l * (size_t)f->nskin + (size_t)s);
-            for (int k = 0; k < 3; k++) out[k] = f->rim[s] ? skin[k] : skin[k] + part * (deep[k] - skin[k]);
-            out[3] = 0;
-        }
     }
 }
 
 // fl->linear is set: goals of all nodes.
 static void goal_of_linear(FaFlesh *fl, const float *weights, float *goal) {
-    FaPose jaw = fai_jaw_pose(&fl->face->jaw, weights);
-    Goal g = {.fl = fl, .goal = goal};
-    fai_q_to_m3(jaw.q, g.turn);
-    memcpy(g.slide, jaw.p, sizeof g.slide);
-    fai_parallel(fl->face->nskin, 1024, goal_of_columns, &g);
+    fai_parallel(fl->face->nskin, 1024, goal_of_skin, &(Goal){fl, goal});
+    if (fl->deep) fai_deep_goal(fl->deep, weights, goal);
 }
 
 void fai_flesh_goal(FaFlesh *fl, const float *weights, float *goal) {

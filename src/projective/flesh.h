@@ -28,10 +28,12 @@ typedef struct FaFlesh {
     const FaRig *rig;
     const FaFace *face;
     FaElastic e;
-    int nnode;        // e.nnode: of the face, or its skin alone
-    int *anchor_node; // = e.anchor_node
-    double *force;    // N/m: unit blendforce on a node is this times its displacement in the shape; without optimised
-                      // stiffness the anchors' own weight, by which it is named in equilibrium.h        (nnode)
+    int nnode;               // e.nnode: of the face, or its skin alone
+    double *column;          // kg that go with each skin node                         (nskin)
+    struct FaDeepGoal *deep; // goals below the skin; NULL: there is nothing
+    int *anchor_node;        // = e.anchor_node
+    double *force; // N/m: unit blendforce on a node is this times its displacement in the shape; without optimised
+                   // stiffness the anchors' own weight, by which it is named in equilibrium.h        (nnode)
     FaBlender *blender;
     float *linear; // the rig's surface in the last goal                          (rig nvert x 3)
     int *odd;      // vertices that were not finite, of each chunk

@@ -24,6 +24,8 @@
 
 #define PROJECTIVE_PARAMS(X)                                                                                           \
     X(TEXT, face, NAN, 0, 0, "", "FILE.face", "made by fascia build; not given: built from the rig with defaults")     \
+    X(FLAG, filled, 0, 0, 1, "", NULL,                                                                                 \
+      "flesh all through lips and cheeks, from skin to bone, not a layer below the skin; slower")                      \
     X(CHOICE, model, 0, 0, 1, "", "volume|surface",                                                                    \
       "volume: flesh between skin and bone. surface: springs on the skin alone")                                       \
     X(CHOICE, solver, 0, 0, 2, "", "quick|gs|pd", "how it is solved; gs and pd are only for comparison")               \
@@ -185,7 +187,7 @@ static FaCode projective_open(FaMethod *m, const FaMethodSetup *setup, FaError *
     FA_TRY(fai_stepper_init(&p->stepper, m->rig, fai_params_at(params, P_rate), fai_params_at(params, P_head),
                             fai_params_at(params, P_gravity), p->arena, err));
     p->felt_last = fai_pose_identity();
-    FA_TRY(fai_method_face(m, setup, P_face, err));
+    FA_TRY(fai_method_face(m, setup, P_face, P_filled, err));
     p->face = m->face;
     FA_TRY(open_contact(p, params, err));
     FA_TRY(open_solver(p, params, err));
@@ -496,15 +498,15 @@ static const float *projective_linear(const FaMethod *m) { return ((const Projec
 // Columns of limited skin go back towards their goal; they move on as the flesh does on the whole, without a swing.
 static void projective_limited(FaMethod *m, const float *keep) {
     Projective *p = (Projective *)m;
-    int nskin = p->face->nskin, nnode = p->flesh->nnode, n = 0;
+    int nnode = p->flesh->nnode, n = 0;
     double mean[3] = {0};
     for (int i = 0; i < nnode; i++) {
-        if (keep[p->face->skin_vertex[i % nskin]] < 1) continue;
+        if (keep[p->face->skin_vertex[fai_face_above(p->face, i)]] < 1) continue;
         for (int k = 0; k < 3; k++) mean[k] += (double)p->w[4 * (size_t)i + (size_t)k];
         n++;
     }
     for (int i = 0; i < nnode; i++) {
-        float g = keep[p->face->skin_vertex[i % nskin]];
+        float g = keep[p->face->skin_vertex[fai_face_above(p->face, i)]];
         for (size_t k = 0; k < 3 && g < 1; k++) {
             size_t x = 4 * (size_t)i + k;
             p->u[x] = p->goal[x] + g * (p->u[x] - p->goal[x]);
