@@ -207,6 +207,8 @@ static const Value values[] = {
     {"no-intersections", NULL},
     {"shapes", NULL},
     {"deep", NULL},
+    {"filled", "on"},
+    {"flesh-size", "900"},
     {"layers", "2"},
     {"thickness", "6"},
     {"lip-thickness", "3"},

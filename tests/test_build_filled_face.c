@@ -88,8 +88,9 @@ static void sound(void **state) {
     CHECK_OK(fa_params_new("projective", &params, &err), &err);
     CHECK_OK(fa_params_set(params, "filled", "on", &err), &err);
     FaFace *layers = get(rig, FA_NEED_FACE, false, 0, 0);
-    assert_int_equal(fa_method_open("projective", &(FaMethodSetup){.rig = rig, .face = layers, .params = params}, &m, &err),
-                     FA_E_ARG);
+    assert_int_equal(
+        fa_method_open("projective", &(FaMethodSetup){.rig = rig, .face = layers, .params = params}, &m, &err),
+        FA_E_ARG);
     fa_params_free(params);
     fa_face_free(layers);
     // damage is told
@@ -275,15 +276,14 @@ static void beside_layers(void **state) {
     fa_clip_free(clip);
 }
 
-static void stranger(const char *name, const char *path, FaUnit unit) {
+static void stranger(const char *name, const char *path, int vertices) {
     FaError err = {0};
     FaRig *rig;
-    FaRigOptions options = fa_rig_options_default();
     FaClip *clip = talk();
     const bool full = getenv("FASCIA_FULL") != NULL;
-    options.unit = unit;
-    CHECK_OK(fa_rig_load(path, &options, &rig, &err), &err);
-    for (int k = full ? 0 : 1; k < 2; k++) row(name, rig, clip, "projective", k, full ? 0 : 2500, 0, full ? 120 : 15);
+    CHECK_OK(fa_rig_load(path, NULL, &rig, &err), &err);
+    for (int k = full ? 0 : 1; k < 2; k++)
+        row(name, rig, clip, "projective", k, full ? 0 : 2500, vertices, full ? 120 : 15);
     for (int k = 0; full && k < 2; k++) row(name, rig, clip, "enrich", k, 0, 0, 40);
     fa_rig_free(rig);
     fa_clip_free(clip);
@@ -292,7 +292,14 @@ static void stranger(const char *name, const char *path, FaUnit unit) {
 static void facecap(void **state) {
     (void)state;
     TEST_DATA_OR_SKIP(path, "rigs/facecap/facecap.glb");
-    stranger("facecap", path, FA_UNIT_AUTO);
+    stranger("facecap", path, 0);
+}
+
+static void ict(void **state) {
+    (void)state;
+    const char *path = getenv("FASCIA_FULL") ? test_unpack("rigs/ict_facekit/expressions_57_obj.tar.xz") : NULL;
+    if (!path) skip();
+    stranger("ICT, 3,500 vertices", path, 3500);
 }
 
 static void wild(void **state) {
@@ -303,7 +310,7 @@ static void wild(void **state) {
         char place[64];
         snprintf(place, sizeof place, "rigs/wild/%s", name[i]);
         TEST_DATA_OR_SKIP(path, place);
-        stranger(name[i], path, FA_UNIT_AUTO);
+        stranger(name[i], path, 0);
     }
 }
 
@@ -392,6 +399,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sound),         cmocka_unit_test(at_rest),
                                        cmocka_unit_test(any_threads),   cmocka_unit_test(zoo),
                                        cmocka_unit_test(beside_layers), cmocka_unit_test(facecap),
-                                       cmocka_unit_test(wild)};
+                                       cmocka_unit_test(ict),           cmocka_unit_test(wild)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,8 +34,7 @@ static FaCode number(Fill *w, FaError *err) {
     w->node_of_deep = FA_NEW(f->nskin, int);
     if (!w->node_of_filled || !w->node_of_deep) return FA_FAIL_MEMORY(err);
     w->nnode = f->nskin, w->ntet = g->ntet;
-    for (int i = 0; i < g->nnode; i++)
-        w->node_of_filled[i] = g->skin_of_node[i] >= 0 ? g->skin_of_node[i] : w->nnode++;
+    for (int i = 0; i < g->nnode; i++) w->node_of_filled[i] = g->skin_of_node[i] >= 0 ? g->skin_of_node[i] : w->nnode++;
     for (int s = 0; s < f->nskin; s++) w->node_of_deep[s] = -1, w->lost += g->node_of_skin[s] < 0;
     for (int t = 0; t < f->ntri; t++) {
         if (!stays(w, t)) continue;
@@ -83,7 +82,9 @@ static FaCode find_above(Fill *w, FaError *err) {
         w->above[i] = i;
         if (i < f->nskin) continue;
         FaHit hit = fai_closest_point(near, w->x + 3 * (size_t)i, INFINITY);
-        const int best = hit.bary[0] >= hit.bary[1] && hit.bary[0] >= hit.bary[2] ? 0 : hit.bary[1] >= hit.bary[2] ? 1 : 2;
+        const int best = hit.bary[0] >= hit.bary[1] && hit.bary[0] >= hit.bary[2] ? 0
+                         : hit.bary[1] >= hit.bary[2]                             ? 1
+                                                                                  : 2;
         w->above[i] = hit.tri < 0 ? 0 : f->tri[3 * (size_t)hit.tri + (size_t)best];
     }
     for (int s = 0; s < f->nskin; s++)
@@ -139,8 +140,7 @@ FaCode fa_face_build(const FaRig *rig, const FaFaceOptions *options, FaFace **fa
     Fill w = {.face = *face};
     const FaFilledOptions how = {.size = options->flesh_size};
     FaCode rc = fai_filled_build(rig, *face, &how, &w.filled, err);
-    if (rc >= 0)
-        rc = replace(&w, options->density > 0 ? options->density : fa_face_options_default().density, err);
+    if (rc >= 0) rc = replace(&w, options->density > 0 ? options->density : fa_face_options_default().density, err);
     fai_filled_free(&w.filled);
     fa_free(w.node_of_filled);
     fa_free(w.node_of_deep);

@@ -120,7 +120,7 @@ FaCode fai_method_face(FaMethod *m, const FaMethodSetup *setup, int at, int fill
     m->face = setup->face ? setup->face : m->own_face;
     m->inputs = fai_face_hash(m->face);
     if (options.filled && !fai_face_filled(m->face))
-        return FA_FAIL(err, FA_E_ARG, file, "build it with fascia build --filled, or leave the option out",
+        return FA_FAIL(err, FA_E_ARG, file, "build it with fascia build --filled on, or leave the option out",
                        "filled flesh is asked for, and the face has a layer below the skin");
     return fa_face_fits(m->face, m->rig, err);
 }

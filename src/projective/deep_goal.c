@@ -16,10 +16,10 @@ struct FaDeepGoal {
     double turn[9], slide[3]; // of the jaw, in this frame
     float *goal;
     // filled flesh
-    FaCsr skin;    // K_is: inner x skin
-    FaChol *chol;  // of K_ii and the grip of the bones
-    double *grip;  // of each inner node, m                                        (inner)
-    float *rhs;    //                                                              (inner x 4)
+    FaCsr skin;   // K_is: inner x skin
+    FaChol *chol; // of K_ii and the grip of the bones
+    double *grip; // of each inner node, m                                        (inner)
+    float *rhs;   //                                                              (inner x 4)
     FaArena *arena;
 };
 

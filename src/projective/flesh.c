@@ -56,6 +56,13 @@ static FaCode add_nodes(FaFlesh *fl, bool surface, FaError *err) {
     return FA_OK;
 }
 
+// What a goal holds of a skin node's flesh. Thin lids hang on the whole mass of filled flesh around the eye, which
+// would drag them across each other: there a goal holds as much as elsewhere.
+static double held_mass(const FaFlesh *fl, int i, double mean) {
+    const double lid = fai_face_filled(fl->face) ? (double)fl->face->region[FA_REGION_EYELIDS][i] : 0;
+    return fmax(fl->column[i], lid * mean);
+}
+
 // Skin nodes to the rig's surface, deep nodes to their bones, the rim firmly to the rig.
 static FaCode add_anchors(FaFlesh *fl, const FaFleshOptions *o, FaError *err) {
     const FaFace *f = fl->face;
@@ -64,9 +71,11 @@ static FaCode add_anchors(FaFlesh *fl, const FaFleshOptions *o, FaError *err) {
     e->anchor_weight = FA_PUSH(e->arena, (size_t)fl->nnode, double);
     fl->force = FA_PUSH(e->arena, (size_t)fl->nnode, double);
     if (!e->anchor_node || !e->anchor_weight || !fl->force) return FA_FAIL_MEMORY(err);
+    double mean = 0;
+    for (int i = 0; i < f->nskin; i++) mean += fl->column[i] / f->nskin;
     for (int i = 0; i < fl->nnode; i++) {
         const FaHold hold = fai_face_hold(f, i);
-        double w = i < f->nskin ? spring(fl->column[i], goal_hz(f, i, o->goal))
+        double w = i < f->nskin ? spring(held_mass(fl, i, mean), goal_hz(f, i, o->goal))
                                 : spring(e->mass[i], o->bone) * ((double)hold.skull + (double)hold.jaw);
         if (fai_face_on_rim(f, i)) w += spring(e->mass[i], RIM_HZ);
         if (!(w > 0)) continue;
