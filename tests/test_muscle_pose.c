@@ -283,8 +283,9 @@ static void test_brow_chin_lids(void **state) {
     double d[3], up[3], low[3], open[3], a[3];
     POSE(1, 0, "frontalis*");
     moved(&model, place[BROW], d);
-    print_message("frontalis: brow %.1f up\n", d[1]);
-    assert_true(d[1] > 8);
+    moved(&model, place[UPPER_LID], up);
+    print_message("frontalis: brow %.1f up, upper lid %.1f\n", d[1], up[1]);
+    assert_true(d[1] > 8 && up[1] < 0.6 * d[1]); // the lid stays on the eye
     POSE(1, 0, "mentalis");
     moved(&model, place[CHIN], d);
     print_message("mentalis: chin %.1f up\n", d[1]);
