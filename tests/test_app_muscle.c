@@ -45,7 +45,7 @@ static void test_pose(void **state) {
                              out[t], "--json"),
                          0);
         assert_true(said_number("corner_left_mm") >= 6 && said_number("corner_left_mm") < 15);
-        CHECK_NEAR(said_number("corner_left_mm"), said_number("corner_right_mm"), 0.5);
+        CHECK_NEAR(said_number("corner_left_mm"), said_number("corner_right_mm"), 0.8); // its tets are no mirror images
         assert_true(said_number("brow_left_mm") < 0.5 && said_number("lid_right_mm") < 0.5);
         assert_true(said_number("inverted") == 0 && fabs(said_number("volume_change")) < 0.02);
         assert_true(said_number("iterations") > 0 && said_number("residual") < 0.05);

@@ -258,6 +258,45 @@ static void test_marks(void **state) {
     }
 }
 
+// A box of flesh, as six tets around its diagonal.
+static const double box_x[24] = {-1, -1, -1, 1, -1, -1, -1, 1, -1, 1, 1, -1, -1, -1, 1, 1, -1, 1, -1, 1, 1, 1, 1, 1};
+static const int box_tet[24] = {0, 1, 3, 7, 0, 3, 2, 7, 0, 2, 6, 7, 0, 6, 4, 7, 0, 4, 5, 7, 0, 5, 1, 7};
+
+// A strap, most of whose thickness is in front of the flesh, is moved in, is not folded, keeps most of its volume; what
+// bone holds stays. One that is inside keeps its bits.
+static void test_settle(void **state) {
+    (void)state;
+    double x[24], c[3 * 56], before[3 * 56], *work;
+    for (int i = 0; i < 24; i++) x[i] = 0.05 * box_x[i];
+    const FaMuscleFlesh flesh = {8, 6, x, box_tet};
+    FaBspline s = {{7, 4, 2}, false, c};
+    FaFleshInside *inside;
+    FaMuscleSettled out;
+    FaError err = {0};
+    CHECK_OK(fai_flesh_inside_new(&flesh, &inside, &err), &err);
+    work = malloc(fai_muscle_settle_work(&s) * sizeof *work);
+    for (int way = 0; way < 3; way++) {
+        for (int i = 0; i < 56; i++) {
+            double u = i % 7 / 6.0, v = i / 7 % 4 / 3.0, w = i / 28;
+            c[3 * i] = 0.06 * u - 0.03, c[3 * i + 1] = 0.01 * v, c[3 * i + 2] = way == 2 ? 0 : 0.0535 - 0.004 * u;
+            c[3 * i + 2] -= 0.004 * w;
+        }
+        memcpy(before, c, sizeof c);
+        double volume = fai_bspline_volume(&s, NULL);
+        fai_muscle_settle(inside, 1e-3, (const bool[2]){false, way == 1}, &s, work, &out);
+        print_message("settled: %.2f > %.2f in flesh\n", out.before, out.after);
+        CHECK_NEAR(fai_muscle_share(inside, &s), out.after, 1e-12);
+        assert_true(fai_muscle_folded(&s) <= 0.01 && fai_bspline_volume(&s, NULL) > 0.3 * volume);
+        if (way == 2) assert_memory_equal(before, c, sizeof c);
+        if (way < 2) assert_true(out.before < 0.8 && out.after > 0.95);
+        double d[3];
+        fai_v3_sub(c + 3 * 6, before + 3 * 6, d);
+        if (way == 1) assert_true(fai_v3_norm(d) < 1e-3);
+    }
+    free(work);
+    fai_flesh_inside_free(inside);
+}
+
 static void test_bad_input(void **state) {
     (void)state;
     Scene s;
@@ -292,7 +331,11 @@ static void test_bad_input(void **state) {
 static void test_memory(void **state) {
     (void)state;
     Scene s;
+    double x[24];
+    for (int i = 0; i < 24; i++) x[i] = 0.3 * box_x[i];
+    const FaMuscleFlesh flesh = {8, 6, x, box_tet};
     scene_new(&s, 0, 1, (double[]){0, 0, 0});
+    s.ground.flesh = &flesh;
     for (int k = 1;; k++) {
         FaMuscles m;
         FaError err = {0};
@@ -314,8 +357,9 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_template), cmocka_unit_test(test_head),      cmocka_unit_test(test_map),
-        cmocka_unit_test(test_marks),    cmocka_unit_test(test_bad_input), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_template), cmocka_unit_test(test_head),   cmocka_unit_test(test_map),
+        cmocka_unit_test(test_marks),    cmocka_unit_test(test_settle), cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests_name("muscle_place", tests, NULL, NULL);
 }

@@ -43,7 +43,11 @@ enum {
 static const double place_at[PLACES][3] = {{25.5, -43, 80}, {-25.5, -43, 80}, {24, 54, 83},   {10, 50, 85},
                                            {0, 45, 88},     {12, -34, 93},    {0, -52, 93.5}, {0, -70, 88.5},
                                            {33, 31, 73},    {33, 22, 72},     {18, -11, 85.5}};
+static const char *const place_name[PLACES] = {"corner",    "corner, right", "brow",      "inner brow",
+                                               "glabella",  "upper lip",     "lower lip", "chin",
+                                               "upper lid", "lower lid",     "ala"};
 static int place[PLACES]; // vertices of the rig
+enum { DOUBLE_OFF = 3 };  // muscles that twice the nodes change more: docs/figures/muscle.md
 
 // --- a head with muscles ------------------------------------------------------------------------------------------
 
@@ -279,8 +283,9 @@ static void test_brow_chin_lids(void **state) {
     double d[3], up[3], low[3], open[3], a[3];
     POSE(1, 0, "frontalis*");
     moved(&model, place[BROW], d);
-    print_message("frontalis: brow %.1f up\n", d[1]);
-    assert_true(d[1] > 8);
+    moved(&model, place[UPPER_LID], up);
+    print_message("frontalis: brow %.1f up, upper lid %.1f\n", d[1], up[1]);
+    assert_true(d[1] > 8 && up[1] < 0.6 * d[1]); // the lid stays on the eye
     POSE(1, 0, "mentalis");
     moved(&model, place[CHIN], d);
     print_message("mentalis: chin %.1f up\n", d[1]);
@@ -365,8 +370,6 @@ static void test_threads(void **state) {
 // Every muscle at 1, both sides: docs/figures/muscle.md.
 static void test_table(void **state) {
     (void)state;
-    static const char *const name[PLACES] = {"corner",    "",     "brow",      "inner brow", "glabella", "upper lip",
-                                             "lower lip", "chin", "upper lid", "lower lid",  "ala"};
     if (!getenv("FASCIA_FULL")) skip();
     for (int i = 0; i < model.muscles.n; i++) {
         FaMuscleId id = model.muscles.muscle[i].id;
@@ -379,32 +382,41 @@ static void test_table(void **state) {
             double d[3];
             moved(&model, place[k], d);
             if (k != CORNER_RIGHT && fai_v3_norm(d) >= 1)
-                print_message(" %s %.1f (%.1f %.1f %.1f);", name[k], fai_v3_norm(d), d[0], d[1], d[2]);
+                print_message(" %s %.1f (%.1f %.1f %.1f);", place_name[k], fai_v3_norm(d), d[0], d[1], d[2]);
         }
         print_message(" | %d | %d | %.1f |\n", model.report.inverted, crossings(&model, false), model.report.seconds);
     }
 }
 
+// Twice the nodes: every muscle at 1, and the place that it moves most, where that is more than 2 mm.
 static void test_double(void **state) {
     (void)state;
-    static const struct {
-        const char *muscle;
-        int at;
-    } ask[] = {{"zygomaticus_major", CORNER}, {"frontalis*", BROW},
-               {"orbicularis_oris*", CORNER}, {"mentalis", CHIN},
-               {"corrugator", BROW},          {"levator_labii_superioris", UPPER_LIP},
-               {"procerus", INNER_BROW},      {"depressor_anguli_oris", CORNER}};
     if (!getenv("FASCIA_FULL")) skip();
     Model fine = {0};
+    int count = 0, off = 0;
     model_new(&fine, 2 * model.flesh.report.free);
-    for (int i = 0; i < (int)FA_COUNT(ask); i++) {
-        const char *const names[] = {ask[i].muscle, NULL};
+    print_message("%d free nodes and %d\n", model.flesh.report.free, fine.flesh.report.free);
+    for (int i = 0; i < model.muscles.n; i++) {
+        FaMuscleId id = model.muscles.muscle[i].id;
+        char both[64];
+        const char *const names[] = {both, NULL};
+        int at = 0;
+        if (id.side < 0) continue;
+        snprintf(both, sizeof both, "%.*s", (int)strcspn(id.name, "."), id.name);
         pose(&model, names, 1, 0);
+        for (int k = 1; k < PLACES; k++)
+            if (moved_by(&model, k) > moved_by(&model, at)) at = k;
+        double a = moved_by(&model, at), b;
+        if (a <= 2) continue;
         pose(&fine, names, 1, 0);
-        double a = moved_by(&model, ask[i].at), b = moved_by(&fine, ask[i].at);
-        print_message("%s: %.2f mm, with %d nodes %.2f\n", ask[i].muscle, a, fine.flesh.nnode, b);
-        assert_true(fabs(a - b) < 0.15 * fmax(a, b));
+        b = moved_by(&fine, at);
+        bool far = fabs(a - b) >= 0.15 * fmax(a, b);
+        print_message("| %s | %s | %.2f | %.2f | %+.0f %%%s |\n", both, place_name[at], a, b, 100 * (b / a - 1),
+                      far ? " FAR" : "");
+        count++, off += far;
     }
+    print_message("%d muscles, %d change by 15 %% or more\n", count, off);
+    assert_true(count >= 20 && off <= DOUBLE_OFF);
     model_free(&fine);
 }
 

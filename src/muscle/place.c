@@ -381,26 +381,6 @@ static void place_chunk(void *ctx, int begin, int end, int chunk) {
     for (int m = begin; m < end; m++) place_one(w, &w->out->muscle[m]);
 }
 
-static void settle_chunk(void *ctx, int begin, int end, int chunk) {
-    (void)chunk;
-    const Work *w = ctx;
-    for (int m = begin; m < end; m++) {
-        FaMuscle *muscle = &w->out->muscle[m];
-        fai_muscle_settle(w->inside, w->unit, &muscle->solid, w->scratch[m], &muscle->settled);
-    }
-}
-
-static FaCode settle_all(Work *w, FaArena *arena, FaError *err) {
-    w->scratch = FA_PUSH(arena, w->out->n, double *);
-    if (!w->scratch) return FA_FAIL_MEMORY(err);
-    for (int m = 0; m < w->out->n; m++)
-        if (!(w->scratch[m] = FA_PUSH(arena, fai_muscle_settle_work(&w->out->muscle[m].solid), double)))
-            return FA_FAIL_MEMORY(err);
-    FA_TRY(fai_flesh_inside_new(w->ground->flesh, &w->inside, err));
-    fai_parallel(w->out->n, 1, settle_chunk, w);
-    return FA_OK;
-}
-
 // From each strip across an end to bone, the least: fibres that begin there pull.
 static void measure_ends(const Work *w, FaMuscle *m) {
     const FaMuscleEntry *e = fai_muscle_entry(m->id.entry);
@@ -415,6 +395,27 @@ static void measure_ends(const Work *w, FaMuscle *m) {
         }
         m->held[end] = m->gap[end] <= ON_BONE * w->unit;
     }
+}
+
+static void settle_chunk(void *ctx, int begin, int end, int chunk) {
+    (void)chunk;
+    const Work *w = ctx;
+    for (int m = begin; m < end; m++) {
+        FaMuscle *muscle = &w->out->muscle[m];
+        measure_ends(w, muscle);
+        fai_muscle_settle(w->inside, w->unit, muscle->held, &muscle->solid, w->scratch[m], &muscle->settled);
+    }
+}
+
+static FaCode settle_all(Work *w, FaArena *arena, FaError *err) {
+    w->scratch = FA_PUSH(arena, w->out->n, double *);
+    if (!w->scratch) return FA_FAIL_MEMORY(err);
+    for (int m = 0; m < w->out->n; m++)
+        if (!(w->scratch[m] = FA_PUSH(arena, fai_muscle_settle_work(&w->out->muscle[m].solid), double)))
+            return FA_FAIL_MEMORY(err);
+    FA_TRY(fai_flesh_inside_new(w->ground->flesh, &w->inside, err));
+    fai_parallel(w->out->n, 1, settle_chunk, w);
+    return FA_OK;
 }
 
 static FaCode place_all(Work *w, FaArena *arena, FaError *err) {

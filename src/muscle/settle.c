@@ -17,6 +17,7 @@ static const double COUPLED = 0.5;
 static const double FOLDED = 0.008;          // most that may be inside out
 static const double LEAST = 0.3, MOST = 1.3; // of its volume
 static const double ENOUGH = 0.995;
+static const double END = 0.06, ANCHOR = 3; // of its length that is held by bone, and the weight of that
 
 double fai_muscle_folded(const FaBspline *s) {
     double folded;
@@ -110,7 +111,9 @@ static void weights_at(const FaBspline *s, const double uvw[3], Weights *out) {
             }
 }
 
-static bool move(const FaFleshInside *flesh, double unit, double smooth, FaBspline *s, double *a, double *rhs) {
+// held: its ends are on bone, and stay there.
+static bool move(const FaFleshInside *flesh, double unit, const bool held[2], double smooth, FaBspline *s, double *a,
+                 double *rhs) {
     size_t n = (size_t)fai_bspline_points(s);
     memset(a, 0, n * n * sizeof *a);
     memset(rhs, 0, 3 * n * sizeof *rhs);
@@ -123,6 +126,7 @@ static bool move(const FaFleshInside *flesh, double unit, double smooth, FaBspli
         sample_uvw(COARSE, i, uvw);
         fai_bspline_at(s, uvw, x, J);
         double w = way_of(flesh, unit, uvw, x, J, d);
+        if ((held[0] && uvw[0] < END) || (held[1] && uvw[0] > 1 - END)) w = ANCHOR, fai_v3_set(d, 0, 0, 0);
         if (!(w > 0)) continue;
         weights_at(s, uvw, &b);
         for (int p = 0; p < b.n; p++) {
@@ -154,7 +158,8 @@ static bool sound(FaBspline *s, const double *from, double volume, double folded
 
 // --- entry --------------------------------------------------------------------------------------------------------
 
-void fai_muscle_settle(const FaFleshInside *flesh, double unit, FaBspline *s, double *work, FaMuscleSettled *out) {
+void fai_muscle_settle(const FaFleshInside *flesh, double unit, const bool held[2], FaBspline *s, double *work,
+                       FaMuscleSettled *out) {
     size_t n = (size_t)fai_bspline_points(s), bytes = 3 * n * sizeof(double);
     double *rhs = work + n * n, *best = rhs + 3 * n, *last = best + 3 * n, smooth = SMOOTH;
     double volume = fai_bspline_volume(s, NULL), folded = fmax(FOLDED, fai_muscle_folded(s));
@@ -164,7 +169,7 @@ void fai_muscle_settle(const FaFleshInside *flesh, double unit, FaBspline *s, do
     memcpy(best, s->c, bytes);
     for (int round = 0; round < ROUNDS && now < ENOUGH; round++) {
         memcpy(last, s->c, bytes);
-        if (!move(flesh, unit, smooth, s, work, rhs)) break;
+        if (!move(flesh, unit, held, smooth, s, work, rhs)) break;
         smooth = sound(s, last, volume, folded) ? fmax(0.5 * smooth, SMOOTH) : 6 * smooth;
         double share = share_of(flesh, s, COARSE);
         if (share > now) now = share, memcpy(best, s->c, bytes);

@@ -17,8 +17,8 @@ const char *const fai_muscle_bone_name[FA_MUSCLE_BONES] = {"none", "skull", "jaw
 // clang-format off
 static const FaMuscleEntry entry[] = {
     // forehead and brow
-    {"frontalis_medial", "frontalis_med", SHEET, true, NONE, NONE, 2, {{15, 98, 66, 4}, {14, 50, 85, 3}}, 11, 2},
-    {"frontalis_lateral", "frontalis_lat", SHEET, true, NONE, NONE, 2, {{38, 96, 52, 4}, {43, 51, 73, 3}}, 13, 2},
+    {"frontalis_medial", "frontalis_med", SHEET, true, NONE, NONE, 2, {{15, 98, 66, 4}, {14, 54, 84.5, 3}}, 11, 2},
+    {"frontalis_lateral", "frontalis_lat", SHEET, true, NONE, NONE, 2, {{38, 96, 52, 4}, {40, 59, 72, 3}}, 12, 2},
     {"corrugator", "corr", STRAP, true, SKULL, NONE, 3, {{7, 45, 85, 6}, {20, 52, 84, 4}, {36, 56, 77, 3}}, 4, 2},
     {"procerus", "proc", STRAP, true, SKULL, NONE, 2, {{4, 24, 88, 4}, {6, 58, 84, 3}}, 4, 1.5},
     // eyes
