@@ -1,5 +1,6 @@
 // fascia muscle: a face that moves by its muscles: build, list, pose.
 #include "job.h"
+#include "muscle_page.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -402,11 +403,42 @@ static FaCode write_sheet(Muscle *m, FaError *err) {
     return rc;
 }
 
+// --- the page -----------------------------------------------------------------------------------------------------
+
+static FaCode save_page(Muscle *m, FaError *err) {
+    Job *j = &m->job;
+    static MusclePage muscles;
+    FaClip *still = NULL;
+    FaCode rc = muscle_page_fill(m->model, m->activation, &muscles, err);
+    if (rc >= 0) rc = fa_clip_slice(m->clip, 0, 0, &still, err);
+    if (rc >= 0) memset(still->weight, 0, (size_t)still->nchan * sizeof *still->weight);
+    FaPageTrack track[2] = {{.name = "at rest", .seq = m->rest, .clip = still},
+                            {.name = "posed", .note = act, .seq = m->seq, .clip = m->clip}};
+    const FaPagePair pair = {
+        .name = "Muscles",
+        .sentence = "Click a muscle: its name, its bone, how strongly it pulls. More (right): the skin, which muscles.",
+        .after = 1};
+    const FaPageOptions opt = {.title = "fascia muscle",
+                               .facts = j->generator,
+                               .pairs = &pair,
+                               .npairs = 1,
+                               .muscles = muscles.muscle,
+                               .nmuscles = muscles.n,
+                               .progress = cli_progress};
+    muscle_page_tracks(&muscles, &track[0], &track[1]);
+    if (rc >= 0) rc = fa_page_save(j->output, j->rig, track, 2, &opt, err);
+    cli_progress_end();
+    fa_clip_free(still);
+    muscle_page_free(&muscles);
+    return rc;
+}
+
 static FaCode write_pose(Job *j, FaError *err) {
     if (sheet) TRY(write_sheet((Muscle *)j, err));
     if (sheet) cli_say("wrote %s: look at it", sheet);
     if (show && j->output && path_has_ext(j->output, "png"))
         return fa_muscle_picture(((Muscle *)j)->model, false, 0, j->generator, j->output, err);
+    if (j->output && path_has_ext(j->output, "html")) return save_page((Muscle *)j, err);
     return job_save_still(j, err);
 }
 
@@ -474,6 +506,7 @@ static const Command cmd_muscle_pose = {
         "  fascia muscle pose head.face --act zyg_maj.L=1,frontalis*=.5 -o wry.png       one side; brows up\n"
         "  fascia muscle pose head.face --act dli=.5 --jaw open=8 -o talk.obj            with the jaw open\n"
         "  fascia muscle pose head.face --act zyg_maj=1 --show muscles -o plate.png      muscles below the skin\n"
+        "  fascia muscle pose head.face --act zyg_maj=1 -o smile.html                    a page: click the muscles\n"
         "  fascia muscle pose head.face --sheet muscles.png                              every muscle, one by one\n"
         "  fascia muscle pose head.face --act masseter=1 --json                          the figures alone\n",
     .notes = "Out: .glb (a morph target is added), .obj, .png, .pc2, .mdd, .usda, .html. FACE may also be a rig.\n"
