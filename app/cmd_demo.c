@@ -470,8 +470,13 @@ static FaCode write_page(Demo *d, FaError *err) {
     track[2 * MUSCLES] = (FaPageTrack){.name = "at rest", .seq = d->still[0]};
     track[2 * MUSCLES + 1] = (FaPageTrack){.name = "zygomaticus major pulls", .seq = d->still[1]};
     muscle_page_tracks(&d->muscles, &track[2 * MUSCLES], &track[2 * MUSCLES + 1]);
-    pair[MUSCLES] = (FaPagePair){
-        .name = "Muscles", .sentence = d->muscle_sentence, .before = 2 * MUSCLES, .after = 2 * MUSCLES + 1};
+    static const FaPageJump pulled = {"two muscles pull", 0};
+    pair[MUSCLES] = (FaPagePair){.name = "Muscles",
+                                 .sentence = d->muscle_sentence,
+                                 .before = 2 * MUSCLES,
+                                 .after = 2 * MUSCLES + 1,
+                                 .jumps = &pulled,
+                                 .njumps = 1};
     FaPageOptions opt = {.title = "fascia: what each method is for",
                          .facts = "fascia demo\nRed: triangles that cross. Every pair is also a file beside this page.",
                          .color = d->color,

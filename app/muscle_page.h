@@ -7,8 +7,8 @@
 
 typedef struct MusclePage {
     int n;
-    FaPageMuscle muscle[FA_MUSCLES_MOST]; // arrays are the model's
-    float *x;                             // as the model is posed now, one after another
+    FaPageMuscle muscle[FA_MUSCLES_MOST];                       // arrays are the model's
+    float *x;                                                   // as the model is posed now, one after another
     double activation[FA_MUSCLES_MOST], slack[FA_MUSCLES_MOST]; // of the pose; at rest
 } MusclePage;
 
