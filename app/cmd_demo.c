@@ -1,6 +1,7 @@
 // fascia demo: what each method is for, before and after, on the head that ships; one page to open at the end.
 #include "cli.h"
 #include "job.h"
+#include "muscle_page.h"
 
 #include "fascia/drive.h"
 #include "fascia/head.h"
@@ -10,6 +11,7 @@
 #include "fascia/retarget.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,7 +23,7 @@ static const Option options[] = {{"level", 0, OPT_INT, &level, "N", 0, 2, "resol
 
 static const char generator[] = "fascia " FA_VERSION_TEXT " demo";
 
-enum { LIPS, RUN, ACTOR, SMILE, EXAMPLES, JUMPS = 2 };
+enum { LIPS, RUN, ACTOR, SMILE, EXAMPLES, MUSCLES = EXAMPLES, PAIRS, JUMPS = 2 };
 
 // A clip before and after a method: one pair of the page, one file.
 typedef struct Example {
@@ -45,6 +47,12 @@ typedef struct Demo {
     FaMarkerMap *map; // where they are on our head
     FaDrive *drive;
     Example ex[EXAMPLES];
+    FaMuscleModel *model; // a smile by two muscles
+    FaMusclePosed posed;
+    MusclePage muscles;
+    float *smile;         // the skin then                                         (nvert x 3)
+    FaSequence *still[2]; // at rest, and that
+    char muscle_sentence[240];
     char path[4096];
 } Demo;
 
@@ -380,6 +388,49 @@ static FaCode smile_softly(Demo *d, FaError *err) {
     return rc;
 }
 
+// --- muscles ------------------------------------------------------------------------------------------------------
+
+static FaCode read_rest(void *user, int frame, float *x, FaError *err) {
+    const Demo *d = user;
+    (void)frame, (void)err;
+    memcpy(x, d->rig->mesh.x, 3 * (size_t)d->rig->mesh.nvert * sizeof *x);
+    return FA_OK;
+}
+
+static FaCode read_smile(void *user, int frame, float *x, FaError *err) {
+    const Demo *d = user;
+    (void)frame, (void)err;
+    memcpy(x, d->smile, 3 * (size_t)d->rig->mesh.nvert * sizeof *x);
+    return FA_OK;
+}
+
+// A smile that no shape knows of: two muscles pull.
+static FaCode pull_muscles(Demo *d, FaError *err) {
+    double act[FA_MUSCLES_MOST] = {0};
+    const FaMuscleOptions how = {.progress = cli_progress};
+    const int n = d->rig->mesh.nvert;
+    if (!(d->smile = malloc(3 * (size_t)n * sizeof *d->smile))) return cli_no_memory(err);
+    FaCode rc = fa_muscle_open(d->rig, d->face, &how, &d->model, err);
+    cli_progress_end();
+    if (rc >= 0) rc = fa_muscle_activate(d->model, "zygomaticus_major=0.8", act, err);
+    if (rc >= 0) rc = fa_muscle_pose(d->model, &(FaMusclePose){.activation = act}, d->smile, &d->posed, err);
+    if (rc >= 0) rc = muscle_page_fill(d->model, act, &d->muscles, err);
+    if (rc >= 0) rc = fa_sequence_custom(n, 1, 30, read_rest, d, &d->still[0], err);
+    if (rc >= 0) rc = fa_sequence_custom(n, 1, 30, read_smile, d, &d->still[1], err);
+    const FaSinkOptions out = {.rig = d->rig, .fps = 30, .generator = generator, .progress = cli_progress};
+    if (rc >= 0) rc = fa_sequence_save(d->still[1], in_dir(d, "muscles.glb"), &out, NULL, err);
+    cli_progress_end();
+    if (rc < 0) return rc;
+    const double *m = d->posed.mark[FA_MUSCLE_CORNER_LEFT], mm = 1e3 * sqrt(m[0] * m[0] + m[1] * m[1] + m[2] * m[2]);
+    snprintf(d->muscle_sentence, sizeof d->muscle_sentence,
+             "Under the skin: zygomaticus major pulls the corners of the mouth %.0f mm, and no shape of the rig is "
+             "asked. Click a muscle to learn what it is.",
+             mm);
+    cli_say("  %-12s two of %d muscles pull the corners of the mouth %.0f mm (fascia muscle)", "muscles.glb",
+            d->muscles.n, mm);
+    return FA_OK;
+}
+
 // --- the page -----------------------------------------------------------------------------------------------------
 
 static FaCode write_page(Demo *d, FaError *err) {
@@ -392,8 +443,8 @@ static FaCode write_page(Demo *d, FaError *err) {
                                                    {"the animation", "the same with flesh"},
                                                    {"the actor, 80 markers", "our head, driven by them"},
                                                    {"linear smile", "soft smile"}};
-    FaPageTrack track[2 * EXAMPLES];
-    FaPagePair pair[EXAMPLES];
+    FaPageTrack track[2 * PAIRS];
+    FaPagePair pair[PAIRS];
     static const char *const tabs[EXAMPLES] = {"Lips that meet", "Flesh that swings", "Another face's markers",
                                                "A soft smile"};
     for (int i = 0; i < EXAMPLES; i++) {
@@ -416,14 +467,26 @@ static FaCode write_page(Demo *d, FaError *err) {
     track[2 * ACTOR].seq = x[ACTOR].actor.seq;
     track[2 * ACTOR].markers = d->seen;
     track[2 * ACTOR + 1].clip = fa_drive_clip(d->drive);
+    track[2 * MUSCLES] = (FaPageTrack){.name = "at rest", .seq = d->still[0]};
+    track[2 * MUSCLES + 1] = (FaPageTrack){.name = "zygomaticus major pulls", .seq = d->still[1]};
+    muscle_page_tracks(&d->muscles, &track[2 * MUSCLES], &track[2 * MUSCLES + 1]);
+    static const FaPageJump pulled = {"two muscles pull", 0};
+    pair[MUSCLES] = (FaPagePair){.name = "Muscles",
+                                 .sentence = d->muscle_sentence,
+                                 .before = 2 * MUSCLES,
+                                 .after = 2 * MUSCLES + 1,
+                                 .jumps = &pulled,
+                                 .njumps = 1};
     FaPageOptions opt = {.title = "fascia: what each method is for",
                          .facts = "fascia demo\nRed: triangles that cross. Every pair is also a file beside this page.",
                          .color = d->color,
                          .pairs = pair,
-                         .npairs = EXAMPLES,
+                         .npairs = PAIRS,
+                         .muscles = d->muscles.muscle,
+                         .nmuscles = d->muscles.n,
                          .bake_error_mm = 0.03,
                          .progress = cli_progress};
-    FaCode rc = fa_page_save(in_dir(d, "demo.html"), d->rig, track, 2 * EXAMPLES, &opt, err);
+    FaCode rc = fa_page_save(in_dir(d, "demo.html"), d->rig, track, 2 * PAIRS, &opt, err);
     cli_progress_end();
     return rc;
 }
@@ -436,6 +499,10 @@ static void demo_free(Demo *d) {
         record_free(&e->actor);
         fa_sequence_close(e->linear);
     }
+    for (int i = 0; i < 2; i++) fa_sequence_close(d->still[i]);
+    muscle_page_free(&d->muscles);
+    fa_muscle_close(d->model);
+    free(d->smile);
     fa_drive_close(d->drive);
     fa_marker_map_free(d->map);
     fa_marker_map_free(d->seen_map);
@@ -463,6 +530,7 @@ static int run(int argc, const char **argv) {
     if (rc >= 0) rc = run_with_flesh(&d, &err);
     if (rc >= 0) rc = borrow_a_laugh(&d, &err);
     if (rc >= 0) rc = smile_softly(&d, &err);
+    if (rc >= 0) rc = pull_muscles(&d, &err);
     if (rc >= 0) rc = write_report(&d, &err);
     if (rc >= 0) rc = draw(&d, &err);
     if (rc >= 0)

@@ -1,6 +1,8 @@
 // fascia muscle: a face that moves by its muscles: build, list, pose; target is in muscle_target.c.
 #include "muscle.h"
+#include "muscle_page.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +10,16 @@
 static int flesh_size;
 static const char *act, *jaw_text, *sheet, *picture, *cut_open;
 static int show;
+static const char *own_text;
+static FaUnit own_unit;
 
 static const Option build_options[] = {
     {"flesh-size", 0, OPT_INT, &flesh_size, "N", 500, 200000,
      "free points of the flesh, about; more is finer and slower (6000)"},
+    {"own-muscles", 0, OPT_TEXT, &own_text, "DIR|FILE,...", 0, 0,
+     "muscles of your own: closed meshes (.stl, .obj) in the rig's place"},
+    {"own-unit", 0, OPT_UNIT, &own_unit, "auto|m|cm|mm|in|ft|N", 0, 0,
+     "the unit of those files (auto: as the rig's own file)"},
     {"picture", 0, OPT_OUT, &picture, "OUT.png", 0, 0,
      "a picture of the muscles under transparent skin, front and profile"},
     {"cut", 0, OPT_OUT, &cut_open, "OUT.png", 0, 0, "a picture of the flesh cut open, with what bones hold of it"},
@@ -29,11 +37,60 @@ static const Option pose_options[] = {
     LOAD_OPTIONS("map"),
     {0}};
 
+// --- muscles of one's own -----------------------------------------------------------------------------------------
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+// The meshes of a folder, by name; or the files that were given.
+static FaCode list_own(Muscle *m, FaError *err) {
+    DIR *dir = own_text ? opendir(own_text) : NULL;
+    if (!own_text) return FA_OK;
+    if (!dir) {
+        m->own = split_list(own_text, &m->nown);
+        return m->own ? FA_OK : cli_no_memory(err);
+    }
+    m->own = calloc(FA_MUSCLES_MOST + 1, sizeof *m->own);
+    FaCode rc = m->own ? FA_OK : cli_no_memory(err);
+    for (struct dirent *e; rc >= 0 && (e = readdir(dir)) != NULL;) {
+        if (e->d_name[0] == '.' || !(path_has_ext(e->d_name, "stl") || path_has_ext(e->d_name, "obj"))) continue;
+        if (m->nown == FA_MUSCLES_MOST)
+            rc = cli_wrong(err, "--own-muscles: more than %d files in %s", (int)FA_MUSCLES_MOST, own_text);
+        size_t n = strlen(own_text) + strlen(e->d_name) + 2;
+        char *path = rc >= 0 ? malloc(n) : NULL;
+        if (rc >= 0 && !path) rc = cli_no_memory(err);
+        if (rc < 0) break;
+        snprintf(path, n, "%s/%s", own_text, e->d_name);
+        m->own[m->nown++] = path;
+    }
+    closedir(dir);
+    m->own_listed = true;
+    if (rc >= 0 && !m->nown) rc = cli_wrong(err, "--own-muscles: no .stl or .obj in %s", own_text);
+    if (rc >= 0) qsort(m->own, (size_t)m->nown, sizeof *m->own, by_name);
+    return rc;
+}
+
+static void say_own(const FaMuscleModel *model) {
+    for (int i = 0; i < fa_muscle_count(model); i++) {
+        const FaMuscleInfo f = fa_muscle_info(model, i);
+        if (f.own)
+            cli_say(
+                "  your %s: %.0f mm long, held by %s; solid within %.2f mm of it (median), %.0f %% met, volume %+.1f "
+                "%%",
+                f.name, 1e3 * f.length, strcmp(f.origin, "none") ? f.origin : f.insertion, 1e3 * f.fit_median,
+                100 * f.fit_covered, 100 * f.fit_volume);
+    }
+}
+
 // --- the face -----------------------------------------------------------------------------------------------------
 
 FaCode muscle_open(Job *j, FaError *err) {
     Muscle *m = (Muscle *)j;
-    const FaMuscleOptions o = {.flesh_size = flesh_size, .progress = cli_progress};
+    TRY(list_own(m, err));
+    const FaMuscleOptions o = {.flesh_size = flesh_size,
+                               .own = (const char *const *)m->own,
+                               .nown = m->nown,
+                               .own_unit = own_unit,
+                               .progress = cli_progress};
     if (path_has_ext(m->path, "face"))
         TRY(fa_face_load(m->path, &m->face, err));
     else
@@ -53,6 +110,8 @@ void muscle_free(Job *j) {
     fa_sequence_close(m->seq);
     fa_sequence_close(m->rest);
     fa_clip_free(m->clip);
+    for (int i = 0; i < m->nown && m->own_listed; i++) free(m->own[i]);
+    free(m->own);
     free(m->x);
     fa_muscle_close(m->model);
     fa_face_free(m->face);
@@ -76,6 +135,7 @@ static void say_built(Job *j) {
             b->nodes, b->free, b->tets, b->worst_quality, b->lost, b->flesh_seconds);
     cli_say("muscles: %d; %d of %d ends are on bone; least of one in the flesh: %.0f %% of %s; %.1f s in all",
             b->muscles, b->held, b->ends, 100 * b->least_share, b->least, b->seconds);
+    say_own(((Muscle *)j)->model);
 }
 
 static void json_built(Job *j, FaJsonWriter *w) {
@@ -92,6 +152,7 @@ static void json_built(Job *j, FaJsonWriter *w) {
     fa_json_end(w);
     fa_json_begin(w, "muscles", '{');
     fa_json_int(w, "count", b->muscles);
+    fa_json_int(w, "own", b->own);
     fa_json_int(w, "ends", b->ends);
     fa_json_int(w, "held", b->held);
     fa_json_number(w, "least_share", b->least_share);
@@ -102,7 +163,7 @@ static void json_built(Job *j, FaJsonWriter *w) {
 static int run_build(int argc, const char **argv) {
     (void)argc;
     if (!common.output && !picture && !cut_open && !common.dry_run) return output_missing("head.face");
-    int code = cli_only("for muscles", "flesh-size picture cut hinge");
+    int code = cli_only("for muscles", "flesh-size own-muscles own-unit picture cut hinge");
     if (code != EXIT_OK) return code;
     Muscle m = {.path = argv[0],
                 .job = {.verb = "muscle",
@@ -147,6 +208,10 @@ static void json_list(Job *j, FaJsonWriter *w) {
         fa_json_number(w, "length_mm", 1e3 * i.length);
         fa_json_number(w, "volume_cm3", 1e6 * i.volume);
         fa_json_number(w, "force_n", i.force);
+        fa_json_bool(w, "own", i.own);
+        if (i.own) fa_json_number(w, "fit_median_mm", 1e3 * i.fit_median);
+        if (i.own) fa_json_number(w, "fit_covered", i.fit_covered);
+        if (i.own) fa_json_number(w, "fit_volume", i.fit_volume);
         fa_json_end(w);
     }
     fa_json_end(w);
@@ -389,11 +454,42 @@ static FaCode write_sheet(Muscle *m, FaError *err) {
     return rc;
 }
 
+// --- the page -----------------------------------------------------------------------------------------------------
+
+static FaCode save_page(Muscle *m, FaError *err) {
+    Job *j = &m->job;
+    static MusclePage muscles;
+    FaClip *still = NULL;
+    FaCode rc = muscle_page_fill(m->model, m->activation, &muscles, err);
+    if (rc >= 0) rc = fa_clip_slice(m->clip, 0, 0, &still, err);
+    if (rc >= 0) memset(still->weight, 0, (size_t)still->nchan * sizeof *still->weight);
+    FaPageTrack track[2] = {{.name = "at rest", .seq = m->rest, .clip = still},
+                            {.name = "posed", .note = act, .seq = m->seq, .clip = m->clip}};
+    const FaPagePair pair = {
+        .name = "Muscles",
+        .sentence = "Click a muscle: its name, its bone, how strongly it pulls. More (right): the skin, which muscles.",
+        .after = 1};
+    const FaPageOptions opt = {.title = "fascia muscle",
+                               .facts = j->generator,
+                               .pairs = &pair,
+                               .npairs = 1,
+                               .muscles = muscles.muscle,
+                               .nmuscles = muscles.n,
+                               .progress = cli_progress};
+    muscle_page_tracks(&muscles, &track[0], &track[1]);
+    if (rc >= 0) rc = fa_page_save(j->output, j->rig, track, 2, &opt, err);
+    cli_progress_end();
+    fa_clip_free(still);
+    muscle_page_free(&muscles);
+    return rc;
+}
+
 static FaCode write_pose(Job *j, FaError *err) {
     if (sheet) TRY(write_sheet((Muscle *)j, err));
     if (sheet) cli_say("wrote %s: look at it", sheet);
     if (show && j->output && path_has_ext(j->output, "png"))
         return fa_muscle_picture(((Muscle *)j)->model, false, 0, j->generator, j->output, err);
+    if (j->output && path_has_ext(j->output, "html")) return save_page((Muscle *)j, err);
     return job_save_still(j, err);
 }
 
@@ -427,6 +523,9 @@ static const Command cmd_muscle_build = {
         "  fascia muscle build bones.face -o head.face                    on a face made by fascia build --bone ...\n"
         "  fascia muscle build head.glb -o fine.face --flesh-size 12000   finer flesh\n"
         "  fascia muscle build head.glb -o head.face --picture muscles.png  see where the muscles lie\n"
+        "  fascia muscle build head.glb --own-muscles muscles/ -o own.face  muscles of your own: "
+        "zygomaticus_major.L.stl ...\n"
+        "  fascia muscle build head.glb --own-muscles risorius.L.obj --own-unit mm -o own.face  one of them, in mm\n"
         "  fascia muscle build head.glb --cut flesh.png                   the flesh cut open\n"
         "  fascia muscle build head.glb --dry-run --json                  the figures alone\n",
     .notes =
@@ -461,6 +560,7 @@ static const Command cmd_muscle_pose = {
         "  fascia muscle pose head.face --act zyg_maj.L=1,frontalis*=.5 -o wry.png       one side; brows up\n"
         "  fascia muscle pose head.face --act dli=.5 --jaw open=8 -o talk.obj            with the jaw open\n"
         "  fascia muscle pose head.face --act zyg_maj=1 --show muscles -o plate.png      muscles below the skin\n"
+        "  fascia muscle pose head.face --act zyg_maj=1 -o smile.html                    a page: click the muscles\n"
         "  fascia muscle pose head.face --sheet muscles.png                              every muscle, one by one\n"
         "  fascia muscle pose head.face --act masseter=1 --json                          the figures alone\n",
     .notes = "Out: .glb (a morph target is added), .obj, .png, .pc2, .mdd, .usda, .html. FACE may also be a rig.\n"

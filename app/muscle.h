@@ -19,6 +19,9 @@ typedef struct Muscle {
     FaSequence *seq, *rest;
     int crossings, crossings_rest;
     bool stalled;
+    char **own; // files of muscles                                                     (nown)
+    int nown;
+    bool own_listed; // by us: each is to be freed
 } Muscle;
 
 FaCode muscle_open(Job *j, FaError *err); // face and model

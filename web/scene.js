@@ -25,7 +25,9 @@ export function makeView(data, track, index) {
   const markers = track.markers && makeMarkers(scene, track.markers);
   // exact: the positions as stored; those of solids[0] may be exaggerated, and those of a body are where its head has turned to
   const exact = new Float32Array(rig.base.length), surface = rig.body ? new Float32Array(rig.base.length) : solids[0].x;
-  return { index, track, rig, scene, solids, markers, radius, frame: 0, exact, surface, head: new Matrix4(), hue: HUES[index % HUES.length] };
+  const muscles = track.muscles ? makeMuscles(scene, data.muscles, track.muscles) : [];
+  if (muscles.length) glaze(scene, solids[0]);
+  return { index, track, rig, scene, solids, markers, muscles, radius, frame: 0, exact, surface, head: new Matrix4(), hue: HUES[index % HUES.length] };
 }
 
 // Markers as small balls, each joined to the surface point it belongs to where that is known.
@@ -38,6 +40,68 @@ function makeMarkers(scene, markers) {
   balls.frustumCulled = lines.frustumCulled = false;
   scene.add(balls, lines);
   return { ...markers, balls, ends, lines, x: markerPlaces(markers), now: new Float32Array(3 * n) };
+}
+
+// Muscles of a track: pale where they rest, deep red where they pull.
+const PALE = new Color(0xd9a594), DEEP = new Color(0xa8100c);
+function makeMuscles(scene, muscles, pull) {
+  let first = 0;
+  return muscles.map((m, i) => {
+    const n = m.base.length, at = pull.x ? pull.x.subarray(first, first + n) : m.base, activation = pull.activation?.[i] || 0;
+    const g = new BufferGeometry(), x = Float32Array.from(at), normal = new Float32Array(n);
+    first += n;
+    normals(m.tri, null, x, normal);
+    g.setAttribute('position', new BufferAttribute(x, 3));
+    g.setAttribute('normal', new BufferAttribute(normal, 3));
+    g.setIndex(new BufferAttribute(m.tri, 1));
+    const color = PALE.clone().lerp(DEEP, activation ** 0.7);
+    const mesh = new Mesh(g, new MeshStandardMaterial({ color, roughness: 0.5, side: DoubleSide }));
+    mesh.userData = { muscle: i };
+    scene.add(mesh);
+    return { mesh, exact: at, x, normal, activation, color };
+  });
+}
+
+// Skin that can be made transparent: its depth is drawn before its colour, so that one sees through one layer of it, and outlines stay.
+function glaze(scene, skin) {
+  const thin = { value: 1 }, depth = new Mesh(skin.mesh.geometry, new MeshBasicMaterial({ colorWrite: false, side: DoubleSide }));
+  skin.mesh.material.onBeforeCompile = (shader) => {
+    shader.uniforms.thin = thin;
+    shader.fragmentShader = shader.fragmentShader
+      .replace('void main() {', 'uniform float thin;\nvoid main() {')
+      .replace('#include <opaque_fragment>', 'diffuseColor.a *= mix(thin, 1.0, pow(1.0 - abs(dot(normalize(normal), normalize(vViewPosition))), 2.5));\n#include <opaque_fragment>');
+  };
+  depth.frustumCulled = false;
+  depth.renderOrder = 1;
+  skin.mesh.renderOrder = 2;
+  scene.add(depth);
+  skin.glaze = { thin, depth };
+}
+
+// on: which muscles are shown; thin: how much of the skin is left, 1: all of it; picked: number of the one that is marked, or -1; times: as in shape.
+export function showMuscles(view, partner, { on, thin, picked, times }) {
+  if (!view.muscles.length) return;
+  const skin = view.solids[0], { glaze: g } = skin, clear = thin < 1, from = partner?.muscles.length && times !== 1 ? partner.muscles : null;
+  g.thin.value = thin;
+  g.depth.visible = clear;
+  g.depth.quaternion.copy(skin.mesh.quaternion);
+  g.depth.position.copy(skin.mesh.position);
+  skin.mesh.material.transparent ||= clear;
+  skin.mesh.material.needsUpdate ||= g.clear !== clear;
+  g.clear = clear;
+  view.muscles.forEach((m, i) => {
+    m.mesh.visible = clear && on[i];
+    m.mesh.quaternion.copy(skin.mesh.quaternion);
+    m.mesh.position.copy(skin.mesh.position);
+    m.mesh.material.emissive.set(i === picked ? 0x4a3a10 : 0x000000);
+    if (m.times === times) return;
+    m.times = times;
+    for (let k = 0; k < m.x.length; k++) m.x[k] = from ? from[i].exact[k] + times * (m.exact[k] - from[i].exact[k]) : m.exact[k];
+    const g = m.mesh.geometry;
+    normals(g.index.array, null, m.x, m.normal);
+    g.attributes.position.needsUpdate = g.attributes.normal.needsUpdate = true;
+    g.computeBoundingSphere();
+  });
 }
 
 // One mesh with its buffers and its wireframe.

@@ -1,15 +1,15 @@
 // The viewer: tracks in pairs, large and side by side, or all in a grid; jumps, exaggeration, heat map, sliders, chart.
-import { Color, PerspectiveCamera, Vector3, WebGLRenderer } from 'three';
+import { Color, PerspectiveCamera, Raycaster, Vector2, Vector3, WebGLRenderer } from 'three';
 import { OrbitControls } from 'three/examples/jsm/controls/OrbitControls.js';
 import { chartFrame, drawChart } from './chart.js';
 import { frameAt, load } from './data.js';
-import { evaluateExact, extent, framed, HUES, makeView, paint, pose, ramp, shape, showMarkers, swing, travels } from './scene.js';
+import { evaluateExact, extent, framed, HUES, makeView, paint, pose, ramp, shape, showMarkers, showMuscles, swing, travels } from './scene.js';
 
 const $ = (id) => document.getElementById(id);
 const MOUTH_VIEW = 0.08; // m, height of the close-up
 
 let data, renderer, camera, controls, views = [], shown = [], pair = null;
-let override = null, playing = false, time = 0, dirty = true, focus = 'head', turned = false, fitted = '';
+let override = null, playing = false, time = 0, dirty = true, focus = 'head', turned = false, fitted = '', picked = -1;
 
 // before and after have the same two colours in every pair
 const hue = (view) => (pair && pair.before !== pair.after ? HUES[pair.before === view.index ? 0 : 1] : view.hue);
@@ -99,6 +99,7 @@ function update() {
     shape(view, partnerOf(view), times, override, true);
     for (const s of view.solids) s.wire.visible = $('wire').checked;
     paint(view, { heat: heatFrom(view), max, over: over && hue(view), crossings: $('crossings').checked });
+    showMuscles(view, partnerOf(view), { on: muscleBoxes().map((b) => b.checked), thin: +$('thin').value, picked, times });
     if (view.markers) showMarkers(view, $('markers').checked, max);
   }
   $('scrub').value = lead().frame;
@@ -326,6 +327,64 @@ function buildShapes() {
   };
 }
 
+// --- muscles ---
+
+const muscleBoxes = () => [...$('muscle-list').querySelectorAll('input')];
+
+function buildMuscles() {
+  const muscles = data.muscles || [];
+  $('muscles-box').hidden = !muscles.length;
+  if (!muscles.length) return void ($('thin').value = 1);
+  muscles.forEach((m, i) => {
+    const label = element('label', '', { 'data-muscle': i }), box = element('input', '', { type: 'checkbox', 'aria-label': m.name });
+    box.checked = true;
+    box.oninput = () => (dirty = true);
+    const name = element('button', m.name, { title: 'mark it' });
+    name.onclick = () => pick(i);
+    label.append(box, name);
+    $('muscle-list').append(label);
+  });
+  const all = (on) => () => (muscleBoxes().forEach((b) => (b.checked = on || (on === null && pulls(+b.parentElement.dataset.muscle)))), (dirty = true));
+  $('muscles-all').onclick = all(true);
+  $('muscles-none').onclick = all(false);
+  $('muscles-pull').onclick = all(null);
+  $('muscle-filter').oninput = () => {
+    const want = $('muscle-filter').value.toLowerCase();
+    for (const l of $('muscle-list').children) l.hidden = !l.textContent.toLowerCase().includes(want);
+  };
+  $('thin').oninput = () => (dirty = true);
+  let from = null;
+  $('view').addEventListener('pointerdown', (e) => (from = [e.clientX, e.clientY]));
+  $('view').addEventListener('pointerup', (e) => from && Math.hypot(e.clientX - from[0], e.clientY - from[1]) < 5 && pick(muscleAt(e.offsetX, e.offsetY)));
+}
+
+const pulls = (i) => views.some((v) => v.muscles[i]?.activation > 0);
+
+// The muscle at a point of the stage, -1: none.
+function muscleAt(x, y) {
+  const view = [...shown].reverse().find(({ cell: c }) => c && x >= c.x && x < c.x + c.width && y >= c.y && y < c.y + c.height);
+  if (!view?.muscles.length || +$('thin').value >= 1) return -1;
+  const ray = new Raycaster(), c = view.cell;
+  ray.setFromCamera(new Vector2(((x - c.x) / c.width) * 2 - 1, 1 - ((y - c.y) / c.height) * 2), camera);
+  return ray.intersectObjects(view.muscles.map((m) => m.mesh).filter((m) => m.visible))[0]?.object.userData.muscle ?? -1;
+}
+
+// Mark a muscle and say what it is; -1: none.
+function pick(i) {
+  picked = i === picked ? -1 : i;
+  const m = data.muscles[picked], box = $('muscle-info');
+  box.hidden = !m;
+  dirty = true;
+  for (const l of $('muscle-list').children) l.classList.toggle('picked', +l.dataset.muscle === picked);
+  if (!m) return;
+  box.textContent = '';
+  box.append(element('b', m.name), element('span', m.bone === 'none' ? 'held by no bone' : `held by the ${m.bone}`), element('span', `${m.force.toFixed(1)} N at full strength`));
+  for (const v of shown) {
+    const a = v.muscles[picked]?.activation;
+    if (a !== undefined) box.append(element('span', `${v.track.name}: activation ${a.toFixed(2)}, ${(a * m.force).toFixed(1)} N`));
+  }
+}
+
 function buildControls() {
   $('scrub').oninput = () => (play(false), seek(lead().track.times[+$('scrub').value]));
   $('play').onclick = () => play(!playing);
@@ -370,6 +429,7 @@ async function main() {
   buildPairs();
   buildTracks();
   buildShapes();
+  buildMuscles();
   buildControls();
   choosePair(data.pairs[0] || null, true);
   $('message').remove();
@@ -388,6 +448,14 @@ async function main() {
     framed: (i) => framed(views[i], camera),
     slide: (weights) => ((override = weights && Float32Array.from(data.rigs[0].shapes, (s) => weights[s.name] || 0)), update()), // as sliders do
     parts: (i) => (shape(views[i], null, 1, override), views[i].solids.slice(1).map((s) => ({ name: s.part.name, x: Array.from(s.x) }))), // meshes that come along
+    muscles: (i) => views[i].muscles.map((m, k) => ({ name: data.muscles[k].name, activation: m.activation, visible: m.mesh.visible, x: Array.from(m.x) })),
+    picked: () => data.muscles?.[picked]?.name || null,
+    // where a muscle's middle vertex is on the stage, in the cell of a track
+    muscleOn: (i, name) => {
+      const k = data.muscles.findIndex((m) => m.name === name), x = views[i].muscles[k].x, at = 3 * Math.floor(x.length / 6), c = views[i].cell;
+      const p = new Vector3(x[at], x[at + 1], x[at + 2]).project(camera);
+      return [c.x + ((p.x + 1) / 2) * c.width, c.y + ((1 - p.y) / 2) * c.height];
+    },
     markers: (i) => (views[i].markers?.balls.visible ? { names: views[i].markers.names, x: Array.from(views[i].markers.now) } : null),
   };
   requestAnimationFrame(tick);

@@ -21,7 +21,13 @@ enum { FA_MUSCLES_MOST = 128 }; // of a model
 typedef struct FaMuscleModel FaMuscleModel;
 
 typedef struct FaMuscleOptions {
-    int flesh_size;         // free nodes of the flesh, about; 0: as the face was made, else 6,000
+    int flesh_size; // free nodes of the flesh, about; 0: as the face was made, else 6,000
+    // muscles of your own, closed meshes (.stl, .obj) in the rig's place: straps, sheets, halves of rings, one to a
+    // file. Named by their files ("zygomaticus_major.L.stl", "left risorius.obj"): in place of the one of that name, or
+    // added
+    const char *const *own; // paths, borrowed until fa_muscle_open is done                        (nown)
+    int nown;
+    double own_unit;        // metres per unit of those files; 0: as the rig's own file
     FaProgressFn *progress; // nullable
     void *progress_user;
 } FaMuscleOptions;
@@ -34,6 +40,7 @@ typedef struct FaMuscleBuilt {
     double worst_quality;  // of a tet: 1 regular, 0 flat
     double flesh_seconds;  // 0: it was kept in the face
     int muscles;           // with both sides
+    int own;               // of them from files of yours
     int ends, held;        // ends that belong on bone, and those that reach it
     double least_share;    // smallest share of a muscle that is in the flesh
     const char *least;     // that muscle
@@ -67,6 +74,10 @@ typedef struct FaMuscleInfo {
     double folded;                  // of it that is inside out: 0
     double length, volume;          // m, m3
     double force;                   // N at full activation: largest stress times cross-section
+    bool own;                       // from a file of yours; then how well its solid fits:
+    double fit_median;              // m: from the mesh to the solid's surface, median
+    double fit_covered;             // share of the mesh that is in the solid
+    double fit_volume;              // of the solid against the mesh, relative: 0.03 is 3 % too large
 } FaMuscleInfo;
 FA_API int fa_muscle_count(const FaMuscleModel *model); // at most FA_MUSCLES_MOST
 FA_API FaMuscleInfo fa_muscle_info(const FaMuscleModel *model, int muscle);

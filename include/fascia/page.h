@@ -32,6 +32,10 @@ typedef struct FaPageTrack {
     const FaMarkerTake *markers; // that go with the frames, in the rig's own frame; nullable. In step where there are
                                  // as many frames, else by time
     const FaMarkerMap *map;      // the surface points they belong to, coloured and joined by distance; nullable
+    const float *muscle_x;       // where the page's muscles are, one after another, the same in all frames; NULL: at
+                                 // rest                                                 (their vertices x 3, m)
+    const double *activation;    // of them, 0..1; NULL, and no muscle_x: this track shows none
+                                 //                                                      (nmuscles of the page)
 } FaPageTrack;
 
 /// A moment that tells: a button that jumps there.
@@ -62,6 +66,16 @@ typedef struct FaPagePart {
     const unsigned char *color; // sRGB per vertex instead (e.g. an iris); nullable       (nvert x 3)
 } FaPagePart;
 
+/// A muscle under the skin, which the page then can make transparent: picked by a click, switched on and off.
+typedef struct FaPageMuscle {
+    const char *name;  // "zygomaticus_major.L"
+    const char *bone;  // what holds it: "skull", "jaw", "none"
+    double force;      // N at full strength
+    int nvert, ntri;   //
+    const float *rest; // m, the page's own rig's frame        (nvert x 3)
+    const int *tri;    //                                      (ntri x 3)
+} FaPageMuscle;
+
 typedef struct FaPageOptions {
     const FaPagePart *parts; // what comes along; NULL: the other meshes of the rig's own file
     int nparts;
@@ -70,6 +84,8 @@ typedef struct FaPageOptions {
                              //                                                        (nvert x 3)
     const FaPagePair *pairs; // NULL: made
     int npairs;
+    const FaPageMuscle *muscles; // of the page's own rig; nullable
+    int nmuscles;
     const char *title;      // nullable
     const char *facts;      // lines at the bottom: command, parameters, figures; nullable
     double bake_error_mm;   // how exactly frames are stored; 0: 0.02

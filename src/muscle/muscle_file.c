@@ -41,7 +41,7 @@ static void array(Stream *s, FaArena *arena, void *pointer, int count, size_t si
     memcpy(pointer, &data, sizeof data);
 }
 
-enum { VERSION = 1, ORDER = 0x01020304, MOST = INT32_MAX / 16 };
+enum { VERSION = 2, ORDER = 0x01020304, MOST = INT32_MAX / 16 };
 
 static void count(Stream *s, int *n) {
     bytes(s, n, sizeof *n);
@@ -68,7 +68,10 @@ static void walk_head(Stream *s, const FaMuscleModel *m) {
     const uint64_t key = key_of(m);
     uint32_t o = order;
     uint64_t k = key;
+    int own = 0;
+    for (int i = 0; i < m->muscles.n && s->out; i++) own += m->muscles.muscle[i].own;
     bytes(s, &o, sizeof o);
+    bytes(s, &own, sizeof own); // outside of all that the key holds: fai_muscle_packed_own
     bytes(s, &k, sizeof k);
     if (o != order || k != key) s->bad = true;
 }
@@ -95,7 +98,15 @@ static void walk_flesh(Stream *s, FaFilled *f) {
     flag(s, &r->bones), flag(s, &r->lips);
 }
 
-static void walk_muscle(Stream *s, FaArena *arena, FaMuscle *a) {
+static bool sound_name(const char *name, size_t room) {
+    size_t n = strnlen(name, room);
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)name[i] <= ' ' || (unsigned char)name[i] > 126) return false;
+    return n > 0 && n < room;
+}
+
+// added: it is none of the template's.
+static void walk_muscle(Stream *s, FaArena *arena, FaMuscle *a, bool added) {
     FaBspline *b = &a->solid;
     for (int k = 0; k < 3; k++) {
         count(s, &b->n[k]);
@@ -106,6 +117,21 @@ static void walk_muscle(Stream *s, FaArena *arena, FaMuscle *a) {
     if (s->bad) return;
     array(s, arena, &b->c, 3 * fai_bspline_points(b), sizeof *b->c);
     flag(s, &a->held[0]), flag(s, &a->held[1]);
+    int form = a->form, bone[2] = {a->bone[0], a->bone[1]}, side = a->id.side + 1;
+    count(s, &form), count(s, &bone[0]), count(s, &bone[1]), count(s, &side);
+    if (form >= FA_MUSCLE_FORMS || bone[0] >= FA_MUSCLE_BONES || bone[1] >= FA_MUSCLE_BONES || side > 2) s->bad = true;
+    if (s->bad) return;
+    a->form = (FaMuscleForm)form, a->bone[0] = (FaMuscleBone)bone[0], a->bone[1] = (FaMuscleBone)bone[1];
+    flag(s, &a->own);
+    if (added) {
+        a->id.entry = -1, a->id.side = side - 1;
+        bytes(s, a->id.name, sizeof a->id.name);
+        bytes(s, a->id.alias, sizeof a->id.alias);
+        if (s->bad || !sound_name(a->id.name, sizeof a->id.name) || !sound_name(a->id.alias, sizeof a->id.alias))
+            s->bad = true;
+    }
+    double *fit[] = {&a->fit_median, &a->fit_covered, &a->fit_volume};
+    for (int i = 0; i < FA_COUNT(fit); i++) bytes(s, fit[i], sizeof(double));
     double *values[] = {&a->moved[0], &a->moved[1], &a->off, &a->length, &a->volume, &a->folded};
     for (int i = 0; i < FA_COUNT(values); i++) bytes(s, values[i], sizeof(double));
 }
@@ -113,7 +139,7 @@ static void walk_muscle(Stream *s, FaArena *arena, FaMuscle *a) {
 static void walk_muscles(Stream *s, FaMuscles *m) {
     count(s, &m->n);
     bytes(s, &m->unit, sizeof m->unit);
-    if (m->n != fai_muscle_count() || s->bad) {
+    if (m->n < fai_muscle_count() || m->n > FA_MUSCLES_MOST || s->bad) {
         s->bad = true;
         return;
     }
@@ -122,8 +148,9 @@ static void walk_muscles(Stream *s, FaMuscles *m) {
         return;
     }
     for (int i = 0; i < m->n && !s->bad; i++) {
-        if (!s->out) m->muscle[i].id = fai_muscle_id(i);
-        walk_muscle(s, m->arena, &m->muscle[i]);
+        const bool added = i >= fai_muscle_count();
+        if (!s->out && !added) m->muscle[i].id = fai_muscle_id(i);
+        walk_muscle(s, m->arena, &m->muscle[i], added);
     }
 }
 
@@ -197,6 +224,15 @@ static bool sound_samples(const FaMuscleModel *m) {
     for (int k = 0; k < 4 * p->n; k++)
         if (!in((double)p->bary[k], -1, 2) || (k < 3 * p->n && !in((double)p->uvw[k], -1, 2))) return false;
     return true;
+}
+
+int fai_muscle_packed_own(const unsigned char *data, size_t size) {
+    uint32_t order = 0;
+    int own = 0;
+    if (!data || size < sizeof order + sizeof own) return 0;
+    memcpy(&order, data, sizeof order);
+    memcpy(&own, data + sizeof order, sizeof own);
+    return order == ORDER && own > 0 && own <= FA_MUSCLES_MOST ? own : 0;
 }
 
 // --- entry --------------------------------------------------------------------------------------------------------

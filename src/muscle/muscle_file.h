@@ -10,5 +10,7 @@ FaCode fai_muscle_pack(const FaMuscleModel *model, unsigned char **data, size_t 
 // The model's rig, face and flesh_size are set; all that was packed is filled in. False: the bytes are of something
 // else, or not sound; the model is as before.
 bool fai_muscle_unpack(FaMuscleModel *model, const unsigned char *data, size_t size);
+// How many muscles of the user's own files such bytes hold, be they sound or not. data may be NULL.
+int fai_muscle_packed_own(const unsigned char *data, size_t size);
 
 #endif

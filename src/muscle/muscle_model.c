@@ -2,6 +2,7 @@
 
 #include "math/mat3.h"
 #include "muscle/muscle_file.h"
+#include "muscle/own.h"
 
 #include <math.h>
 
@@ -102,11 +103,18 @@ static FaCode place_muscles(FaMuscleModel *m, FaError *err) {
         fai_v3_load(f->x, i, bone + 3 * (size_t)m->ground.nbone);
         kind[m->ground.nbone++] = f->kind[i] == FA_FILLED_JAW ? FA_MUSCLE_JAW : FA_MUSCLE_SKULL;
     }
+    if (m->muscles.n) return FA_OK;
     const FaMuscleFlesh flesh = {f->nnode, f->ntet, m->rest, f->tet};
     m->ground.flesh = &flesh;
-    FaCode rc = m->muscles.n ? FA_OK : fai_muscles_place(&m->ground, &m->muscles, err);
+    FaCode rc = fai_muscles_place(&m->ground, &m->muscles, err);
     m->ground.flesh = NULL;
-    return rc;
+    FA_TRY(rc);
+    for (int i = 0; i < m->muscles.n; i++) {
+        FaMuscle *a = &m->muscles.muscle[i];
+        const FaMuscleEntry *e = fai_muscle_entry(a->id.entry);
+        a->form = e->form, a->bone[0] = e->origin, a->bone[1] = e->insertion;
+    }
+    return fai_own_muscles(m, err);
 }
 
 static FaCode sample_muscles(FaMuscleModel *m, FaError *err) {
@@ -150,8 +158,8 @@ static void count_built(FaMuscleModel *m, double begin) {
                          .least = m->muscles.n ? m->muscles.muscle[0].id.name : ""};
     for (int i = 0; i < m->muscles.n; i++) {
         const FaMuscle *a = &m->muscles.muscle[i];
-        const FaMuscleEntry *e = fai_muscle_entry(a->id.entry);
-        const bool wanted[2] = {e->origin != FA_MUSCLE_SOFT, e->insertion != FA_MUSCLE_SOFT};
+        const bool wanted[2] = {a->bone[0] != FA_MUSCLE_SOFT, a->bone[1] != FA_MUSCLE_SOFT};
+        b->own += a->own;
         for (int k = 0; k < 2; k++) b->ends += wanted[k], b->held += wanted[k] && a->held[k];
         double share = (double)m->samples.inside[i];
         if (share < b->least_share) b->least_share = share, b->least = a->id.name;
@@ -174,6 +182,9 @@ static void note_built(FaMuscleModel *m) {
     char off[160] = "", out[160] = "", first[2][64] = {"", ""};
     int outside = 0;
     fai_filled_notes(&m->flesh, &m->notes);
+    fai_note_count(&m->notes, m->own_lost, "muscle-own-lost", "", "build the face again with --own-muscles",
+                   "the face or its rig has changed: %d muscles of your own are gone, those of the template are used",
+                   m->own_lost);
     for (int i = 0; i < m->muscles.n; i++) {
         const FaMuscleInfo info = fa_muscle_info(m, i);
         if (!info.held) {
@@ -198,7 +209,10 @@ static FaCode make(FaMuscleModel *m, FaError *err) {
     FA_TRY(fa_face_fits(m->face, m->rig, err));
     FA_TRY(step(m, "flesh", 0, err));
     FA_TRY(fai_muscle_marks(m->rig, &m->marks, err));
-    const bool kept = m->face->muscles && fai_muscle_unpack(m, m->face->muscles, m->face->muscles_size);
+    // files given now are read now
+    const bool kept =
+        m->face->muscles && !m->options.nown && fai_muscle_unpack(m, m->face->muscles, m->face->muscles_size);
+    m->own_lost = !kept && !m->options.nown ? fai_muscle_packed_own(m->face->muscles, m->face->muscles_size) : 0;
     if (!kept) FA_TRY(fai_filled_build(m->rig, m->face, &o, &m->flesh, err));
     if (!kept) FA_TRY(fai_filled_check(&m->flesh, err));
     FA_TRY(allocate(m, err));
@@ -264,15 +278,18 @@ int fa_muscle_count(const FaMuscleModel *m) { return m->muscles.n; }
 
 FaMuscleInfo fa_muscle_info(const FaMuscleModel *m, int muscle) {
     const FaMuscle *a = &m->muscles.muscle[muscle];
-    const FaMuscleEntry *e = fai_muscle_entry(a->id.entry);
     return (FaMuscleInfo){.name = a->id.name,
                           .alias = a->id.alias,
                           .side = a->id.side,
-                          .form = fai_muscle_form_name[e->form],
-                          .origin = fai_muscle_bone_name[e->origin],
-                          .insertion = fai_muscle_bone_name[e->insertion],
-                          .held = (e->origin == FA_MUSCLE_SOFT || a->held[0]) &&
-                                  (e->insertion == FA_MUSCLE_SOFT || a->held[1]),
+                          .form = fai_muscle_form_name[a->form],
+                          .origin = fai_muscle_bone_name[a->bone[0]],
+                          .insertion = fai_muscle_bone_name[a->bone[1]],
+                          .held = (a->bone[0] == FA_MUSCLE_SOFT || a->held[0]) &&
+                                  (a->bone[1] == FA_MUSCLE_SOFT || a->held[1]),
+                          .own = a->own,
+                          .fit_median = a->fit_median,
+                          .fit_covered = a->fit_covered,
+                          .fit_volume = a->fit_volume,
                           .share = (double)m->samples.inside[muscle],
                           .folded = a->folded,
                           .length = a->length,

@@ -28,6 +28,7 @@ struct FaMuscleModel {
     FaMuscleBody *body;
     int mark[FA_MUSCLE_MARKS]; // vertices of the rig, -1: not found
     double chin[3];            // m
+    int own_lost;              // muscles of files that the face had and that could not be kept
     FaMuscleBuilt built;
     FaNotes notes;
     // rest and scratch

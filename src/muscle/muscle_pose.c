@@ -66,7 +66,7 @@ FaCode fa_muscle_activate(const FaMuscleModel *m, const char *text, double *acti
                            "'%.*s' is no activation", (int)FA_MIN(n, 60), at);
         snprintf(name, sizeof name, "%.*s", (int)eq, at);
         for (int i = 0; i < m->muscles.n; i++)
-            if (fai_muscle_named(i, name)) activation[i] = v, found++;
+            if (fai_muscle_id_named(&m->muscles.muscle[i].id, name)) activation[i] = v, found++;
         if (!found) return unknown(name, err);
         at += n + (at[n] == ',');
     }

@@ -33,6 +33,11 @@ typedef struct FaMuscle {
     double volume;           // m3
     double folded;           // share of it that is inside out: 0
     FaMuscleSettled settled; // into the flesh; all 0 where none is given
+    // by fai_muscles_describe; of those that a file gave, by muscle/own.h
+    FaMuscleForm form;
+    FaMuscleBone bone[2];                       // of origin and insertion
+    bool own;                                   // the user's
+    double fit_median, fit_covered, fit_volume; // of those: m, share, relative
 } FaMuscle;
 
 typedef struct FaMuscles {

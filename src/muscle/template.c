@@ -93,6 +93,13 @@ static bool matches(const char *pattern, const char *name) {
 
 bool fai_muscle_named(int muscle, const char *name) {
     FaMuscleId id = fai_muscle_id(muscle);
-    return matches(name, id.name) || matches(name, id.alias) || matches(name, entry[id.entry].name) ||
-           matches(name, entry[id.entry].alias);
+    return fai_muscle_id_named(&id, name);
+}
+
+bool fai_muscle_id_named(const FaMuscleId *id, const char *name) {
+    if (matches(name, id->name) || matches(name, id->alias)) return true;
+    if (id->entry >= 0) return matches(name, entry[id->entry].name) || matches(name, entry[id->entry].alias);
+    char both[sizeof id->name];
+    snprintf(both, sizeof both, "%.*s", (int)strlen(id->name) - (id->side ? 2 : 0), id->name);
+    return matches(name, both);
 }

@@ -49,5 +49,6 @@ typedef struct FaMuscleId {
 FaMuscleId fai_muscle_id(int muscle); // muscle in [0, fai_muscle_count())
 // Does a name mean this muscle? Full names and aliases; without .L or .R both sides; "*" for any rest: "zyg*".
 bool fai_muscle_named(int muscle, const char *name);
+bool fai_muscle_id_named(const FaMuscleId *id, const char *name); // the same, also of muscles that are not in the list
 
 #endif

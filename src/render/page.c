@@ -313,6 +313,35 @@ static FaCode put_rigs(Page *p, const FaRig *rig, const FaPageTrack *tracks, int
     return rc;
 }
 
+// --- muscles ------------------------------------------------------------------------------------------------------
+
+static void put_muscles(Page *p, const FaPageOptions *o) {
+    if (!o->nmuscles) return;
+    fai_jw_open(&p->w, "muscles", '[');
+    for (int i = 0; i < o->nmuscles; i++) {
+        const FaPageMuscle *m = &o->muscles[i];
+        fai_jw_open(&p->w, NULL, '{');
+        fai_jw_str(&p->w, "name", m->name);
+        fai_jw_str(&p->w, "bone", m->bone);
+        fai_jw_num(&p->w, "force", m->force);
+        section(p, "base", "f32", m->rest, 3 * (size_t)m->nvert, sizeof(float));
+        section(p, "tri", "u32", m->tri, 3 * (size_t)m->ntri, sizeof(int));
+        fai_jw_close(&p->w);
+    }
+    fai_jw_close(&p->w);
+}
+
+// Where they are in a track, and how strongly they pull.
+static void put_pull(Page *p, const FaPageTrack *track, const FaPageOptions *o) {
+    if (!o->nmuscles || (track->rig && track->rig != p->rig[0]) || (!track->muscle_x && !track->activation)) return;
+    size_t n = 0;
+    for (int i = 0; i < o->nmuscles; i++) n += (size_t)o->muscles[i].nvert;
+    fai_jw_open(&p->w, "muscles", '{');
+    if (track->muscle_x) section(p, "x", "f32", track->muscle_x, 3 * n, sizeof(float));
+    if (track->activation) section(p, "activation", "f64", track->activation, (size_t)o->nmuscles, sizeof(double));
+    fai_jw_close(&p->w);
+}
+
 // --- tracks -------------------------------------------------------------------------------------------------------
 
 // Residual of a track's frames against the rig under its weights.
@@ -601,6 +630,7 @@ static FaCode put_track(Page *p, const FaPageTrack *track, Residual *s, FaPageJu
     bool given = o->parts && s->rig == p->rig[0]; // the caller's parts know the tracks' weights by name
     if (rc >= 0 && !given) rc = put_companion_motions(p, s->rig, track, err);
     if (rc >= 0) rc = put_markers(p, track, err);
+    put_pull(p, track, o);
     if (rc >= 0) rc = put_numbers(p, track, &s->rig->mesh, most, err);
     fai_jw_close(&p->w);
     return rc;
@@ -782,6 +812,7 @@ FaCode fa_page_save(const char *path, const FaRig *rig, const FaPageTrack *track
     fai_jw_str(&p.w, "generator", "fascia " FA_VERSION_TEXT);
     fai_jw_str(&p.w, "title", o->title ? o->title : "fascia");
     if (o->facts) fai_jw_str(&p.w, "facts", o->facts);
+    put_muscles(&p, o);
     FaCode rc = put_rigs(&p, rig, tracks, ntrack, o, err);
     if (rc >= 0) rc = put_tracks(&p, tracks, ntrack, o, err);
     if (rc >= 0) rc = put_pairs(&p, tracks, ntrack, o, err);

@@ -1,0 +1,49 @@
+// The page of a pose by muscles in a browser: muscles under transparent skin that are picked by a click, and switched on and off.
+// usage: node check_muscles.mjs PAGE.html MUSCLE [PICTURE.png]      (MUSCLE: one that pulls and is seen from the front)
+import { resolve } from 'node:path';
+import { browse, distance } from './browser.mjs';
+
+const [pagePath, name, picture] = process.argv.slice(2);
+const need = (what, text) => {
+  if (!what) throw new Error(text);
+};
+
+await browse(async (page) => {
+  await page.goto(`file://${resolve(pagePath)}`);
+  await page.waitForFunction('window.fascia?.ready', null, { timeout: 60000 });
+  await page.waitForTimeout(500);
+  const [rest, posed] = await page.evaluate(() => window.fascia.shown().map((s) => window.fascia.muscles(s.track)));
+  need(rest.length > 40 && rest.length === posed.length, `${rest.length} and ${posed.length} muscles`);
+  need(rest.every((m) => m.activation === 0 && m.visible), 'at rest nothing pulls and all is seen');
+  const i = posed.findIndex((m) => m.name === name), moved = 1000 * distance(rest[i].x, posed[i].x);
+  need(posed[i].activation > 0 && moved > 2 && moved < 30, `${name}: activation ${posed[i].activation}, moved ${moved} mm`);
+  // a click on it
+  const after = (await page.evaluate(() => window.fascia.shown())).at(-1).track;
+  const [x, y] = await page.evaluate(([t, n]) => window.fascia.muscleOn(t, n), [after, name]);
+  await page.locator('#view').click({ position: { x, y } });
+  await page.waitForTimeout(300);
+  const picked = await page.evaluate(() => window.fascia.picked()), text = await page.textContent('#muscle-info');
+  need(picked === name, `picked ${picked}, not ${name}`);
+  need(/held by/.test(text) && /N at full strength/.test(text) && /activation 0\.\d/.test(text), `it says: ${text}`);
+  await page.click('#fold');
+  await page.waitForTimeout(300);
+  if (picture) await page.screenshot({ path: picture });
+  // off and on
+  const visible = async () => (await page.evaluate((t) => window.fascia.muscles(t), after)).filter((m) => m.visible).length;
+  await page.click('#muscles-pull');
+  await page.waitForTimeout(300);
+  const few = await visible();
+  need(few > 0 && few < 10, `${few} muscles that pull`);
+  await page.click('#muscles-none');
+  await page.waitForTimeout(300);
+  need((await visible()) === 0, 'none is seen');
+  await page.click('#muscles-all');
+  await page.evaluate(() => {
+    const thin = document.getElementById('thin');
+    thin.value = 1;
+    thin.dispatchEvent(new Event('input'));
+  });
+  await page.waitForTimeout(300);
+  need((await visible()) === 0, 'whole skin hides them');
+  console.log(`page: ${rest.length} muscles, ${name} moves ${moved.toFixed(1)} mm, picked by a click, ${few} pull`);
+});
