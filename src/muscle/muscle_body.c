@@ -1,5 +1,6 @@
 #include "muscle/muscle_body.h"
 
+#include "math/mat3.h"
 #include "muscle/slide.h"
 
 #include <math.h>
@@ -117,6 +118,7 @@ static FaCode build(FaMuscleBody *b, const FaMuscleFlesh *flesh, const unsigned 
     FA_TRY(make_fibres(b, samples, err));
     b->term = fai_fibre_term(b->fibre);
     FaNewtonOptions o = {.kind = b->stuff.kind,
+                         .backend = b->stuff.backend,
                          .nterm = 1,
                          .term = &b->term,
                          .refresh = b->touch ? REFRESH : 0,
@@ -154,6 +156,16 @@ FaCode fai_muscle_body_new_held(const FaMuscleFlesh *flesh, const unsigned char 
     return rc;
 }
 
+// Left, up and front of the head, from where landmarks of the mean head, whose axes these are, lie on the face.
+static void find_axes(const FaMuscleGround *g, double axes[9]) {
+    double from[3] = {0}, to[3] = {0}, a[9] = {0};
+    for (int i = 0; i < 3 * g->npair; i++) from[i % 3] += g->from[i] / g->npair, to[i % 3] += g->to[i] / g->npair;
+    for (int i = 0; i < g->npair; i++)
+        for (int k = 0; k < 9; k++) // from x to': its rotation takes the face to the mean head
+            a[k] += (g->from[3 * i + k / 3] - from[k / 3]) * (g->to[3 * i + k % 3] - to[k % 3]);
+    fai_m3_polar(a, axes, NULL);
+}
+
 FaCode fai_muscle_body_of_face(const FaMuscleGround *ground, const FaFace *face, const FaFilled *filled, int nmuscle,
                                const FaMuscleSamples *samples, const FaMuscleStuff *stuff, FaMuscleBody **body,
                                FaError *err) {
@@ -164,13 +176,15 @@ FaCode fai_muscle_body_of_face(const FaMuscleGround *ground, const FaFace *face,
     FaSpring *spring = FA_NEW(n, FaSpring);
     FaMuscleFlesh flesh = {filled->nnode, filled->ntet, x, filled->tet};
     FaMuscleHold hold = {.spring = spring};
+    double axes[9];
+    find_axes(ground, axes);
     FaCode rc = x && fixed && spring ? FA_OK : FA_FAIL_MEMORY(err);
     for (size_t i = 0; i < n && rc >= 0; i++) {
         fixed[i] = filled->kind[i] != FA_FILLED_FREE;
         for (size_t k = 3 * i; k < 3 * i + 3; k++) x[k] = (double)filled->x[k];
     }
     if (rc >= 0) rc = hold.nspring = fai_muscle_slide(ground, filled, fixed, spring, err);
-    if (rc >= 0) rc = fai_muscle_touch_new(face, filled, &hold.touch, err);
+    if (rc >= 0 && !(stuff && stuff->apart)) rc = fai_muscle_touch_new(face, filled, axes, &hold.touch, err);
     if (rc >= 0) rc = fai_muscle_body_new_held(&flesh, fixed, &hold, nmuscle, samples, stuff, body, err);
     fa_free(x);
     fa_free(fixed);

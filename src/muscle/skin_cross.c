@@ -15,16 +15,16 @@ typedef struct Pair {
 
 struct FaSkinCross {
     int ntri, nnode, nleaf, nchunk;
-    int *tri;        //                                                                       (ntri x 3)
-    int *place;      // first node at the same place at rest                                  (nnode)
-    FaBox *box;      // of each triangle                                                      (ntri)
-    int *leaf;       //                                                                       (nleaf)
+    int *tri;   //                                                                       (ntri x 3)
+    int *place; // first node at the same place at rest                                  (nnode)
+    FaBox *box; // of each triangle                                                      (ntri)
+    int *leaf;  //                                                                       (nleaf)
     FaBoxTree tree;
     int nresting;
-    Pair *resting;   // that cross at rest, sorted                                            (nresting)
-    const float *x;  // of the call under way
-    int *found;      // of each chunk                                                         (nchunk)
-    Pair *kept;      //                                                                       (nchunk x KEPT)
+    Pair *resting;  // that cross at rest, sorted                                            (nresting)
+    const float *x; // of the call under way
+    int *found;     // of each chunk                                                         (nchunk)
+    Pair *kept;     //                                                                       (nchunk x KEPT)
     FaArena *arena;
 };
 
