@@ -188,8 +188,7 @@ static FaCode run(Bench *b, FaJsonWriter *w, FaError *err) {
     fai_jw_open(w, "rows", '[');
     FaCode rc = FA_OK;
     for (int k = 0; k < KINDS; k++)
-        for (int i = 0; i < FA_COUNT(cases) && rc >= 0; i++)
-            rc = run_case(b, &cases[i], (Kind)k, w, &mean[i][k], err);
+        for (int i = 0; i < FA_COUNT(cases) && rc >= 0; i++) rc = run_case(b, &cases[i], (Kind)k, w, &mean[i][k], err);
     fai_jw_close(w);
     fai_jw_int(w, "nodes", b->model->built.nodes);
     fai_jw_int(w, "free", b->model->built.free);

@@ -1,4 +1,4 @@
-#include "muscle/muscle_body.h"
+#include "muscle/muscle_body_work.h"
 
 #include "math/mat3.h"
 #include "muscle/slide.h"
@@ -8,29 +8,6 @@
 static const double SHALLOW = 1e-4;      // m: deep enough to be solved again
 static const double ON_THE_WAY = 100;    // times the tolerance, but for the last step
 enum { REFRESH = 40, FRAME_PASSES = 2 }; // rows cost iterations that no newer factor saves; solves of a frame
-
-struct FaMuscleBody {
-    FaMuscleStuff stuff;
-    int nnode, ntet, nmuscle;
-    double *rest_x; // (nnode x 3)
-    int *tet;       // (ntet x 4)
-    unsigned char *fixed;
-    FaSolid *solid;
-    FaSolidRest *rest;
-    FaFibre *fibre;
-    FaTerm term;
-    FaNewton *newton;
-    int nspring;
-    FaSpring *spring;     //                                                        (nspring)
-    FaMuscleTouch *touch; // NULL: nothing touches
-    double *active;       // of the last pose                                        (nmuscle)
-    double *rising;       // of the step                                             (nmuscle)
-    double reference;     // N: what gradients are compared with
-    double volume;        // m3, at rest
-    // scratch
-    double *x, *at, *move, *rhs; // (nnode x 3)
-    FaArena *arena;
-};
 
 FaMuscleStuff fai_muscle_stuff_default(void) {
     return (FaMuscleStuff){.mu = 5e3,
