@@ -331,9 +331,11 @@ static void say_pose(Job *j) {
         if (isfinite(p->mark[i][0]))
             cli_say("  %-13s %5.1f mm (left %+.1f, up %+.1f, front %+.1f)", fa_muscle_mark_name((FaMuscleMark)i),
                     1e3 * length(p->mark[i]), 1e3 * p->mark[i][0], 1e3 * p->mark[i][1], 1e3 * p->mark[i][2]);
-    if (m->crossings > m->crossings_rest + 10)
-        cli_say("warning: skin passes through skin (%d pairs of triangles, %d at rest): pull less", m->crossings,
-                m->crossings_rest);
+    if (m->crossings > m->crossings_rest)
+        cli_say(
+            "warning: skin passes through skin (%d pairs of triangles, %d at rest): pull less, or give the rig finer "
+            "lips",
+            m->crossings, m->crossings_rest);
     if (m->stalled)
         cli_say("warning: the flesh is not quite at rest (%.2g N are left): pull less, or open less", p->residual);
 }
@@ -509,7 +511,7 @@ static int run_pose(int argc, const char **argv) {
                         .json = json_pose,
                         .free = muscle_free}};
     code = job_walk(&m.job);
-    return code == EXIT_OK && m.stalled ? EXIT_CONVERGE : code;
+    return code == EXIT_OK && (m.stalled || m.crossings > m.crossings_rest) ? EXIT_CONVERGE : code;
 }
 
 // --- the verbs ----------------------------------------------------------------------------------------------------

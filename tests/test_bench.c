@@ -55,7 +55,8 @@ static void fields_of_the_others(void **state) {
     } benches[] = {{"analytic", {"paper", "linear"}},
                    {"svd", {"eigen"}},
                    {"projective", {"eigen", "thesis"}},
-                   {"enrich", {"paper", "newton"}}};
+                   {"enrich", {"paper", "newton"}},
+                   {"muscle", {"newton"}}};
     if (!getenv("FASCIA_FULL")) {
         print_message("skipped: FASCIA_FULL is not set\n");
         skip();

@@ -1,6 +1,6 @@
-#include "muscle/muscle_body.h"
+#include "muscle/muscle_body_work.h"
 
-#include "energy/pull.h"
+#include "math/mat3.h"
 #include "muscle/slide.h"
 
 #include <math.h>
@@ -8,38 +8,6 @@
 static const double SHALLOW = 1e-4;      // m: deep enough to be solved again
 static const double ON_THE_WAY = 100;    // times the tolerance, but for the last step
 enum { REFRESH = 40, FRAME_PASSES = 2 }; // rows cost iterations that no newer factor saves; solves of a frame
-
-struct FaMuscleBody {
-    FaMuscleStuff stuff;
-    int nnode, ntet, nmuscle;
-    double *rest_x; // (nnode x 3)
-    int *tet;       // (ntet x 4)
-    unsigned char *fixed;
-    FaSolid *solid;
-    FaSolidRest *rest;
-    FaFibre *fibre;
-    FaPull *pull;
-    FaTerm term[2]; // fibres, tracks
-    FaNewton *newton;
-    int nspring;
-    FaSpring *spring;     //                                                        (nspring)
-    FaMuscleTouch *touch; // NULL: nothing touches
-    FaMuscleTouch *owned; // the same, where that is only for now
-    int nsample;
-    bool pulled;
-    double *pull_k, *pull_to;   // of the poses that follow                          (nsample; nsample x 3)
-    double *pull_from, *pull_y; // where a pose begins; of its step                  (nsample x 3)
-    int *corner;                // of each sample                                    (nsample x 4)
-    double *bary;               //                                                   (nsample x 4)
-    FaNewtonInput last;         // of the last solve
-    double *active;             // of the last pose                                        (nmuscle)
-    double *rising;             // of the step                                             (nmuscle)
-    double reference;           // N: what gradients are compared with
-    double volume;              // m3, at rest
-    // scratch
-    double *x, *at, *move, *rhs; // (nnode x 3)
-    FaArena *arena;
-};
 
 FaMuscleStuff fai_muscle_stuff_default(void) {
     return (FaMuscleStuff){.mu = 5e3,
@@ -146,6 +114,7 @@ static FaCode build(FaMuscleBody *b, const FaMuscleFlesh *flesh, const unsigned 
     FaNewtonOptions o = {.kind = b->stuff.kind,
                          .nterm = FA_COUNT(b->term),
                          .term = b->term,
+                         .backend = b->stuff.backend,
                          .refresh = b->touch ? REFRESH : 0,
                          .max_springs = b->nspring,
                          .max_rows = b->touch ? FA_MUSCLE_ROWS : 0};
@@ -181,6 +150,16 @@ FaCode fai_muscle_body_new_held(const FaMuscleFlesh *flesh, const unsigned char 
     return rc;
 }
 
+// Left, up and front of the head, from where landmarks of the mean head, whose axes these are, lie on the face.
+static void find_axes(const FaMuscleGround *g, double axes[9]) {
+    double from[3] = {0}, to[3] = {0}, a[9] = {0};
+    for (int i = 0; i < 3 * g->npair; i++) from[i % 3] += g->from[i] / g->npair, to[i % 3] += g->to[i] / g->npair;
+    for (int i = 0; i < g->npair; i++)
+        for (int k = 0; k < 9; k++) // from x to': its rotation takes the face to the mean head
+            a[k] += (g->from[3 * i + k / 3] - from[k / 3]) * (g->to[3 * i + k % 3] - to[k % 3]);
+    fai_m3_polar(a, axes, NULL);
+}
+
 FaCode fai_muscle_body_of_face(const FaMuscleGround *ground, const FaFace *face, const FaFilled *filled, int nmuscle,
                                const FaMuscleSamples *samples, const FaMuscleStuff *stuff, FaMuscleBody **body,
                                FaError *err) {
@@ -191,13 +170,15 @@ FaCode fai_muscle_body_of_face(const FaMuscleGround *ground, const FaFace *face,
     FaSpring *spring = FA_NEW(n, FaSpring);
     FaMuscleFlesh flesh = {filled->nnode, filled->ntet, x, filled->tet};
     FaMuscleHold hold = {.spring = spring};
+    double axes[9];
+    find_axes(ground, axes);
     FaCode rc = x && fixed && spring ? FA_OK : FA_FAIL_MEMORY(err);
     for (size_t i = 0; i < n && rc >= 0; i++) {
         fixed[i] = filled->kind[i] != FA_FILLED_FREE;
         for (size_t k = 3 * i; k < 3 * i + 3; k++) x[k] = (double)filled->x[k];
     }
     if (rc >= 0) rc = hold.nspring = fai_muscle_slide(ground, filled, fixed, spring, err);
-    if (rc >= 0) rc = fai_muscle_touch_new(face, filled, &hold.touch, err);
+    if (rc >= 0 && !(stuff && stuff->apart)) rc = fai_muscle_touch_new(face, filled, axes, &hold.touch, err);
     if (rc >= 0) rc = fai_muscle_body_new_held(&flesh, fixed, &hold, nmuscle, samples, stuff, body, err);
     fa_free(x);
     fa_free(fixed);
@@ -404,54 +385,4 @@ FaCode fai_muscle_body_frame(FaMuscleBody *b, const double *activation, const do
     FaCode rc = go(b, &in, activation, goal, x, FRAME_PASSES, &r, err);
     if (rc >= 0) finish(b, &in, activation, begin, x, &r, report);
     return rc;
-}
-
-// --- sensitivities ------------------------------------------------------------------------------------------------
-
-FaCode fai_muscle_body_slopes(FaMuscleBody *b, const double *x, int nbone, const double *bone, double *out,
-                              FaError *err) {
-    size_t n = 3 * (size_t)b->nnode, all = (size_t)(b->nmuscle + nbone);
-    memset(out, 0, all * n * sizeof *out);
-    for (int m = 0; m < b->nmuscle; m++) fai_fibre_slope(b->fibre, m, x, out + (size_t)m * n);
-    for (int k = 0; k < nbone; k++) {
-        double *rhs = out + (size_t)(b->nmuscle + k) * n;
-        for (size_t i = 0; i < n; i++) b->move[i] = b->fixed[i / 3] ? bone[(size_t)k * n + i] : 0;
-        fai_solid_product(b->rest, x, NULL, b->move, rhs);
-        for (int t = 0; t < FA_COUNT(b->term); t++) b->term[t].product(b->term[t].self, x, b->move, rhs);
-    }
-    for (size_t i = 0; i < all * n; i++) out[i] = -out[i];
-    FaNewtonInput here = b->last;
-    here.fixed_at = NULL;
-    FaNewtonKept kept = {.nrhs = (int)all, .rhs = out, .out = out, .tolerance = 5e-2};
-    // a factor of this very point saves more conjugate gradients than it costs
-    FA_TRY(fai_newton_prepare(b->newton, &here, x, err));
-    FaCode rc = fai_newton_kept_solve(b->newton, &here, x, &kept, err);
-    for (int k = 0; k < nbone && rc >= 0; k++)
-        for (size_t i = 0; i < n; i++)
-            if (b->fixed[i / 3]) out[(size_t)(b->nmuscle + k) * n + i] = bone[(size_t)k * n + i];
-    return rc;
-}
-
-int fai_muscle_body_pushes(const FaMuscleBody *b, const double *x, int most, FaMusclePush *push) {
-    int n = 0;
-    for (int r = 0; r < b->last.nrow && b->touch && n < most; r++) {
-        const FaRow *row = &b->last.row[r];
-        double along = 0;
-        for (int k = 0; k < 3; k++) {
-            double s = (double)row->offset[k];
-            for (int j = 0; j < 4; j++) {
-                size_t at = 3 * (size_t)FA_MAX(row->node[j], 0) + (size_t)k;
-                if (row->node[j] >= 0) s += (double)row->weight[j] * (x[at] - b->rest_x[at]);
-            }
-            along += (double)row->normal[k] * s;
-        }
-        if (along >= (double)row->gap) continue;
-        for (int j = 0; j < 4 && n < most; j++) {
-            if (row->node[j] < 0 || fabsf(row->weight[j]) < 0.1f) continue;
-            push[n].node = row->node[j];
-            for (int k = 0; k < 3; k++) push[n].normal[k] = (row->weight[j] > 0 ? 1 : -1) * (double)row->normal[k];
-            n++;
-        }
-    }
-    return n;
 }

@@ -22,9 +22,11 @@ typedef struct FaMuscleStuff {
     double mu, bulk; // of flesh, Pa. Linear tets lock beyond a bulk modulus of 20 mu
     double sigma;    // largest stress of a fibre, Pa
     FaNewtonKind kind;
-    double step;      // m: bones move at most so far at once
-    double tolerance; // of the gradient, against the pull of an average muscle at full activation
-    int iterations;   // of Newton, per step
+    FaCholBackend backend; // of FA_NEWTON_CHOL
+    bool apart;            // nothing touches
+    double step;           // m: bones move at most so far at once
+    double tolerance;      // of the gradient, against the pull of an average muscle at full activation
+    int iterations;        // of Newton, per step
     // where something may touch
     double ramp; // activations rise at most so much at once
     int passes;  // solves at most of the last step, with rows collected before each

@@ -13,6 +13,8 @@ static const double REACH = 4e-3;                // m
 static const double WALL = 3e-4;                 // m: skin that faces other skin from so far behind is its own wall
 static const double FARTHEST = 1e-3;             // m: what would be stopped farther back is left, or flesh is torn
 static const double HARD = 4;                    // times as stiff with teeth and eyes
+static const double ARCH = 0.022;                // m: radius of the arch of teeth in front
+static const double BACK = 1e-3;                 // m: how far lips are in front of teeth that the face does not have
 static const double MOST = 4e-3;                 // m: what a vertex remembers at most
 
 // A row of skin with skin at rest, and n . s there.
@@ -20,6 +22,13 @@ typedef struct Rest {
     int node[4];
     double along;
 } Rest;
+
+// A skin node behind a lip, and the direction in which teeth would hold it.
+typedef struct Wall {
+    int skin;
+    bool jaw;
+    double normal[3];
+} Wall;
 
 struct FaMuscleTouch {
     int nnode, nskin;
@@ -40,6 +49,10 @@ struct FaMuscleTouch {
     Rest *resting;       // by nodes                                                              (FA_MUSCLE_ROWS)
     double (*pushed)[2]; // m: how far it is held out beyond that                              (nskin)
     double (*sum)[2][2]; // of the rows of a vertex: stiffness, and stiffness times depth      (nskin)
+    int nwall;
+    Wall *wall;           // in the place of teeth                                                        (nwall)
+    float wall_stiffness; // N/m
+    FaPose jaw_at;
     int nrow;
     FaRow *row;   //                                                                              (FA_MUSCLE_ROWS)
     int *vertex;  // 2 skin node + 1 with a collider, of each row                                 (FA_MUSCLE_ROWS)
@@ -224,6 +237,30 @@ static double along_at_rest(const FaMuscleTouch *t, const FaRow *row) {
     return found ? fmin(found->along, GAP + SOFT) : GAP + SOFT;
 }
 
+// Rows of a wall that goes with skull and jaw.
+static void add_walls(FaMuscleTouch *t) {
+    for (int i = 0; i < t->nwall && t->nrow < FA_MUSCLE_ROWS; i++) {
+        const Wall *w = &t->wall[i];
+        const int node = t->node[w->skin];
+        const double *x = t->rest + 3 * (size_t)node;
+        double at[3], n[3];
+        memcpy(at, x, sizeof at);
+        memcpy(n, w->normal, sizeof n);
+        if (w->jaw) fai_pose_apply(&t->jaw_at, x, at), fai_q_rotate(t->jaw_at.q, w->normal, n);
+        FaRow *row = &t->row[t->nrow];
+        *row = (FaRow){.node = {node, -1, -1, -1},
+                       .weight = {1},
+                       .soft = (float)SOFT,
+                       .stiffness = t->wall_stiffness,
+                       .kind = FA_ROW_PUSH};
+        for (int k = 0; k < 3; k++) row->offset[k] = (float)(x[k] - at[k]), row->normal[k] = (float)n[k];
+        t->vertex[t->nrow] = 2 * w->skin + 1;
+        t->base[t->nrow] = -BACK;
+        row->gap = (float)(-BACK + t->pushed[w->skin][1]);
+        t->nrow++;
+    }
+}
+
 void fai_muscle_touch_begin(FaMuscleTouch *t, const double *x) {
     memset(t->pushed, 0, (size_t)t->nskin * sizeof *t->pushed);
     find_skin(t, x, t->from);
@@ -234,6 +271,7 @@ void fai_muscle_touch_step(FaMuscleTouch *t, const double *x, const double *fixe
     FaPose pose[FA_TOUCH_COLLIDERS], jaw = jaw_pose(t, fixed_at);
     for (int i = 0; i < t->touching.ncollider; i++) pose[i] = t->touching.with_jaw[i] ? jaw : fai_pose_identity();
     find_skin(t, x, t->from);
+    t->jaw_at = jaw;
     fai_contact_begin(t->touching.contact, 1.0 / 60, t->from, pose);
 }
 
@@ -252,6 +290,7 @@ int fai_muscle_touch_collect(FaMuscleTouch *t, const double *x, const FaRow **ro
         to->gap = (float)(t->base[t->nrow] + t->pushed[v][with]);
         t->nrow++;
     }
+    add_walls(t);
     *row = t->row;
     return t->nrow;
 }
@@ -322,7 +361,47 @@ static void find_least(FaMuscleTouch *t) {
     qsort(t->resting, (size_t)t->nresting, sizeof *t->resting, by_nodes);
 }
 
-static FaCode build(FaMuscleTouch *t, const FaFace *face, const FaFilled *filled, FaError *err) {
+// Of skin per vertex, mm2.
+static double face_area(const FaFace *face) {
+    double sum = 0;
+    for (int i = 0; i < face->ntri; i++) {
+        double cross[3];
+        fai_v3_tri_cross(face->x0, face->tri + 3 * (size_t)i, cross);
+        sum += 0.5e6 * fai_v3_norm(cross);
+    }
+    return sum / FA_MAX(face->nskin, 1);
+}
+
+static bool has_teeth(const FaFace *face) {
+    for (int i = 0; i < face->nbone; i++)
+        if (face->bone[i].kind == FA_BONE_TEETH_UPPER || face->bone[i].kind == FA_BONE_TEETH_LOWER) return true;
+    return false;
+}
+
+// What lies behind the lips and does not look out of the mouth; directions of an arch about the middle of the lips.
+static FaCode find_walls(FaMuscleTouch *t, const double axes[9], FaError *err) {
+    const double *left = axes, *front = axes + 6;
+    double middle[3] = {0};
+    int n = 0;
+    for (int i = 0; i < t->nskin; i++)
+        for (int k = 0; t->lip[i] && k < 3; k++) middle[k] += (double)t->x0[3 * i + k], n += k == 0;
+    if (!(t->wall = FA_PUSH(t->arena, n + 1, Wall))) return FA_FAIL_MEMORY(err);
+    for (int i = 0; i < t->nskin; i++) {
+        double d[3], normal[3];
+        if (!t->lip[i] || t->node[i] < 0) continue;
+        for (int k = 0; k < 3; k++) d[k] = (double)t->x0[3 * i + k] - middle[k] / n;
+        double aside = fai_v3_dot(d, left) / ARCH;
+        Wall *w = &t->wall[t->nwall];
+        for (int k = 0; k < 3; k++) w->normal[k] = (front[k] + aside * left[k]) / sqrt(1 + aside * aside);
+        fai_v3_load(t->normal, i, normal);
+        if (fai_v3_dot(normal, w->normal) > 0.3) continue;
+        w->skin = i, w->jaw = t->lip[i] < 0;
+        t->nwall++;
+    }
+    return FA_OK;
+}
+
+static FaCode build(FaMuscleTouch *t, const FaFace *face, const FaFilled *filled, const double axes[9], FaError *err) {
     t->arena = fai_arena_new(0);
     if (!t->arena) return FA_FAIL_MEMORY(err);
     FaTouchOptions o = {.what = FA_TOUCH_FACE,
@@ -335,15 +414,17 @@ static FaCode build(FaMuscleTouch *t, const FaFace *face, const FaFilled *filled
     FA_TRY(copy_flesh(t, face, filled, err));
     FA_TRY(fai_skin_cross_new(t->nskin, face->ntri, face->tri, t->x0, &t->cross, err));
     find_least(t);
-    return FA_OK;
+    t->wall_stiffness = (float)(HARD * STIFFNESS * face_area(face));
+    return axes && !has_teeth(face) ? find_walls(t, axes, err) : FA_OK;
 }
 
-FaCode fai_muscle_touch_new(const FaFace *face, const FaFilled *filled, FaMuscleTouch **touch, FaError *err) {
+FaCode fai_muscle_touch_new(const FaFace *face, const FaFilled *filled, const double axes[9], FaMuscleTouch **touch,
+                            FaError *err) {
     *touch = NULL;
     FaMuscleTouch *t = FA_NEW(1, FaMuscleTouch);
     if (!t) return FA_FAIL_MEMORY(err);
     t->nnode = filled->nnode, t->nskin = filled->nskin;
-    FaCode rc = build(t, face, filled, err);
+    FaCode rc = build(t, face, filled, axes, err);
     if (rc < 0)
         fai_muscle_touch_free(t);
     else

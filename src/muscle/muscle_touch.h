@@ -22,7 +22,10 @@ enum { FA_MUSCLE_ROWS = 12288 };
 typedef struct FaMuscleTouch FaMuscleTouch;
 
 // filled: of the face; both are copied as far as they are needed. *touch is NULL where the face has no mouth.
-FaCode fai_muscle_touch_new(const FaFace *face, const FaFilled *filled, FaMuscleTouch **touch, FaError *err);
+// axes: left, up and front of the head, unit, each a row. A face without teeth gets a wall in their place: the inside
+// of its lips goes back no farther than 1 mm, or pursed lips would fold into the mouth. NULL: none.
+FaCode fai_muscle_touch_new(const FaFace *face, const FaFilled *filled, const double axes[9], FaMuscleTouch **touch,
+                            FaError *err);
 void fai_muscle_touch_free(FaMuscleTouch *touch); // NULL is fine
 
 void fai_muscle_touch_begin(FaMuscleTouch *touch, const double *x); // forgets what was pushed in
