@@ -151,10 +151,10 @@ static void test_stl(void **state) {
 static void test_anatomy(void **state) {
     (void)state;
     static const char *const name[] = {
-        "FMA46813_left_zygomaticus_major",      "FMA46815_left_zygomaticus_minor",
-        "FMA46830_left_depressor_anguli_oris",  "FMA46818_left_depressor_labii_inferioris",
-        "FMA46807_left_levator_labii_superioris", "FMA46804_left_levator_labii_superioris_alaeque_nasi",
-        "FMA46824_left_levator_anguli_oris",    "FMA46836_left_buccinator",
+        "FMA46813_left_zygomaticus_major",           "FMA46815_left_zygomaticus_minor",
+        "FMA46830_left_depressor_anguli_oris",       "FMA46818_left_depressor_labii_inferioris",
+        "FMA46807_left_levator_labii_superioris",    "FMA46804_left_levator_labii_superioris_alaeque_nasi",
+        "FMA46824_left_levator_anguli_oris",         "FMA46836_left_buccinator",
         "FMA49002_superficial_part_of_left_masseter"};
     char command[8192], path[4096];
     const char *archive = test_data("anatomy/bodyparts3d_face/bp3d_head_134_stl.tar.xz");

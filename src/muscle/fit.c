@@ -20,10 +20,10 @@ typedef struct Work {
     int *tri; // of the largest piece, outwards       (ntri x 3)
     FaWinding *winding;
     int n;
-    double *p;    // inside                           (n x 3)
-    double *t;    // along the line, m                (n)
-    double size;  // of the box
-    int degree;   // of the line
+    double *p;   // inside                           (n x 3)
+    double *t;   // along the line, m                (n)
+    double size; // of the box
+    int degree;  // of the line
     int nnode;
     double node[NODES][3], at[NODES]; // at: m from the first
     double begin, end;                // of the mesh along the line
@@ -99,8 +99,7 @@ static FaCode fill(Work *w, double volume, FaError *err) {
         for (int k = 0; k < 3; k++) p[k] = lo[k] + ((double)at[k] + 0.5) * h;
         w->n += fai_winding_at(w->winding, p) > 0.5;
     }
-    if (w->n < 200)
-        return FA_FAIL(err, FA_E_MESH, NULL, "give it a thickness", "the mesh is too thin to be a muscle");
+    if (w->n < 200) return FA_FAIL(err, FA_E_MESH, NULL, "give it a thickness", "the mesh is too thin to be a muscle");
     return FA_OK;
 }
 
@@ -453,8 +452,8 @@ static FaCode fill_lattice(Work *w, FaBspline *s, double *width, FaError *err) {
             if (i < 0 || i >= s->n[0] || (pass && k == 0)) continue;
             const Section *before = k ? &c[from] : NULL;
             double u = INSET + (1 - 2 * INSET) * fai_bspline_greville(s->n[0], false, i);
-            bool good = section_at(w, w->begin + u * (w->end - w->begin), before, &c[i]) &&
-                        fill_section(w, &c[i], s, i);
+            bool good =
+                section_at(w, w->begin + u * (w->end - w->begin), before, &c[i]) && fill_section(w, &c[i], s, i);
             // at a tip that is cut aslant: a little further in
             for (int tries = 1; tries < 6 && !good && (i == 0 || i == s->n[0] - 1); tries++) {
                 double in = 0.015 * tries;
@@ -490,8 +489,8 @@ static FaCode unfold(Work *w, FaBspline *s, double *folded, FaError *err) {
                 for (int k = 0; k < 3; k++) g[k] = fai_bspline_greville(s->n[axis], false, place - 1 + k);
                 double f = (g[1] - g[0]) / (g[2] - g[0]);
                 for (int k = 0; k < 3; k++)
-                    next[3 * i + k] = 0.5 * at[3 * i + k] + 0.5 * ((1 - f) * at[3 * (i - step[axis]) + k] +
-                                                                   f * at[3 * (i + step[axis]) + k]);
+                    next[3 * i + k] = 0.5 * at[3 * i + k] +
+                                      0.5 * ((1 - f) * at[3 * (i - step[axis]) + k] + f * at[3 * (i + step[axis]) + k]);
             }
             double *swap = at;
             at = next, next = swap;
@@ -558,10 +557,11 @@ static FaCode fit_all(Work *w, FaArena *arena, FaBspline *s, FaFit *fit, FaError
     FA_TRY(unfold(w, s, &folded, err));
     FA_TRY(measure(w, s, fit, err));
     if (fit->covered < LEAST_COVERED || fit->beyond > MOST_BEYOND || folded > MOST_FOLDED)
-        return FA_FAIL(err, FA_E_MESH, NULL, "give straps and sheets; a ring as two halves, a fork as its arms",
-                       "cross-sections along its length describe the mesh badly: %.0f %% of it is met, %.0f %% of the solid "
-                       "is outside of it, %.0f %% inside out",
-                       100 * fit->covered, 100 * fit->beyond, 100 * folded);
+        return FA_FAIL(
+            err, FA_E_MESH, NULL, "give straps and sheets; a ring as two halves, a fork as its arms",
+            "cross-sections along its length describe the mesh badly: %.0f %% of it is met, %.0f %% of the solid "
+            "is outside of it, %.0f %% inside out",
+            100 * fit->covered, 100 * fit->beyond, 100 * folded);
     return FA_OK;
 }
 

@@ -38,7 +38,8 @@ FaMuscleId fai_own_name(const char *path) {
         if (!isalnum((unsigned char)*c) && *c != '.') *c = '_';
     }
     const size_t prefix = strcspn(name, "_"); // "fma46813_"
-    if (name[prefix] && prefix > 3 && isdigit((unsigned char)name[prefix - 1]) && isdigit((unsigned char)name[prefix - 2]))
+    if (name[prefix] && prefix > 3 && isdigit((unsigned char)name[prefix - 1]) &&
+        isdigit((unsigned char)name[prefix - 2]))
         memmove(name, name + prefix + 1, strlen(name + prefix + 1) + 1);
     for (int front = 0; front < 2 && !id.side; front++) {
         if (cut_word(name, "left", front) || cut_word(name, "l", front))
@@ -58,7 +59,8 @@ static FaCode read_obj(const char *path, FaArena *arena, FaMesh *mesh, FaError *
     FaObj obj;
     FaCode rc = fai_obj_load(path, arena, &obj, err);
     if (rc >= 0) {
-        *mesh = (FaMesh){.nvert = obj.nvert, .nface = obj.nface, .face_start = obj.face_start, .face_vert = obj.face_vert};
+        *mesh =
+            (FaMesh){.nvert = obj.nvert, .nface = obj.nface, .face_start = obj.face_start, .face_vert = obj.face_vert};
         mesh->x = FA_PUSH(arena, 3 * (size_t)obj.nvert + 1, float);
         if (!mesh->x) rc = FA_FAIL_MEMORY(err);
         for (int i = 0; i < 3 * obj.nvert && rc >= 0; i++) mesh->x[i] = (float)obj.x[i];
@@ -98,7 +100,8 @@ static double bone_near(const FaMuscleModel *m, const FaBspline *s, double u, Fa
 static void reverse(FaBspline *s) {
     for (int row = 0; row < s->n[1] * s->n[2]; row++)
         for (int i = 0; i < s->n[0] / 2; i++) {
-            double *a = s->c + 3 * (size_t)(row * s->n[0] + i), *b = s->c + 3 * (size_t)(row * s->n[0] + s->n[0] - 1 - i);
+            double *a = s->c + 3 * (size_t)(row * s->n[0] + i),
+                   *b = s->c + 3 * (size_t)(row * s->n[0] + s->n[0] - 1 - i);
             for (int k = 0; k < 3; k++) {
                 double swap = a[k];
                 a[k] = b[k], b[k] = swap;
@@ -131,7 +134,8 @@ static FaCode place_for(FaMuscleModel *m, const FaMuscleId *id, FaMuscle **out, 
     for (int i = 0; i < all->n; i++)
         if (fai_muscle_id_named(&all->muscle[i].id, id->name) && all->muscle[i].id.side == id->side) {
             *out = &all->muscle[i];
-            if ((*out)->own) return FA_FAIL(err, FA_E_ARG, id->name, "give each muscle one file", "a muscle is given twice");
+            if ((*out)->own)
+                return FA_FAIL(err, FA_E_ARG, id->name, "give each muscle one file", "a muscle is given twice");
             return FA_OK;
         }
     if (all->n == FA_MUSCLES_MOST)
