@@ -11,7 +11,7 @@ const need = (what, text) => {
 await browse(async (page) => {
   await page.goto(`file://${resolve(pagePath)}`);
   await page.waitForFunction('window.fascia?.ready', null, { timeout: 60000 });
-  await page.waitForTimeout(500);
+  await page.waitForFunction('window.fascia.shown().every((s) => s.cell && window.fascia.muscles(s.track).every((m) => m.visible))', null, { timeout: 15000 });
   const [rest, posed] = await page.evaluate(() => window.fascia.shown().map((s) => window.fascia.muscles(s.track)));
   need(rest.length > 40 && rest.length === posed.length, `${rest.length} and ${posed.length} muscles`);
   need(rest.every((m) => m.activation === 0 && m.visible), 'at rest nothing pulls and all is seen');
@@ -21,29 +21,33 @@ await browse(async (page) => {
   const after = (await page.evaluate(() => window.fascia.shown())).at(-1).track;
   const [x, y] = await page.evaluate(([t, n]) => window.fascia.muscleOn(t, n), [after, name]);
   await page.locator('#view').click({ position: { x, y } });
-  await page.waitForTimeout(300);
+  await page.waitForFunction('window.fascia.picked()', null, { timeout: 15000 });
   const picked = await page.evaluate(() => window.fascia.picked()), text = await page.textContent('#muscle-info');
   need(picked === name, `picked ${picked}, not ${name}`);
   need(/held by/.test(text) && /N at full strength/.test(text) && /activation 0\.\d/.test(text), `it says: ${text}`);
   await page.click('#fold');
   await page.waitForTimeout(300);
   if (picture) await page.screenshot({ path: picture });
-  // off and on
-  const visible = async () => (await page.evaluate((t) => window.fascia.muscles(t), after)).filter((m) => m.visible).length;
+  // off and on; a busy machine draws late
+  const visible = async (good, text) => {
+    for (let tries = 0, n; ; tries++) {
+      n = (await page.evaluate((t) => window.fascia.muscles(t), after)).filter((m) => m.visible).length;
+      if (good(n)) return n;
+      need(tries < 60, `${n} are seen: ${text}`);
+      await page.waitForTimeout(250);
+    }
+  };
   await page.click('#muscles-pull');
-  await page.waitForTimeout(300);
-  const few = await visible();
-  need(few > 0 && few < 10, `${few} muscles that pull`);
+  const few = await visible((n) => n > 0 && n < 10, 'only those that pull');
   await page.click('#muscles-none');
-  await page.waitForTimeout(300);
-  need((await visible()) === 0, 'none is seen');
+  await visible((n) => n === 0, 'none');
   await page.click('#muscles-all');
+  await visible((n) => n === posed.length, 'all');
   await page.evaluate(() => {
     const thin = document.getElementById('thin');
     thin.value = 1;
     thin.dispatchEvent(new Event('input'));
   });
-  await page.waitForTimeout(300);
-  need((await visible()) === 0, 'whole skin hides them');
+  await visible((n) => n === 0, 'whole skin hides them');
   console.log(`page: ${rest.length} muscles, ${name} moves ${moved.toFixed(1)} mm, picked by a click, ${few} pull`);
 });
