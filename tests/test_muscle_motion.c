@@ -1,6 +1,5 @@
-// Flesh with muscles that has mass: a block that hangs on a plate swings with a frequency and a decay that the step does
-// not change, rests where it rests, and goes with its head.
-// labels: unit hash
+// Flesh with muscles that has mass: a block that hangs on a plate swings with a frequency and a decay that the step
+// does not change, rests where it rests, and goes with its head. labels: unit hash
 #include "base/task.h"
 #include "muscle/muscle_motion.h"
 
@@ -127,8 +126,7 @@ static void test_slow(void **state) {
     double moved = 0, worst[2] = {0};
     for (int f = 1; f <= 60; f++) {
         double part = fmin(1, f / 40.0);
-        step(&s, &(FaMuscleMoment){
-                     .h = 1.0 / 30, .activation = (double[]){0.4 * part}, .pose = fai_pose_identity()});
+        step(&s, &(FaMuscleMoment){.h = 1.0 / 30, .activation = (double[]){0.4 * part}, .pose = fai_pose_identity()});
     }
     for (int i = 0; i < 3 * s.b.nnode; i++) {
         moved = fmax(moved, fabs(one.b.x[i] - one.b.x0[i]));

@@ -27,11 +27,8 @@ struct FaMuscleMotion {
 
 FaMuscleMotionOptions fai_muscle_motion_options_default(void) {
     const double pi = 3.14159265358979323846;
-    return (FaMuscleMotionOptions){.scheme = FA_SCHEME_BDF2,
-                                   .density = 1000,
-                                   .beta = 2 * 0.3 / (2 * pi * 8),
-                                   .tolerance = 1e-3,
-                                   .calm = 0.01};
+    return (FaMuscleMotionOptions){
+        .scheme = FA_SCHEME_BDF2, .density = 1000, .beta = 2 * 0.3 / (2 * pi * 8), .tolerance = 1e-3, .calm = 0.01};
 }
 
 static FaCode build(FaMuscleMotion *m, FaError *err) {
@@ -161,8 +158,7 @@ static FaCode rest(FaMuscleMotion *m, const FaMuscleMoment *in, double *x, FaMus
 }
 
 static FaCode check(const FaMuscleMotion *m, const FaMuscleMoment *in, const double *goal, FaError *err) {
-    if (!(in->h >= 0 && in->h < 10))
-        return FA_FAIL(err, FA_E_ARG, NULL, "give 0 to 10 s", "a step of %g s", in->h);
+    if (!(in->h >= 0 && in->h < 10)) return FA_FAIL(err, FA_E_ARG, NULL, "give 0 to 10 s", "a step of %g s", in->h);
     for (size_t i = 0; i < m->n; i++)
         if (m->body->fixed[i / 3] && !(fabs(goal[i]) < 1e6))
             return FA_FAIL(err, FA_E_NUMERIC, FA_PLACE("node %zu", i / 3), "check the pose of the jaw",
