@@ -191,7 +191,7 @@ static void test_bar(void **state) {
             for (int e = 0; e < b.ntet; e++) sample[e] = (FaFibreSample){e, 0, share, {2, 0, 0}};
             for (int i = 0; i < 3 * b.nnode; i++) {
                 if (b.x0[i] != 0) continue;
-                spring[nspring] = (FaSpring){i / 3, 100, {0}, {0}};
+                spring[nspring] = (FaSpring){.node = i / 3, .stiffness = 100};
                 spring[nspring++].normal[i % 3] = 1;
             }
             FaError err = {0};

@@ -139,9 +139,10 @@ static double cantilever(FaSolidLaw law, double mu, double la, int fine, bool sl
     for (int v = 0; v < b.nnode; v++) {
         if (b.x0[3 * v] != 0) continue;
         b.fixed[v] = !slides || v == middle;
-        if (slides) spring[nspring++] = (FaSpring){v, 1e3, {0}, {1, 0, 0}};
+        if (slides) spring[nspring++] = (FaSpring){.node = v, .stiffness = 1e3, .normal = {1, 0, 0}};
     }
-    if (slides) spring[nspring++] = (FaSpring){side, 1e3, {0, 0, width / 2}, {0, 0, 1}};
+    if (slides)
+        spring[nspring++] = (FaSpring){.node = side, .stiffness = 1e3, .to = {0, 0, width / 2}, .normal = {0, 0, 1}};
     tip = node_of(&b, b.nx, b.ny / 2, b.nz / 2);
     FaNewtonInput in = {.rest = b.rest, .force = b.force, .tolerance = 1e-7, .nspring = nspring, .spring = spring};
     FaNewtonReport r = solve(&b, &(FaNewtonOptions){.kind = FA_NEWTON_PCG, .max_springs = nspring}, &in, NULL);
@@ -265,7 +266,8 @@ static void case_new(Case *c, FaSolidLaw law, double inertia) {
                                   .kind = FA_ROW_PULL,
                                   .offset = {0.001f, 0, 0}};
     for (int i = 0; i < 4; i++)
-        c->spring[i] = (FaSpring){node_of(b, 2 * i, 4, b->nz), 20, {0.01, 0.02, 0.035}, {0, 0, i % 2}};
+        c->spring[i] = (FaSpring){
+            .node = node_of(b, 2 * i, 4, b->nz), .stiffness = 20, .to = {0.01, 0.02, 0.035}, .normal = {0, 0, i % 2}};
     c->in = (FaNewtonInput){.rest = b->rest,
                             .inertia = inertia,
                             .y = c->y,

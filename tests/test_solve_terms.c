@@ -275,7 +275,12 @@ static void scene_new(Scene *s, FaSolidLaw law, bool full) {
                             .tolerance = 1e-11,
                             .iterations = 300};
     if (!full) return;
-    for (int i = 0; i < 2; i++) s->spring[i] = (FaSpring){node_of(b, 2 + i, 3, 3), 20, {0.02, 0.03, 0.033}, {0, 0, i}};
+    for (int i = 0; i < 2; i++)
+        s->spring[i] = (FaSpring){.node = node_of(b, 2 + i, 3, 3),
+                                  .stiffness = 20,
+                                  .to = {0.02, 0.03, 0.033},
+                                  .normal = {0, 0, i},
+                                  .one_sided = i};
     for (int i = 0; i < 6; i++)
         s->row[i] = (FaRow){.node = {node_of(b, i, 2, 3), node_of(b, i + 1, 3, 3), -1, -1},
                             .weight = {0.6f, 0.4f},

@@ -12,6 +12,9 @@ static const double STIFFNESS = 2e3; // N/m
 // And below the floor of the mouth, above the larynx, in front of the spine.
 static const double FLOOR = -46, LARYNX = -104, SPINE = -12;
 static const double GIVES = 10; // N/m
+// And the upper lid with both corners of the eye: around its middle, in front of the temples.
+static const double EYE[2] = {31.5, 27.5}, LID = 16, TEMPLE = 45;
+static const double SEPTUM = 6; // N/m
 
 static int nearest(const FaMesh *mesh, const float *x) {
     int best = 0;
@@ -24,18 +27,44 @@ static int nearest(const FaMesh *mesh, const float *x) {
     return best;
 }
 
+// at: on the mean head, mm.
+static bool on_lid(const double at[3]) {
+    double aside = fabs(at[0]) - EYE[0], up = at[1] - EYE[1], r = sqrt(aside * aside + up * up);
+    return at[2] > TEMPLE && r < LID && up > -0.1 * r;
+}
+
+// What is up on the mean head, there: unit.
+static void find_up(const FaRbf *warp, const double at[3], double up[3]) {
+    double a[3], b[3];
+    fai_rbf_point(warp, (double[]){at[0], at[1] - 5, at[2]}, a);
+    fai_rbf_point(warp, (double[]){at[0], at[1] + 5, at[2]}, b);
+    fai_v3_sub(b, a, up);
+    double size = fai_v3_norm(up);
+    for (int k = 0; k < 3; k++) up[k] = size > 0 ? up[k] / size : 0;
+}
+
 int fai_muscle_slide(const FaMuscleGround *g, const FaFilled *f, unsigned char *fixed, FaSpring *spring, FaError *err) {
-    FaRbf *back = NULL;
+    FaRbf *back = NULL, *warp = NULL;
     float *normal = FA_NEW(3 * (size_t)g->skin->nvert, float);
     if (!normal) return FA_FAIL_MEMORY(err);
     FaCode rc = fai_rbf_new(g->npair, g->to, g->from, &(FaRbfOptions){.lambda = g->noise}, &back, err);
+    if (rc >= 0) rc = fai_rbf_new(g->npair, g->from, g->to, &(FaRbfOptions){.lambda = g->noise}, &warp, err);
     int n = 0;
     if (rc >= 0) fai_mesh_normals(g->skin, g->skin->x, normal);
     for (int i = 0; i < f->nnode && rc >= 0; i++) {
         double x[3], at[3];
-        if (f->kind[i] != FA_FILLED_SKULL || f->skin_of_node[i] != -1) continue;
+        const bool free = f->kind[i] == FA_FILLED_FREE;
+        if (!free && (f->kind[i] != FA_FILLED_SKULL || f->skin_of_node[i] != -1)) continue;
         fai_v3_load(f->x, i, x);
         fai_rbf_point(back, x, at);
+        if (free) {
+            if (!on_lid(at)) continue;
+            FaSpring *s = &spring[n++];
+            *s = (FaSpring){.node = i, .stiffness = SEPTUM, .to = {x[0], x[1], x[2]}, .one_sided = true};
+            find_up(warp, at, s->normal);
+            for (int k = 0; k < 3; k++) s->normal[k] = -s->normal[k];
+            continue;
+        }
         bool slides = at[1] > LOW && at[1] < HIGH && at[2] > BACK;
         if (!slides && !(at[1] < FLOOR && at[1] > LARYNX && at[2] > SPINE)) continue;
         const float *away = normal + 3 * (size_t)nearest(g->skin, f->x + 3 * (size_t)i);
@@ -45,6 +74,7 @@ int fai_muscle_slide(const FaMuscleGround *g, const FaFilled *f, unsigned char *
         for (int k = 0; k < 3; k++) s->to[k] = x[k], s->normal[k] = slides ? (double)away[k] : 0;
     }
     fai_rbf_free(back);
+    fai_rbf_free(warp);
     fa_free(normal);
     return rc < 0 ? rc : n;
 }

@@ -4,6 +4,8 @@
 //
 // And where the throat gives way: an opening jaw comes back by 3 cm. Flesh has no bone there, but filled flesh ends
 // below it at nodes that the skull carries; these are set free, with weak springs for what hangs in the throat.
+// And the upper lid: a raised brow takes its skin along, but the septum that joins it to the rim of the orbit does not
+// follow. Weak springs hold it back from going up; down it is free, to close the eye.
 #ifndef FAI_SLIDE_H
 #define FAI_SLIDE_H
 
@@ -11,8 +13,8 @@
 #include "muscle/place.h"
 #include "solve/newton.h"
 
-// fixed, spring: of the flesh's nodes; what slides is set to 0 in fixed and gets a spring (room for nnode). Returns how
-// many, or an error.
+// fixed, spring: of the flesh's nodes; what slides is set to 0 in fixed and gets a spring, lids too (room for nnode).
+// Returns how many, or an error.
 int fai_muscle_slide(const FaMuscleGround *ground, const FaFilled *filled, unsigned char *fixed, FaSpring *spring,
                      FaError *err);
 

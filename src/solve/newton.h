@@ -51,12 +51,14 @@ typedef struct FaNewtonOptions {
     bool brief;  // report.inverted is not counted
 } FaNewtonOptions;
 
-// k/2 |x - to|^2, or k/2 (normal . (x - to))^2 where the normal is not 0: a node on a plane, free to slide.
+// k/2 |x - to|^2, or k/2 (normal . (x - to))^2 where the normal is not 0: a node on a plane, free to slide; one_sided:
+// only where normal . (x - to) < 0.
 typedef struct FaSpring {
     int node;
     double stiffness; // N/m
     double to[3];     // m
     double normal[3]; // unit, or 0
+    bool one_sided;
 } FaSpring;
 
 typedef struct FaNewtonInput {

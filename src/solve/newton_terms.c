@@ -117,6 +117,7 @@ static double one_spring(const FaSpring *s, const double *x, double *g) {
     double gap[3], along = 0;
     for (int k = 0; k < 3; k++) gap[k] = x[k] - s->to[k], along += s->normal[k] * gap[k];
     bool plane = on_plane(s);
+    if (s->one_sided && along >= 0) return 0;
     double square = plane ? along * along : gap[0] * gap[0] + gap[1] * gap[1] + gap[2] * gap[2];
     for (int k = 0; g && k < 3; k++) g[k] += s->stiffness * (plane ? along * s->normal[k] : gap[k]);
     return 0.5 * s->stiffness * square;
@@ -132,32 +133,35 @@ static void spring_energy(void *self, const double *x, double *g, FaTermSum *sum
     }
 }
 
-static void spring_matrix(const FaSpring *s, double m[9]) {
+// At x, of its node.
+static void spring_matrix(const FaSpring *s, const double *x, double m[9]) {
     bool plane = on_plane(s);
-    for (int a = 0; a < 9; a++) m[a] = s->stiffness * (plane ? s->normal[a / 3] * s->normal[a % 3] : a % 4 == 0);
+    double along = 0;
+    for (int k = 0; k < 3; k++) along += s->normal[k] * (x[k] - s->to[k]);
+    double stiffness = s->one_sided && along >= 0 ? 0 : s->stiffness;
+    for (int a = 0; a < 9; a++) m[a] = stiffness * (plane ? s->normal[a / 3] * s->normal[a % 3] : a % 4 == 0);
 }
 
 static int spring_second(void *self, const double *x, FaSolidHessian kind, FaBlocks *blocks) {
-    (void)x, (void)kind;
+    (void)kind;
     const FaNewton *n = self;
     for (int i = 0; i < n->in->nspring; i++) {
         const FaSpring *s = &n->in->spring[i];
         if (blocks->row[s->node] < 0) continue;
         double m[9];
-        spring_matrix(s, m);
+        spring_matrix(s, x + 3 * (size_t)s->node, m);
         fai_blocks_add_diagonal(blocks, blocks->row[s->node], m);
     }
     return -1;
 }
 
 static void spring_product(void *self, const double *x, const double *p, double *y) {
-    (void)x;
     const FaNewton *n = self;
     for (int i = 0; i < n->in->nspring; i++) {
         const FaSpring *s = &n->in->spring[i];
         if (n->blocks->row[s->node] < 0) continue;
         double m[9];
-        spring_matrix(s, m);
+        spring_matrix(s, x + 3 * (size_t)s->node, m);
         const double *from = p + 3 * (size_t)s->node;
         for (int k = 0; k < 3; k++)
             y[3 * (size_t)s->node + (size_t)k] += m[3 * k] * from[0] + m[3 * k + 1] * from[1] + m[3 * k + 2] * from[2];
