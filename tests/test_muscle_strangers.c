@@ -101,7 +101,19 @@ static void wild(void **state) {
     }
 }
 
+// A drawn head, whose eyes are far larger: the rings around them lie in the lids.
+static void drawn(void **state) {
+    (void)state;
+    FaError err = {0};
+    for (int i = 0; i < fa_zoo_count(); i++) {
+        if (strcmp(fa_zoo_animal(i).name, "stylised")) continue;
+        CHECK_OK(fa_zoo_save(i, 0, NULL, test_path("stylised.glb"), &err), &err);
+        check_rig("stylised", test_path("stylised.glb"), &(Want){0.75, 0.75, 1.5, false});
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(identities), cmocka_unit_test(facecap), cmocka_unit_test(wild)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(identities), cmocka_unit_test(facecap), cmocka_unit_test(drawn),
+                                       cmocka_unit_test(wild)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+static const double ADULT[2] = {5.2, 7.8}; // mm: of a blink on the shipped head, as blink_size has it
+static const double LARGER = 1.45;
 static const double FAR = 25; // mm from where eyes and mouth alone have it: another thing, or hair
 
 // Middle of what moves most. Up to four shapes, whose middles are averaged: rigs differ in each of them.
@@ -72,6 +74,40 @@ static bool middle_of(const FaRig *rig, const FaMeanHead *h, const char *name, d
     if (!(sum[3] > 0)) return false;
     fai_v3_scale(1 / sum[3], sum, out);
     return true;
+}
+
+// How wide what a blink moves is, and how far it goes at most, mm. False: there is no such shape.
+static bool blink_size(const FaRig *rig, const FaMeanHead *h, const char *name, double size[2]) {
+    double middle[3], sum = 0, all = 0, most = 0;
+    int arkit = fa_arkit_match(name, NULL);
+    if (!middle_of(rig, h, name, middle)) return false;
+    for (int s = 0; s < rig->nshape; s++)
+        for (int e = rig->shape[s].first; rig->shape[s].arkit == arkit && e < rig->shape[s].first + rig->shape[s].count;
+             e++) {
+            const float *x = rig->mesh.x + 3 * (size_t)rig->row[e];
+            float to[3];
+            double a[3], b[3], w = 0;
+            for (int k = 0; k < 3; k++) to[k] = x[k] + rig->delta[3 * (size_t)e + (size_t)k];
+            if (!fai_mean_head_mm(h, x, a) || !fai_mean_head_mm(h, to, b)) continue;
+            for (int k = 0; k < 3; k++) w += (b[k] - a[k]) * (b[k] - a[k]);
+            most = fmax(most, w);
+            sum += w * (a[0] - middle[0]) * (a[0] - middle[0]), all += w;
+        }
+    size[0] = all > 0 ? sqrt(sum / all) : 0, size[1] = sqrt(most);
+    return all > 0;
+}
+
+// Drawn heads have larger eyes, and rings around them have to be larger; adults differ too little to count.
+static void find_eyes(const FaRig *rig, const FaMeanHead *h, double eye[2]) {
+    double size[2], sum[2] = {0};
+    int n = 0;
+    for (int right = 0; right < 2; right++)
+        if (blink_size(rig, h, right ? "eyeBlinkRight" : "eyeBlinkLeft", size))
+            sum[0] += size[0], sum[1] += size[1], n++;
+    for (int k = 0; k < 2; k++) {
+        double ratio = n ? sum[k] / n / ADULT[k] : 1;
+        eye[k] = ratio > LARGER ? fmin(ratio, 2) : 1;
+    }
 }
 
 // "mouthSmileLeft" to "mouthSmileRight".
@@ -148,6 +184,7 @@ FaCode fai_muscle_marks(const FaRig *rig, FaMuscleMarks *marks, FaError *err) {
         return FA_FAIL(err, FA_E_ARG, NULL, "use a rig with eyeBlink and mouthPucker or mouthFunnel",
                        "muscles cannot be placed: no shape tells where eyes and mouth are");
     double found[3];
+    find_eyes(rig, &h, marks->eye);
     for (int i = 0; i < FA_COUNT(moved); i++)
         for (int right = 0; right < 1 + (moved[i].at[0] > 0); right++)
             if (find_moved(rig, &h, &moved[i], right, found))

@@ -12,8 +12,9 @@ typedef struct FaMuscleMarks {
     const char *name[FA_MARKS];
     double from[3 * FA_MARKS]; // on the mean head, mm                              (n x 3)
     double to[3 * FA_MARKS];   // on the rig, m                                     (n x 3)
-    int dropped;               // that were too far from where a face has them
-    double worst;              // m: farthest from the place that eyes and mouth alone would give
+    double eye[2]; // how much wider and higher its eyes are than an adult's on a head of its size; 1 or more
+    int dropped;   // that were too far from where a face has them
+    double worst;  // m: farthest from the place that eyes and mouth alone would give
 } FaMuscleMarks;
 
 // FA_E_ARG where shapes do not tell where eyes and mouth are, or landmarks contradict them.

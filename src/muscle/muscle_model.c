@@ -97,7 +97,8 @@ static FaCode place_muscles(FaMuscleModel *m, FaError *err) {
                                  .from = m->marks.from,
                                  .to = m->marks.to,
                                  .bone = bone,
-                                 .kind = kind};
+                                 .kind = kind,
+                                 .eye = {m->marks.eye[0], m->marks.eye[1]}};
     for (int i = 0; i < f->nnode; i++) {
         if (f->kind[i] == FA_FILLED_FREE) continue;
         fai_v3_load(f->x, i, bone + 3 * (size_t)m->ground.nbone);

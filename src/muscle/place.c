@@ -162,7 +162,9 @@ static void line_at(const Line *l, double u, double out[4]) {
 
 // A ring's point, seen from the front.
 static void ring_at(const Work *w, const FaMuscleEntry *e, int side, double u, double on[3]) {
-    double a = 2 * M_PI * u, x = e->place[0].x + e->place[1].x * cos(a), y = e->place[0].y + e->place[1].y * sin(a);
+    const double *eye = w->ground->eye;
+    double a = 2 * M_PI * u, wide = eye[0] > 0 ? eye[0] : 1, high = eye[1] > 0 ? eye[1] : 1;
+    double x = e->place[0].x + wide * e->place[1].x * cos(a), y = e->place[0].y + high * e->place[1].y * sin(a);
     double from[3], to[3], way[3];
     if (side < 0) x = -x;
     warp_mm(w, x, y, 140, from);

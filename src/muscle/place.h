@@ -20,6 +20,7 @@ typedef struct FaMuscleGround {
     const double *bone;         // points on bone (nodes of flesh that bones carry), m       (nbone x 3)
     const unsigned char *kind;  // FaMuscleBone of each                                      (nbone)
     const FaMuscleFlesh *flesh; // nullable: what they should lie in
+    double eye[2];              // FaMuscleMarks.eye: rings are so much wider and higher; 0: as the template has them
 } FaMuscleGround;
 
 typedef struct FaMuscle {
