@@ -77,7 +77,8 @@ static void ball(void **state) {
     fa_rig_free(rig);
 }
 
-// Nothing moves: not a bit. All nodes moved: all vertices by as much; one node moved: its own vertex by as much.
+// Nothing moves: not a bit. All nodes moved: all vertices by as much; one node moved: its own vertex by as much,
+// where the skin is as coarse as the flesh.
 static void rides(void **state) {
     (void)state;
     FaRig *rig;
@@ -105,6 +106,42 @@ static void rides(void **state) {
     CHECK_NEAR((double)x[3 * face->skin_vertex[s]], (double)rig->mesh.x[3 * face->skin_vertex[s]] + 0.003, 1e-7);
     for (size_t i = 0; i < n; i++) moved += memcmp(&x[i], &rig->mesh.x[i], 4) != 0;
     assert_true(moved >= 1 && moved <= 1 + f.report.lost);
+    free(x);
+    free(node);
+    fai_filled_free(&f);
+    fa_face_free(face);
+    fa_rig_free(rig);
+}
+
+// Skin that is finer than the lattice does not show what single nodes do, and follows what all do; skin as coarse as
+// the lattice follows its nodes (above).
+static void fine_skin(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaRig *rig;
+    FaFilled f;
+    FaFace *face = ball_face(&rig);
+    const FaFilledOptions wide = {.mouth = 25e-3};
+    CHECK_OK(fai_filled_build(rig, face, &wide, &f, &err), &err);
+    const size_t n = 3 * (size_t)rig->mesh.nvert, m = 3 * (size_t)f.nnode;
+    float *x = malloc(n * sizeof(float)), *node = malloc(m * sizeof(float));
+    assert_true(x && node);
+    double noise = 0, seen = 0;
+    int count = 0;
+    memcpy(x, rig->mesh.x, n * sizeof(float));
+    for (size_t i = 0; i < m; i++)
+        node[i] = f.x[i] + (i % 3 == 1 ? 0.01f : 0) + 1e-3f * (float)(2 * fai_random_unit(5, i) - 1);
+    fai_filled_ride(&f, node, x);
+    for (int v = 0; v < rig->mesh.nvert; v++) {
+        int at = f.node_of_skin[face->node_of_vertex[v]];
+        if (at < 0 || f.ride_start[v + 1] - f.ride_start[v] < 5) continue;
+        double moved = (double)(x[3 * v + 1] - rig->mesh.x[3 * v + 1]) - 0.01,
+               alone = (double)(node[3 * at + 1] - f.x[3 * at + 1]) - 0.01;
+        seen += moved * moved, noise += alone * alone, count++;
+    }
+    print_message("fine skin: %d vertices, %.2f mm of %.2f are seen\n", count, 1e3 * sqrt(seen / count),
+                  1e3 * sqrt(noise / count));
+    assert_true(count > 20 && seen < 0.3 * noise);
     free(x);
     free(node);
     fai_filled_free(&f);
@@ -166,7 +203,7 @@ static void memory_fails(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ball), cmocka_unit_test(rides), cmocka_unit_test(same_bits),
-                                       cmocka_unit_test(memory_fails)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(ball), cmocka_unit_test(rides), cmocka_unit_test(fine_skin),
+                                       cmocka_unit_test(same_bits), cmocka_unit_test(memory_fails)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,8 +37,7 @@ typedef struct FaFilledDomain {
     float *opening;   // how the shapes move it with the jaw opened by 14 degrees, m                 (nskin x 3)
     float *jaw_below; // the same of the bone below it                           (nskin)
     float *depth;     // of flesh below it, m, where no bone tells               (nskin)
-    int *around_start, *around; // neighbours of the skin nodes, from topo
-    FaTopology *topo;
+    FaTopology *topo; // of the skin nodes
     int neye;
     FaFilledBall eye[FA_FILLED_EYES];
     double lip_lo[3], lip_hi[3]; // box of the lips, canonical axes; lo > hi: unknown

@@ -182,7 +182,10 @@ static FaCode settle_filled(const FaFace *f, unsigned char *out, unsigned char *
         memset(tri_out, 0, (size_t)f->ntri);
         w.part = ints, w.room = ints + 3 * n + 2;
         w.stay = bytes, w.firm = bytes + n, w.has = w.firm + f->nnode;
-        while (drop_bare(&w) | drop_loose(&w, ints + n, ints + 2 * n)) continue;
+        for (bool more = true; more;) {
+            more = drop_bare(&w);
+            more |= drop_loose(&w, ints + n, ints + 2 * n);
+        }
     }
     fai_topology_free(&w.topo);
     fa_free(w.side);
