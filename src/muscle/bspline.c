@@ -58,6 +58,41 @@ double fai_bspline_greville(int n, bool ring, int i) {
     return sum / (p * (n - p));
 }
 
+int fai_bspline_weights(const FaBspline *s, const double uvw[3], int point[FA_BSPLINE_WEIGHTS],
+                        double weight[FA_BSPLINE_WEIGHTS]) {
+    int index[3][4], count[3], n = 0;
+    double b[3][4], slope[4];
+    for (int a = 0; a < 3; a++) count[a] = fai_bspline_basis(s->n[a], a == 0 && s->ring, uvw[a], index[a], b[a], slope);
+    for (int k = 0; k < count[2]; k++)
+        for (int j = 0; j < count[1]; j++)
+            for (int i = 0; i < count[0]; i++) {
+                point[n] = (index[2][k] * s->n[1] + index[1][j]) * s->n[0] + index[0][i];
+                weight[n++] = b[0][i] * b[1][j] * b[2][k];
+            }
+    return n;
+}
+
+void fai_bspline_bends(const FaBspline *s, int axis, double k, double *matrix) {
+    int n = fai_bspline_points(s), step = axis == 0 ? 1 : axis == 1 ? s->n[0] : s->n[0] * s->n[1];
+    bool ring = axis == 0 && s->ring;
+    for (int i = 0; i < n; i++) {
+        int at = i / step % s->n[axis], len = s->n[axis], row = i - at * step;
+        if (len < 3 || (!ring && (at == 0 || at == len - 1))) continue;
+        int v[3] = {row + (at + len - 1) % len * step, i, row + (at + 1) % len * step};
+        const double w[3] = {1, -2, 1};
+        for (int p = 0; p < 3; p++)
+            for (int q = 0; q < 3; q++) matrix[(size_t)n * (size_t)v[p] + (size_t)v[q]] += k * w[p] * w[q];
+    }
+}
+
+void fai_bspline_couples(const FaBspline *s, double k, double *matrix) {
+    size_t n = (size_t)fai_bspline_points(s), layer = (size_t)(s->n[0] * s->n[1]);
+    for (size_t i = 0; i + layer < n; i++) {
+        size_t j = i + layer;
+        matrix[n * i + i] += k, matrix[n * j + j] += k, matrix[n * i + j] -= k, matrix[n * j + i] -= k;
+    }
+}
+
 void fai_bspline_at(const FaBspline *s, const double uvw[3], double x[3], double J[9]) {
     int index[3][4], count[3];
     double b[3][4], slope[3][4];

@@ -29,6 +29,14 @@ static inline double *fai_bspline_point(const FaBspline *s, int i, int j, int k)
 // many.
 int fai_bspline_basis(int n, bool ring, double t, int index[4], double b[4], double slope[4]);
 double fai_bspline_greville(int n, bool ring, int i); // t where control point i weighs most
+// Control points that a place is made of, and their weights, which sum to 1. Returns how many.
+enum { FA_BSPLINE_WEIGHTS = 64 };
+int fai_bspline_weights(const FaBspline *s, const double uvw[3], int point[FA_BSPLINE_WEIGHTS],
+                        double weight[FA_BSPLINE_WEIGHTS]);
+// Squares of second differences of the lattice along an axis, k times, added to the matrix of a least-squares problem
+// in its control points (points x points).
+void fai_bspline_bends(const FaBspline *s, int axis, double k, double *matrix);
+void fai_bspline_couples(const FaBspline *s, double k, double *matrix); // the same of first differences along w
 // Position, and derivatives by u, v, w in columns (row-major 3x3; nullable).
 void fai_bspline_at(const FaBspline *s, const double uvw[3], double x[3], double J[9]);
 // Control points such that the solid passes through `at` at the Greville parameters (as s->c is laid out; may be s->c).

@@ -246,6 +246,7 @@ FaCode fa_muscle_open(const FaRig *rig, const FaFace *face, const FaMuscleOption
 
 void fa_muscle_close(FaMuscleModel *m) {
     if (!m) return;
+    fai_muscle_tracks_free(&m->tracks);
     fai_muscle_body_free(m->body);
     fai_muscle_samples_free(&m->samples);
     fai_muscles_free(&m->muscles);

@@ -8,6 +8,7 @@
 #include "muscle/marks.h"
 #include "muscle/muscle_body.h"
 #include "muscle/place.h"
+#include "muscle/tracks.h"
 
 // A muscle as it is drawn.
 typedef struct FaMuscleShape {
@@ -37,7 +38,9 @@ struct FaMuscleModel {
     double activation[FA_MUSCLES_MOST]; // what is posed
     bool posed;                         // x, node, activation and jaw are of a pose; else all is at rest
     FaMuscleJaw jaw;
-    FaMuscleShape *shape; // as they are drawn; NULL: not asked for yet                      (muscles.n)
+    FaMuscleShape *shape;  // as they are drawn; NULL: not asked for yet                      (muscles.n)
+    FaMuscleTracks tracks; // by which muscles follow the flesh; all zero: not asked for yet
+    double *moves;         // of the samples, and their rest                                    (2 x samples.n x 3)
     FaArena *arena;
 };
 

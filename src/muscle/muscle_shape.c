@@ -1,86 +1,22 @@
 #include "muscle/muscle_shape.h"
 
-#include "math/dense.h"
 #include "math/mat3.h"
 
 #include <math.h>
 
 // --- lattices follow the flesh ------------------------------------------------------------------------------------
 
-// Weights of what samples do not say, against those that they do: bending, and stretching so that all is defined.
-static const double BENDS = 1e-2, STRETCHES = 1e-4;
-
-// A combination of control points whose displacement should be b: its square, with a weight.
-static void add_row(int n, double *a, double (*rhs)[3], int count, const int *index, const double *w, double weight,
-                    const double b[3]) {
-    for (int i = 0; i < count; i++) {
-        for (int j = 0; j < count; j++) a[(size_t)index[i] * (size_t)n + (size_t)index[j]] += weight * w[i] * w[j];
-        for (int k = 0; k < 3 && b; k++) rhs[index[i]][k] += weight * w[i] * b[k];
-    }
-}
-
-static void add_sample(const FaMuscleModel *m, const FaBspline *s, int sample, const double *x, double scale, double *a,
-                       double (*rhs)[3]) {
-    const FaFibreSample *f = &m->samples.fibre[sample];
-    const int *tet = m->flesh.tet + 4 * (size_t)f->tet;
-    int index[3][4], count[3], all[64], n = 0;
-    double b[3][4], slope[4], w[64], d[3] = {0};
-    for (int k = 0; k < 3; k++)
-        count[k] = fai_bspline_basis(s->n[k], k == 0 && s->ring, (double)m->samples.uvw[3 * sample + k], index[k], b[k],
-                                     slope);
-    for (int k = 0; k < count[2]; k++)
-        for (int j = 0; j < count[1]; j++)
-            for (int i = 0; i < count[0]; i++) {
-                all[n] = (index[2][k] * s->n[1] + index[1][j]) * s->n[0] + index[0][i];
-                w[n++] = b[0][i] * b[1][j] * b[2][k];
-            }
-    for (int k = 0; k < 4; k++)
-        for (int i = 0; i < 3; i++)
-            d[i] += (double)m->samples.bary[4 * sample + k] * (x[3 * tet[k] + i] - m->rest[3 * tet[k] + i]);
-    add_row(fai_bspline_points(s), a, rhs, n, all, w, f->share / scale, d);
-}
-
-static void add_smoothness(const FaBspline *s, double *a) {
-    const int n = fai_bspline_points(s), step[3] = {1, s->n[0], s->n[0] * s->n[1]};
-    for (int p = 0; p < n; p++) {
-        const int at[3] = {p % s->n[0], p / s->n[0] % s->n[1], p / step[2]};
-        for (int k = 0; k < 3; k++) {
-            bool ring = k == 0 && s->ring;
-            int next = at[k] + 1 < s->n[k] ? p + step[k] : p - (s->n[k] - 1) * step[k];
-            int after = at[k] + 2 < s->n[k] ? p + 2 * step[k] : p + (2 - s->n[k]) * step[k];
-            if (ring || at[k] + 1 < s->n[k])
-                add_row(n, a, NULL, 2, (int[]){p, next}, (double[]){1, -1}, STRETCHES, NULL);
-            if (ring || at[k] + 2 < s->n[k])
-                add_row(n, a, NULL, 3, (int[]){p, next, after}, (double[]){1, -2, 1}, BENDS, NULL);
-        }
-        a[(size_t)p * (size_t)n + (size_t)p] += 1e-9;
-    }
-}
-
-FaCode fai_muscle_follow(const FaMuscleModel *m, int muscle, const double *x, double *c, FaError *err) {
-    const FaBspline *s = &m->muscles.muscle[muscle].solid;
-    const int n = fai_bspline_points(s), begin = m->samples.start[muscle], end = m->samples.start[muscle + 1];
-    double *a = FA_NEW((size_t)n * (size_t)n, double), (*rhs)[3] = fai_alloc_array((size_t)n, sizeof *rhs);
-    double *column = FA_NEW(n, double), scale = 0;
-    FaCode rc = a && rhs && column ? FA_OK : FA_FAIL_MEMORY(err);
-    memcpy(c, s->c, 3 * (size_t)n * sizeof *c);
-    for (int i = begin; i < end; i++) scale += m->samples.fibre[i].share;
-    if (rc >= 0 && scale > 0) {
-        memset(rhs, 0, (size_t)n * sizeof *rhs);
-        for (int i = begin; i < end; i++) add_sample(m, s, i, x, scale / n, a, rhs);
-        add_smoothness(s, a);
-        bool good = fai_dense_cholesky(n, n, a);
-        for (int k = 0; k < 3 && good; k++) {
-            for (int i = 0; i < n; i++) column[i] = rhs[i][k];
-            fai_dense_forward(n, n, a, column);
-            fai_dense_backward(n, n, a, column);
-            for (int i = 0; i < n; i++) c[3 * i + k] += column[i];
-        }
-    }
-    fa_free(a);
-    fa_free(rhs);
-    fa_free(column);
-    return rc;
+// Where samples went.
+static FaCode find_moves(FaMuscleModel *m, FaError *err) {
+    const FaMuscleFlesh flesh = {m->flesh.nnode, m->flesh.ntet, m->rest, m->flesh.tet};
+    if (!m->tracks.arena) FA_TRY(fai_muscle_tracks_new(&flesh, &m->muscles, &m->samples, &m->tracks, err));
+    if (!m->moves) m->moves = FA_PUSH(m->arena, 6 * (size_t)m->samples.n + 6, double);
+    if (!m->moves) return FA_FAIL_MEMORY(err);
+    double *rest = m->moves + 3 * (size_t)m->samples.n;
+    fai_muscle_tracks_sample(&m->tracks, m->x, m->moves);
+    fai_muscle_tracks_sample(&m->tracks, m->rest, rest);
+    for (int i = 0; i < 3 * m->samples.n; i++) m->moves[i] -= rest[i];
+    return FA_OK;
 }
 
 // --- meshes -------------------------------------------------------------------------------------------------------
@@ -172,17 +108,22 @@ FaCode fai_muscle_shapes(FaMuscleModel *m, FaError *err) {
     return FA_OK;
 }
 
-FaCode fai_muscle_shape_posed(const FaMuscleModel *m, int muscle, float *x, FaError *err) {
+FaCode fai_muscle_shape_posed(FaMuscleModel *m, int muscle, float *x, FaError *err) {
     const FaMuscleShape *shape = &m->shape[muscle];
     FaBspline s = m->muscles.muscle[muscle].solid;
     if (!m->posed) {
         memcpy(x, shape->mesh.x, 3 * (size_t)shape->mesh.nvert * sizeof *x);
         return FA_OK;
     }
-    double *c = FA_NEW(3 * (size_t)fai_bspline_points(&s), double);
-    FaCode rc = c ? fai_muscle_follow(m, muscle, m->x, c, err) : FA_FAIL_MEMORY(err);
-    s.c = c;
-    if (rc >= 0) points_at(&s, shape->mesh.nvert, shape->uvw, x);
+    const int n = 3 * fai_bspline_points(&s);
+    double *c = FA_NEW(n, double);
+    FaCode rc = c ? find_moves(m, err) : FA_FAIL_MEMORY(err);
+    if (rc >= 0) {
+        fai_muscle_tracks_fit_one(&m->tracks, muscle, m->moves, c);
+        for (int i = 0; i < n; i++) c[i] += s.c[i];
+        s.c = c;
+        points_at(&s, shape->mesh.nvert, shape->uvw, x);
+    }
     fa_free(c);
     return rc;
 }

@@ -85,6 +85,8 @@ FaCode fa_muscle_target(FaMuscleModel *m, const float *goal, const float *weight
         for (int i = 0; i < 3 * m->flesh.nnode; i++) m->node[i] = (float)m->x[i];
         memcpy(surface, m->rig->mesh.x, 3 * (size_t)m->rig->mesh.nvert * sizeof *surface);
         fai_filled_ride(&m->flesh, m->node, surface);
+        memcpy(m->activation, activation, (size_t)m->muscles.n * sizeof *activation);
+        m->posed = true;
         if (report) tell(&hit, activation, m->muscles.n, report);
     }
     fa_free(track);

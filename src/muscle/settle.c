@@ -52,29 +52,6 @@ size_t fai_muscle_settle_work(const FaBspline *s) {
     return n * n + 9 * n; // matrix, right-hand sides, the best and the last lattice
 }
 
-// Second differences in one direction, squared, added to the matrix.
-static void add_smooth(const FaBspline *s, int axis, double smooth, double *a) {
-    int n = fai_bspline_points(s), step = axis == 0 ? 1 : axis == 1 ? s->n[0] : s->n[0] * s->n[1];
-    bool ring = axis == 0 && s->ring;
-    for (int i = 0; i < n; i++) {
-        int at = i / step % s->n[axis], len = s->n[axis], row = i - at * step;
-        if (len < 3 || (!ring && (at == 0 || at == len - 1))) continue;
-        int v[3] = {row + (at + len - 1) % len * step, i, row + (at + 1) % len * step};
-        const double w[3] = {1, -2, 1};
-        for (int p = 0; p < 3; p++)
-            for (int q = 0; q < 3; q++) a[(size_t)n * (size_t)v[p] + (size_t)v[q]] += smooth * w[p] * w[q];
-    }
-}
-
-// Both sides of its thickness move alike.
-static void add_couple(const FaBspline *s, double weight, double *a) {
-    size_t n = (size_t)fai_bspline_points(s), layer = (size_t)(s->n[0] * s->n[1]);
-    for (size_t i = 0; i + layer < n; i++) {
-        size_t j = i + layer;
-        a[n * i + i] += weight, a[n * j + j] += weight, a[n * i + j] -= weight, a[n * j + i] -= weight;
-    }
-}
-
 // Where a sample should go. Out of bone: to its surface, the part nearest to the skin farthest; out of the skin the
 // other way round, so that both sides of the muscle do not end at one place.
 static double way_of(const FaFleshInside *flesh, double unit, const double uvw[3], const double x[3], const double J[9],
@@ -93,46 +70,28 @@ static double way_of(const FaFleshInside *flesh, double unit, const double uvw[3
     return 1;
 }
 
-typedef struct Weights {
-    int n, at[64];
-    double w[64];
-} Weights;
-
-static void weights_at(const FaBspline *s, const double uvw[3], Weights *out) {
-    int index[3][4], n[3];
-    double b[3][4], slope[4];
-    for (int a = 0; a < 3; a++) n[a] = fai_bspline_basis(s->n[a], a == 0 && s->ring, uvw[a], index[a], b[a], slope);
-    out->n = 0;
-    for (int k = 0; k < n[2]; k++)
-        for (int j = 0; j < n[1]; j++)
-            for (int i = 0; i < n[0]; i++) {
-                out->at[out->n] = (index[2][k] * s->n[1] + index[1][j]) * s->n[0] + index[0][i];
-                out->w[out->n++] = b[0][i] * b[1][j] * b[2][k];
-            }
-}
-
 // held: its ends are on bone, and stay there.
 static bool move(const FaFleshInside *flesh, double unit, const bool held[2], double smooth, FaBspline *s, double *a,
                  double *rhs) {
     size_t n = (size_t)fai_bspline_points(s);
     memset(a, 0, n * n * sizeof *a);
     memset(rhs, 0, 3 * n * sizeof *rhs);
-    for (int axis = 0; axis < 2; axis++) add_smooth(s, axis, smooth, a);
-    add_couple(s, COUPLED * smooth, a);
+    for (int axis = 0; axis < 2; axis++) fai_bspline_bends(s, axis, smooth, a);
+    fai_bspline_couples(s, COUPLED * smooth, a);
     for (size_t i = 0; i < n; i++) a[n * i + i] += 0.05;
     for (int i = 0; i < COARSE[0] * COARSE[1] * COARSE[2]; i++) {
-        double uvw[3], x[3], J[9], d[3];
-        Weights b;
+        double uvw[3], x[3], J[9], d[3], b[FA_BSPLINE_WEIGHTS];
+        int at[FA_BSPLINE_WEIGHTS];
         sample_uvw(COARSE, i, uvw);
         fai_bspline_at(s, uvw, x, J);
         double w = way_of(flesh, unit, uvw, x, J, d);
         if ((held[0] && uvw[0] < END) || (held[1] && uvw[0] > 1 - END)) w = ANCHOR, fai_v3_set(d, 0, 0, 0);
         if (!(w > 0)) continue;
-        weights_at(s, uvw, &b);
-        for (int p = 0; p < b.n; p++) {
-            double *row = a + n * (size_t)b.at[p];
-            for (int q = 0; q < b.n; q++) row[b.at[q]] += w * b.w[p] * b.w[q];
-            for (size_t k = 0; k < 3; k++) rhs[n * k + (size_t)b.at[p]] += w * b.w[p] * d[k];
+        int nb = fai_bspline_weights(s, uvw, at, b);
+        for (int p = 0; p < nb; p++) {
+            double *row = a + n * (size_t)at[p];
+            for (int q = 0; q < nb; q++) row[at[q]] += w * b[p] * b[q];
+            for (size_t k = 0; k < 3; k++) rhs[n * k + (size_t)at[p]] += w * b[p] * d[k];
         }
     }
     if (!fai_dense_cholesky((int)n, (int)n, a)) return false;

@@ -6,10 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-static const double SMOOTH = 1e-2; // second differences against samples
-static const double RIDGE = 1e-6;  // for lattices that nothing tells of
-
-enum { MOST_WEIGHTS = 64 };
+static const double SMOOTH = 1e-2;  // second differences against samples
+static const double COUPLED = 1e-4; // of both sides of its thickness
+static const double RIDGE = 1e-9;   // for lattices that nothing tells of
 
 static double tet_volume(const FaMuscleFlesh *flesh, int tet) {
     const int *v = flesh->tet + 4 * (size_t)tet;
@@ -19,40 +18,23 @@ static double tet_volume(const FaMuscleFlesh *flesh, int tet) {
     return fabs(fai_m3_det(d)) / 6;
 }
 
-// Weights of the control points at a place of a solid.
-static int weights_at(const FaBspline *s, const float uvw[3], int *point, double *weight) {
-    int index[3][4], count[3], n = 0;
-    double b[3][4], slope[4];
-    for (int k = 0; k < 3; k++)
-        count[k] = fai_bspline_basis(s->n[k], k == 0 && s->ring, (double)uvw[k], index[k], b[k], slope);
-    for (int w = 0; w < count[2]; w++)
-        for (int v = 0; v < count[1]; v++)
-            for (int u = 0; u < count[0]; u++) {
-                point[n] = (index[2][w] * s->n[1] + index[1][v]) * s->n[0] + index[0][u];
-                weight[n++] = b[0][u] * b[1][v] * b[2][w];
-            }
-    return n;
-}
-
 static FaCode fill_samples(FaMuscleTracks *t, const FaMuscleFlesh *flesh, const FaMuscles *muscles,
                            const FaMuscleSamples *samples, FaError *err) {
     size_t n = (size_t)t->nsample + 1;
-    t->of = FA_PUSH(t->arena, n, int);
     t->entry = FA_PUSH(t->arena, n, int);
-    t->point = FA_PUSH(t->arena, MOST_WEIGHTS * n, int);
-    t->weight = FA_PUSH(t->arena, MOST_WEIGHTS * n, double);
+    t->point = FA_PUSH(t->arena, FA_BSPLINE_WEIGHTS * n, int);
+    t->weight = FA_PUSH(t->arena, FA_BSPLINE_WEIGHTS * n, double);
     t->volume = FA_PUSH(t->arena, n, double);
     t->corner = FA_PUSH(t->arena, 4 * n, int);
     t->bary = FA_PUSH(t->arena, 4 * n, double);
-    if (!t->of || !t->entry || !t->point || !t->weight || !t->volume || !t->corner || !t->bary)
-        return FA_FAIL_MEMORY(err);
+    if (!t->entry || !t->point || !t->weight || !t->volume || !t->corner || !t->bary) return FA_FAIL_MEMORY(err);
     int at = 0;
     for (int s = 0; s < t->nsample; s++) {
         const FaFibreSample *f = &samples->fibre[s];
-        t->of[s] = f->muscle;
         t->entry[s] = at;
-        int count =
-            weights_at(&muscles->muscle[f->muscle].solid, samples->uvw + 3 * (size_t)s, t->point + at, t->weight + at);
+        double uvw[3];
+        fai_v3_load(samples->uvw, s, uvw);
+        int count = fai_bspline_weights(&muscles->muscle[f->muscle].solid, uvw, t->point + at, t->weight + at);
         for (int k = at; k < at + count; k++) t->point[k] += t->start[f->muscle];
         at += count;
         t->volume[s] = f->share * tet_volume(flesh, f->tet);
@@ -61,24 +43,6 @@ static FaCode fill_samples(FaMuscleTracks *t, const FaMuscleFlesh *flesh, const 
     }
     t->entry[t->nsample] = at;
     return FA_OK;
-}
-
-// The squares of second differences along u and v, times k, into the normal matrix; rings go round.
-static void add_smoothness(const FaBspline *s, double k, double *a, int n) {
-    for (int axis = 0; axis < 2; axis++)
-        for (int i = 0; i < n; i++) {
-            int at[3] = {i % s->n[0], i / s->n[0] % s->n[1], i / (s->n[0] * s->n[1])}, three[3];
-            const int count = s->n[axis], stride = axis == 0 ? 1 : s->n[0];
-            const bool ring = axis == 0 && s->ring;
-            if (!ring && (at[axis] == 0 || at[axis] == count - 1)) continue;
-            const double w[3] = {1, -2, 1};
-            for (int d = -1; d <= 1; d++) {
-                int to = (at[axis] + d + count) % count;
-                three[d + 1] = i + (to - at[axis]) * stride;
-            }
-            for (int p = 0; p < 3; p++)
-                for (int q = 0; q < 3; q++) a[(size_t)three[p] * (size_t)n + (size_t)three[q]] += k * w[p] * w[q];
-        }
 }
 
 static FaCode factor_muscle(FaMuscleTracks *t, const FaBspline *s, int muscle, const FaMuscleSamples *samples,
@@ -94,7 +58,8 @@ static FaCode factor_muscle(FaMuscleTracks *t, const FaBspline *s, int muscle, c
                 a[(size_t)(t->point[i] - t->start[muscle]) * (size_t)n + (size_t)(t->point[j] - t->start[muscle])] +=
                     t->volume[k] * t->weight[i] * t->weight[j];
     for (int i = 0; i < n; i++) trace += a[(size_t)i * (size_t)n + (size_t)i] / n;
-    add_smoothness(s, SMOOTH * trace, a, n);
+    for (int axis = 0; axis < 2; axis++) fai_bspline_bends(s, axis, SMOOTH * trace, a);
+    fai_bspline_couples(s, COUPLED * trace, a);
     for (int i = 0; i < n; i++) a[(size_t)i * (size_t)n + (size_t)i] += RIDGE * trace;
     if (!fai_dense_cholesky(n, n, a)) t->factor[muscle] = NULL; // no volume to speak of
     return FA_OK;
@@ -105,8 +70,10 @@ static FaCode build(FaMuscleTracks *t, const FaMuscleFlesh *flesh, const FaMuscl
     t->nsample = samples->n, t->nmuscle = muscles->n;
     if (!(t->arena = fai_arena_new(0))) return FA_FAIL_MEMORY(err);
     t->start = FA_PUSH(t->arena, t->nmuscle + 1, int);
+    t->first = FA_PUSH(t->arena, t->nmuscle + 1, int);
     t->factor = FA_PUSH(t->arena, t->nmuscle + 1, double *);
-    if (!t->start || !t->factor) return FA_FAIL_MEMORY(err);
+    if (!t->start || !t->first || !t->factor) return FA_FAIL_MEMORY(err);
+    memcpy(t->first, samples->start, ((size_t)t->nmuscle + 1) * sizeof *t->first);
     for (int m = 0; m < t->nmuscle; m++) t->start[m + 1] = t->start[m] + fai_bspline_points(&muscles->muscle[m].solid);
     t->npoint = t->start[t->nmuscle];
     t->scratch = FA_PUSH(t->arena, t->npoint + 1, double);
@@ -138,24 +105,23 @@ void fai_muscle_tracks_sample(const FaMuscleTracks *t, const double *field, doub
         }
 }
 
-void fai_muscle_tracks_fit(const FaMuscleTracks *t, const double *d, double *c) {
-    for (int i = 0; i < 3; i++) {
-        memset(t->scratch, 0, (size_t)t->npoint * sizeof *t->scratch);
-        for (int s = 0; s < t->nsample; s++)
+void fai_muscle_tracks_fit_one(const FaMuscleTracks *t, int m, const double *d, double *c) {
+    const int n = t->start[m + 1] - t->start[m];
+    double *b = t->scratch;
+    memset(c, 0, 3 * (size_t)n * sizeof *c);
+    for (int i = 0; i < 3 && t->factor[m]; i++) {
+        memset(b, 0, (size_t)n * sizeof *b);
+        for (int s = t->first[m]; s < t->first[m + 1]; s++)
             for (int k = t->entry[s]; k < t->entry[s + 1]; k++)
-                t->scratch[t->point[k]] += t->volume[s] * t->weight[k] * d[3 * (size_t)s + (size_t)i];
-        for (int m = 0; m < t->nmuscle; m++) {
-            int n = t->start[m + 1] - t->start[m];
-            double *b = t->scratch + t->start[m];
-            if (!t->factor[m]) {
-                memset(b, 0, (size_t)n * sizeof *b);
-                continue;
-            }
-            fai_dense_forward(n, n, t->factor[m], b);
-            fai_dense_backward(n, n, t->factor[m], b);
-        }
-        for (int p = 0; p < t->npoint; p++) c[3 * (size_t)p + (size_t)i] = t->scratch[p];
+                b[t->point[k] - t->start[m]] += t->volume[s] * t->weight[k] * d[3 * (size_t)s + (size_t)i];
+        fai_dense_forward(n, n, t->factor[m], b);
+        fai_dense_backward(n, n, t->factor[m], b);
+        for (int p = 0; p < n; p++) c[3 * (size_t)p + (size_t)i] = b[p];
     }
+}
+
+void fai_muscle_tracks_fit(const FaMuscleTracks *t, const double *d, double *c) {
+    for (int m = 0; m < t->nmuscle; m++) fai_muscle_tracks_fit_one(t, m, d, c + 3 * (size_t)t->start[m]);
 }
 
 void fai_muscle_tracks_at(const FaMuscleTracks *t, const double *c, double *d) {

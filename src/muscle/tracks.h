@@ -16,7 +16,7 @@
 typedef struct FaMuscleTracks {
     int nsample, nmuscle, npoint; // npoint: control points of all muscles
     int *start;                   // first control point of each muscle, then their number   (nmuscle + 1)
-    int *of;                      // muscle of each sample                                   (nsample)
+    int *first;                   // first sample of each muscle, then their number           (nmuscle + 1)
     int *entry;                   // first weight of each sample, then their number           (nsample + 1)
     int *point;                   // control point of each weight
     double *weight;
@@ -37,6 +37,8 @@ void fai_muscle_tracks_free(FaMuscleTracks *tracks);
 void fai_muscle_tracks_sample(const FaMuscleTracks *t, const double *field, double *at);
 // Control points whose samples move like that, best: c (npoint x 3) from d (nsample x 3).
 void fai_muscle_tracks_fit(const FaMuscleTracks *t, const double *d, double *c);
+// The same for one muscle: its control points alone; d of all samples.
+void fai_muscle_tracks_fit_one(const FaMuscleTracks *t, int muscle, const double *d, double *c);
 // How samples move with control points: d (nsample x 3) from c (npoint x 3).
 void fai_muscle_tracks_at(const FaMuscleTracks *t, const double *c, double *d);
 
