@@ -55,7 +55,7 @@ static void check_rig(const char *name, const char *path, const Want *want) {
     const double *l = smile.mark[FA_MUSCLE_CORNER_LEFT], *r = smile.mark[FA_MUSCLE_CORNER_RIGHT];
     print_message("%s: corners %.1f %.1f up, %.1f %.1f out; brows %.1f %.1f up\n", name, 1e3 * l[1], 1e3 * r[1],
                   1e3 * l[0], -1e3 * r[0], up(&brows, FA_MUSCLE_BROW_LEFT), up(&brows, FA_MUSCLE_BROW_RIGHT));
-    assert_true(1e3 * l[1] > want->corner && 1e3 * r[1] > want->corner && l[0] > 2e-3 && r[0] < -2e-3);
+    assert_true(1e3 * l[1] > want->corner && 1e3 * r[1] > want->corner && l[0] > 1.5e-3 && r[0] < -1.5e-3);
     assert_true(up(&brows, FA_MUSCLE_BROW_LEFT) > 4 && up(&brows, FA_MUSCLE_BROW_RIGHT) > 4);
     free(x);
     fa_muscle_close(m);

@@ -18,7 +18,8 @@
 
 typedef enum FaFilledKind {
     FA_FILLED_FREE,
-    FA_FILLED_SKULL, // goes with the skull; also where the flesh is cut off (neck, edge of a mask)
+    FA_FILLED_SKULL, // goes with the skull; also where the flesh is cut off at the neck (the edge of a mask: skull or
+                     // jaw)
     FA_FILLED_JAW,
     FA_FILLED_KINDS
 } FaFilledKind;

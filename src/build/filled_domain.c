@@ -325,12 +325,22 @@ static bool given_bone(const FaFilledDomain *d, const double p[3], FaFilledPlace
     return near;
 }
 
+// What carries skin or bone that goes with the jaw by so much.
+static FaFilledKind carrier(double with_jaw) {
+    return with_jaw < (double)SKULL_MOST  ? FA_FILLED_SKULL
+           : with_jaw > (double)JAW_LEAST ? FA_FILLED_JAW
+                                          : FA_FILLED_FREE;
+}
+
+// Nothing of it is free: flesh would hang on nothing there.
+FaFilledKind fai_filled_edge(const FaFilledDomain *d, int skin) {
+    return carrier((double)d->with_jaw[skin]) == FA_FILLED_JAW ? FA_FILLED_JAW : FA_FILLED_SKULL;
+}
+
 static void set_bone(FaFilledPlace *at, const double p[3], const float from[3], double now, double want,
                      double with_jaw) {
     at->bone = now - want;
-    at->kind = with_jaw < (double)SKULL_MOST  ? FA_FILLED_SKULL
-               : with_jaw > (double)JAW_LEAST ? FA_FILLED_JAW
-                                              : FA_FILLED_FREE;
+    at->kind = carrier(with_jaw);
     for (int k = 0; k < 3; k++)
         at->on_bone[k] = now > 1e-9 ? (double)from[k] + (p[k] - (double)from[k]) * want / now : p[k];
 }

@@ -31,7 +31,7 @@ typedef struct FaFilledDomain {
     FaWinding *bone_winding[2];    //
     float *normal;                 // unit, outwards                                          (nskin x 3)
     unsigned char *exposed;        // light reaches it                                        (nskin)
-    unsigned char *held;           // on a cut: goes with the skull                           (nskin)
+    unsigned char *held;           // on a cut: see fai_filled_edge                           (nskin)
     signed char *lip, *lid;        // 1 upper, -1 lower, 0 neither                            (nskin)
     float *with_jaw;               // 0 skull .. 1 jaw: the skin, as the shapes have it       (nskin)
     float *opening;   // how the shapes move it with the jaw opened by 14 degrees, m                 (nskin x 3)
@@ -68,5 +68,8 @@ bool fai_filled_in_eye(const FaFilledDomain *domain, const double p[3]);
 // Along the skin's edges, is b within reach of a (skin nodes)? Looked for among so many nodes at most.
 enum { FA_FILLED_REACH = 400 };
 bool fai_filled_near(const FaFilledDomain *domain, int a, int b, double reach);
+
+// What carries the edge where flesh is cut off, at a skin node: the skull; on a mask that ends at the chin, the jaw.
+FaFilledKind fai_filled_edge(const FaFilledDomain *d, int skin);
 
 #endif

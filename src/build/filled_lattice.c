@@ -43,7 +43,7 @@ static int level_at(const FaFilledDomain *d, const double q[3], double wall) {
 static int settle(const Lattice *l, double p[3], FaFilledPlace *at) {
     const double h = l->h;
     if (!at->inside || at->eye < EYE * h) return 0;
-    if (at->cut < CUT * h) return 1 + FA_FILLED_SKULL;
+    if (at->cut < CUT * h) return 1 + (int)fai_filled_edge(l->d, at->near);
     if (at->bone < -BONE * h) return 1 + FA_FILLED_FREE;
     if (at->bone > 1.05 * h) return 0;
     if (at->kind == FA_FILLED_FREE) return at->bone < 0.5 * h ? 1 + FA_FILLED_FREE : 0;
@@ -200,7 +200,8 @@ static void add_middle(Split *s, const Corner *a, const Corner *b, const Corner 
     const FaFilledDomain *d = s->d;
     s->count++;
     if (!s->p || crowded(s->g, s->p, mid->x, 0.3 * h)) return;
-    Candidate c = {.near = mid->near, .kind = (unsigned char)(1 + (mid->held ? FA_FILLED_SKULL : FA_FILLED_FREE))};
+    Candidate c = {.near = mid->near,
+                   .kind = (unsigned char)(1 + (mid->held ? fai_filled_edge(d, mid->near) : FA_FILLED_FREE))};
     memcpy(c.x, mid->x, sizeof c.x);
     if (d->lip[a->near] == d->lip[b->near]) c.lip = d->lip[mid->near];
     if (d->lid[a->near] == d->lid[b->near]) c.lid = d->lid[mid->near];
@@ -267,7 +268,7 @@ static FaCode room_for(FaFilledPoints *p, const FaFilledDomain *d, const Lattice
         p->near[i] = i;
         p->lip[i] = d->lip[i];
         p->lid[i] = d->lid[i];
-        p->kind[i] = d->held[i] ? FA_FILLED_SKULL : FA_FILLED_FREE;
+        p->kind[i] = d->held[i] ? (unsigned char)fai_filled_edge(d, i) : FA_FILLED_FREE;
     }
     s.g = g, s.p = p;
     split_skin(&s);
