@@ -1,5 +1,5 @@
 // fascia muscle as a user meets it: build, list, pose, and its refusals; the same through the library.
-// labels: unit
+// labels: heavy
 #include "test_app_tools.h"
 
 #include "base/file.h"
