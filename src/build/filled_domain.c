@@ -332,9 +332,9 @@ static FaFilledKind carrier(double with_jaw) {
                                           : FA_FILLED_FREE;
 }
 
-// Nothing of it is free: flesh would hang on nothing there.
+// Nothing of it is free: flesh would hang on nothing there. A head with a jaw of its own ends at its neck.
 FaFilledKind fai_filled_edge(const FaFilledDomain *d, int skin) {
-    return carrier((double)d->with_jaw[skin]) == FA_FILLED_JAW ? FA_FILLED_JAW : FA_FILLED_SKULL;
+    return !d->bone[1] && carrier((double)d->with_jaw[skin]) == FA_FILLED_JAW ? FA_FILLED_JAW : FA_FILLED_SKULL;
 }
 
 static void set_bone(FaFilledPlace *at, const double p[3], const float from[3], double now, double want,

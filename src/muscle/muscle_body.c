@@ -17,7 +17,7 @@ FaMuscleStuff fai_muscle_stuff_default(void) {
                            .step = 0.006,
                            .tolerance = 1e-3,
                            .iterations = 60,
-                           .ramp = 1.0 / 3,
+                           .ramp = 0.5,
                            .passes = 8};
 }
 

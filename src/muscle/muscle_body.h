@@ -31,7 +31,7 @@ typedef struct FaMuscleStuff {
     double ramp; // activations rise at most so much at once
     int passes;  // solves at most of the last step, with rows collected before each
 } FaMuscleStuff;
-FaMuscleStuff fai_muscle_stuff_default(void); // 5 kPa, 100 kPa, 300 kPa, pcg, 6 mm, 1e-3, 60; 1/3, 8
+FaMuscleStuff fai_muscle_stuff_default(void); // 5 kPa, 100 kPa, 300 kPa, pcg, 6 mm, 1e-3, 60; 0.5, 8
 
 typedef struct FaMuscleReport {
     int steps;      // of the bones
