@@ -20,7 +20,7 @@ struct FaMuscleBody {
     int nspring;
     FaSpring *spring;     //                                                        (nspring)
     FaMuscleTouch *touch; // NULL: nothing touches
-    FaMuscleTouch *owned; // the same, where that is only for now
+    FaMuscleTouch *owned; // the same, also while contact is switched off
     int nsample;
     bool pulled;
     double *pull_k, *pull_to;   // of the poses that follow                          (nsample; nsample x 3)
