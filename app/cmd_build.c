@@ -11,15 +11,15 @@ static double thickness, lip_thickness, margin, density;
 static const char *bones, *paint, *pictures, *picture;
 static const char *materials, *materials_preview;
 static bool no_bones, whole, volumes;
-static int filled_as = -1; // 0: on
+static int flesh; // as its choices: 1: filled
 static bool equilibrium;
 static double least_stiffness;
 
 static const Option options[] = {
-    {"filled", 0, OPT_CHOICE, &filled_as, "on|off", 0, 0,
-     "on: flesh all through lips and cheeks, from skin to bone, not a layer below the skin"},
+    {"flesh", 0, OPT_CHOICE, &flesh, "layer|filled", 0, 0,
+     "layer: below the skin. filled: all through lips and cheeks, from skin to bone (layer)"},
     {"flesh-size", 0, OPT_INT, &flesh_size, "N", 500, 200000,
-     "with --filled on: about how many points of it move freely; fewer are faster (6000)"},
+     "with --flesh filled: about how many points of it move freely; fewer are faster (6000)"},
     {"layers", 0, OPT_INT, &layers, "N", 1, 16, "layers of flesh; 2 or 3 for close-ups (1; with --volumes 2)"},
     {"thickness", 0, OPT_NUM, &thickness, "MM", 0.1, 40,
      "thickness of the flesh, everywhere (default: up to the bones; without bones: forehead 5, cheeks 15)"},
@@ -94,7 +94,7 @@ static void say_volumes(const FaVolumesReport *r) {
     char squeezed[160] = "";
     if (r->worst) snprintf(squeezed, sizeof squeezed, "; most squeezed: %.80s, to %.0f %%", r->worst, 100 * r->least);
     cli_say("the flesh of %d shapes in %.1f s%s%s; %d %s left out", r->nshape, r->seconds,
-            r->resumed ? " (resumed)" : "", squeezed, r->left_out, filled_as == 0 ? "pieces" : "triangles");
+            r->resumed ? " (resumed)" : "", squeezed, r->left_out, flesh == 1 ? "pieces" : "triangles");
     if (r->swollen) cli_say("the flesh changes its volume most in %s: by %+.1f %%", r->swollen, 100 * (r->volume - 1));
     if (!common.verbose) return;
     if (r->on_bone)
@@ -128,7 +128,7 @@ static void say_equilibrium(const FaEquilibriumReport *r) {
 static FaFaceOptions build_options(unsigned needs, const char **bone_files, int nbone) {
     FaFaceOptions o = fa_face_options_for(needs);
     if (layers) o.layers = layers;
-    o.filled = filled_as == 0;
+    o.filled = flesh == 1;
     o.flesh_size = flesh_size;
     if (simulate_vertices) o.simulate_vertices = simulate_vertices;
     o.thickness = 1e-3 * thickness;
@@ -199,11 +199,11 @@ static int run(int argc, const char **argv) {
     if (!common.output && !common.dry_run) return output_missing("head.face");
     int code = cli_only(
         "for a face",
-        "filled flesh-size layers thickness lip-thickness bone no-bones whole margin simulate-vertices density paint "
+        "flesh flesh-size layers thickness lip-thickness bone no-bones whole margin simulate-vertices density paint "
         "materials materials-preview volumes pictures picture equilibrium floor hinge");
     if (code != EXIT_OK) return code;
-    if (filled_as == 0 && layers) return cli_usage("--filled on: such flesh has no layers; leave --layers out");
-    if (flesh_size && filled_as != 0) return cli_usage("--flesh-size goes with --filled on");
+    if (flesh == 1 && layers) return cli_usage("--flesh filled: such flesh has no layers; leave --layers out");
+    if (flesh_size && flesh != 1) return cli_usage("--flesh-size goes with --flesh filled");
     if (least_stiffness > 0 && !equilibrium) return cli_usage("--floor goes with --equilibrium");
     Build b = {.job = {.verb = "build",
                        .rig_path = argv[0],

@@ -3,12 +3,13 @@
 
 #include <math.h>
 
-DriveSettings drive_settings = {.residual = -1, .jaw = -1, .flesh = -1, .smooth = NAN, .count = 80, .neutral = -1};
+DriveSettings drive_settings = {.residual = -1, .jaw = -1, .physics = -1, .smooth = NAN, .count = 80, .neutral = -1};
 
 #define S drive_settings
 static const Option options[] = {
-    {"flesh", 0, OPT_CHOICE, &S.flesh, "off|contact|full", 0, 0,
-     "contact: lips stop each other. full: flesh swings and lips stick too (markers: contact, landmarks: full)"},
+    {"physics", 0, OPT_CHOICE, &S.physics, "off|contact|full", 0, 0,
+     "markers, landmarks, --from. contact: lips stop each other. full: flesh swings and lips stick too (contact; "
+     "landmarks: full)"},
     {"from", 0, OPT_TEXT, &S.from, "RIG2", 0, 0, "the animation or the markers are of this other face, RIG2"},
     {"count", 0, OPT_INT, &S.count, "N", 4, 4096, "--from and landmarks: how many points carry the motion over (80)"},
     OPTION_GROUP("Markers"),
@@ -50,21 +51,21 @@ static const Option options[] = {
 
 // What acts in each way to work; the rest is refused by name.
 #define ALL "world cache-unit bake-error max-targets check fps frames hinge "
-#define CONTROL "flesh method residual jaw smooth trust report truth literal map face " ALL
+#define CONTROL "physics method residual jaw smooth trust report truth literal map face " ALL
 #define LANDMARKS "count image focal overlay face-model face-model-unit landmarks identities "
 #define MARKERS "from retarget neutral reach "
 #define SOURCE "from count neutral reach head-units joint head-smooth "
 static int check_options(FaMotionKind kind) {
     const DriveSettings *s = &drive_settings;
     bool shapes = s->literal || s->method == FA_DRIVE_SBS || s->method == FA_DRIVE_RSBS,
-         flesh = s->flesh > FLESH_OFF || (s->flesh < 0 && !shapes);
+         physics = s->physics > PHYSICS_OFF || (s->physics < 0 && !shapes);
     if (kind == FA_MOTION_OTHER && !s->from)
         return cli_only("for a clip", ALL "@method seed map head-units joint head-smooth");
     int code = kind == FA_MOTION_LANDMARKS ? cli_only("for landmarks", CONTROL LANDMARKS "@method seed")
                : kind == FA_MOTION_MARKERS ? cli_only("for markers", CONTROL MARKERS "@method seed")
                                            : cli_only("with --from", CONTROL SOURCE "@method seed");
-    if (code != EXIT_OK || flesh) return code;
-    return cli_only("without flesh (--flesh contact gives some)", CONTROL LANDMARKS MARKERS SOURCE);
+    if (code != EXIT_OK || physics) return code;
+    return cli_only("without flesh (--physics contact gives some)", CONTROL LANDMARKS MARKERS SOURCE);
 }
 #undef LANDMARKS
 #undef MARKERS

@@ -1,5 +1,5 @@
 // fascia enrich: secondary motion of flesh on an artist's animation, by simulation of the volume below the skin.
-#include "job.h"
+#include "head_motion.h"
 #include "outputs.h"
 
 #include <math.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *head_path, *keep_path;
+static const char *keep_path;
 static const char *colliders, *collider_motions, *collider_frames;
-static bool loop, loop_motion;
+static bool loop;
 static double preroll, out_fps;
 static const double SEAM_STEPS = 2;      // a seam is seen where it is this many times the steps beside it
 static const double SEAM_LEAST = 0.1e-3; // m
@@ -17,9 +17,7 @@ static const double SEAM_LEAST = 0.1e-3; // m
 enum { COLLIDERS = 16 };
 
 static const Option options[] = {
-    {"head-motion", 0, OPT_TEXT, &head_path, "FILE", 0, 0, "take the head's motion from this BVH or clip"},
-    {"loop-motion", 0, OPT_FLAG, &loop_motion, NULL, 0, 0,
-     "repeat a --head-motion that is shorter than the clip; without it the head comes to a stop"},
+    HEAD_MOTION_OPTIONS,
     {"out-fps", 0, OPT_NUM, &out_fps, "N", 1, 1000, "frames per second of the result (the clip's)"},
     {"preroll", 0, OPT_NUM, &preroll, "S", 0, 60, "seconds to hold the first frame before the clip begins (0)"},
     {"loop", 0, OPT_FLAG, &loop, NULL, 0, 0,
@@ -43,9 +41,8 @@ typedef struct Enrich {
     FaClip *moved, *extended, *out_clip;
     FaClip *shown;     // the head's motion as it is written; NULL: as it is simulated
     FaClip *head_felt; // of --head-motion on a body
-    FaPose begins;     // world of --head-motion from that of its file
-    bool rested;       // it began with a rest pose
-    bool still;        // nothing moves the flesh
+    HeadMotionFile head_file;
+    bool still; // nothing moves the flesh
     int ncollider;
     FaCollider collider[COLLIDERS];
     FaRig *mesh[COLLIDERS]; // of them
@@ -67,7 +64,7 @@ static void face_path(const char *rig_path, char *path, size_t size) {
                *ext = strrchr(base, '.');
     snprintf(path, size, "%.*s%.*s.enrich%s.face", slash ? (int)(slash - out + 1) : 0, out,
              ext ? (int)(ext - base) : (int)strlen(base), base,
-             fa_params_get(cli_params, "filled") > 0 ? ".filled" : "");
+             fa_params_get(cli_params, "flesh") > 0 ? ".filled" : "");
 }
 
 // Said once, before the minutes that it takes.
@@ -115,44 +112,6 @@ static bool has_note(const FaNotes *notes, const char *code) {
     return false;
 }
 
-// As long as the clip, and what was done for that.
-static FaCode fit_length(const Enrich *j, FaClip **motion, FaError *err) {
-    FaClip *longer = NULL;
-    double end = (*motion)->time[(*motion)->nframe - 1], want = j->clip->time[j->clip->nframe - 1];
-    const char *name = path_base(head_path);
-    if (!(want > 0)) return FA_OK; // a still face becomes as long as the motion
-    TRY(fa_clip_lengthen_head(*motion, want, loop_motion, &longer, err));
-    if (longer && loop_motion)
-        cli_say("note: %s lasts %.2f s, the clip %.2f s: it is repeated, each time from where the head has got to",
-                name, end, want);
-    else if (longer)
-        cli_say("note: %s lasts %.2f s, the clip %.2f s: the head comes to a stop there (--loop-motion repeats it)",
-                name, end, want);
-    else if (end > want + 0.1)
-        cli_say("note: %s lasts %.2f s, the clip %.2f s: the rest of the motion is left out", name, end, want);
-    if (!longer) return FA_OK;
-    fa_clip_free(*motion);
-    *motion = longer;
-    return FA_OK;
-}
-
-// --head-motion: from its first frame on, without jitter, as long as the clip.
-static FaCode load_head(Enrich *j, const FaClipOptions *copt, FaClip **motion, FaError *err) {
-    TRY(fa_clip_load(head_path, copt, motion, err));
-    if (!(*motion)->head) return FA_OK; // said by whoever puts it on the clip
-    j->rested = has_note(&(*motion)->notes, "first-frame-rest");
-    TRY(fa_clip_prepare_head(motion, load_options.head_smooth, &j->begins, err));
-    for (int i = 0; i < (*motion)->notes.count; i++) {
-        const FaNote *note = &(*motion)->notes.note[i];
-        if (!strcmp(note->code, "head-motion"))
-            cli_say("note: %s: %s (%s)", path_base(head_path), note->text, note->remedy);
-    }
-    if (j->clip->head)
-        cli_say("note: the head moves as %s says, not as %s", path_base(head_path),
-                path_base(j->job.clip_path ? j->job.clip_path : j->job.rig_path));
-    return fit_length(j, motion, err);
-}
-
 static bool is_gltf(const char *path) { return path_has_ext(path, "glb") || path_has_ext(path, "gltf"); }
 
 // The animation of a .glb's node, in the unit in which colliders are read: the rig's. Poses of the mesh's own frame:
@@ -195,10 +154,10 @@ static FaCode load_motion_file(const Enrich *j, char *file, const FaClipOptions 
             cli_say("note: %s: %s", file, note->text);
     }
     // a hand of the same recording keeps in step with the head, in time and place
-    bool same = bvh && *motion && head_path && !strcmp(file, head_path);
-    if ((same && j->rested) || (bvh && *motion && has_note(&(*motion)->notes, "first-frame-rest")))
+    bool same = bvh && *motion && head_motion.path && !strcmp(file, head_motion.path);
+    if ((same && j->head_file.rested) || (bvh && *motion && has_note(&(*motion)->notes, "first-frame-rest")))
         TRY(fa_clip_skip_first(motion, err));
-    if (same) fa_clip_move_head(*motion, &j->begins);
+    if (same) fa_clip_move_head(*motion, &j->head_file.begins);
     return FA_OK;
 }
 
@@ -289,16 +248,6 @@ static FaCode load_colliders(Enrich *j, const FaClipOptions *copt, FaError *err)
     return FA_OK;
 }
 
-static FaCode add_head(Enrich *j, const FaClipOptions *copt, FaError *err) {
-    FaClip *motion = NULL;
-    FaCode rc = load_head(j, copt, &motion, err);
-    if (rc >= 0) rc = fa_clip_with_head(j->clip, motion, &j->moved, err);
-    fa_clip_free(motion);
-    if (rc >= 0) rc = job_on_body(&j->job, j->job.rig, &j->moved, &j->head_felt, err);
-    j->clip = j->moved;
-    return rc;
-}
-
 // m; frames of nvert vertices
 static double largest_step(const float *a, const float *b, int nvert) {
     double most = 0;
@@ -375,11 +324,13 @@ static FaCode load(Job *job, FaError *err) {
     FaClipOptions copt = load_clip_options();
     const FaClip *felt = job->felt;
     j->clip = job->clip;
-    j->begins.q[3] = 1;
-    if (loop_motion && !head_path) return cli_wrong(err, "--loop-motion goes with --head-motion FILE");
+    j->head_file.begins.q[3] = 1;
+    TRY(head_motion_check(err));
     if (!(out_fps > 0)) out_fps = j->clip->fps;
-    if (head_path) TRY(add_head(j, &copt, err));
-    if (head_path) felt = j->head_felt;
+    if (head_motion.path) {
+        TRY(head_motion_add(job, &j->moved, &j->head_felt, &j->head_file, err));
+        j->clip = j->moved, felt = j->head_felt;
+    }
     if (felt) { // a body's head: what is shown is less than what is felt
         TRY(fa_clip_slice(j->clip, 0, j->clip->nframe - 1, &j->shown, err));
         j->clip = felt;

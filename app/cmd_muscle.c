@@ -1,6 +1,7 @@
-// fascia muscle: a face that moves by its muscles: build, list, pose; target is in muscle_target.c.
+// fascia muscle: a face that moves by its muscles: build, list, pose; target and play have files of their own.
 #include "muscle.h"
 #include "muscle_page.h"
+#include "outputs.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -8,9 +9,12 @@
 #include <string.h>
 
 static int flesh_size;
-static const char *act, *jaw_text, *sheet, *picture, *cut_open;
+static const char *act, *jaw_text, *sheet, *picture, *cut_open, *on_face;
+static double part_asked = 1;
 static int show;
+static bool shapes;
 static const char *own_text;
+const char *muscle_colliders;
 static FaUnit own_unit;
 
 static const Option build_options[] = {
@@ -20,17 +24,26 @@ static const Option build_options[] = {
      "muscles of your own: closed meshes (.stl, .obj) in the rig's place"},
     {"own-unit", 0, OPT_UNIT, &own_unit, "auto|m|cm|mm|in|ft|N", 0, 0,
      "the unit of those files (auto: as the rig's own file)"},
+    {"shapes", 0, OPT_FLAG, &shapes, NULL, 0, 0,
+     "also the muscles of every shape of the rig, for clips: some seconds for each"},
     {"picture", 0, OPT_OUT, &picture, "OUT.png", 0, 0,
      "a picture of the muscles under transparent skin, front and profile"},
     {"cut", 0, OPT_OUT, &cut_open, "OUT.png", 0, 0, "a picture of the flesh cut open, with what bones hold of it"},
     LOAD_OPTIONS("map"),
     {0}};
-static const Option list_options[] = {LOAD_OPTIONS("map"), {0}};
+static const char *curves;
+static const Option list_options[] = {{"curves", 0, OPT_OUT, &curves, "OUT.json", 0, 0,
+                                       "how long each muscle is for how strongly it pulls, as a table; minutes"},
+                                      LOAD_OPTIONS("map"),
+                                      {0}};
 static const Option pose_options[] = {
     {"act", 0, OPT_TEXT, &act, "NAME=V,...", 0, 0,
      "muscles and how strongly they pull, 0 to 1; without .L or .R both sides, * for any letters"},
     {"jaw", 0, OPT_TEXT, &jaw_text, "open=DEG,...", 0, 0,
      "where the jaw is: open=8 (degrees) or open=20mm (of the chin), forward=MM, side=MM (to the left)"},
+    MUSCLE_COLLIDER_OPTION,
+    {"part", 0, OPT_NUM, &part_asked, "X", 0, 1, "of a .pose: how much of the way from the neutral, 0 to 1 (1)"},
+    {"on", 0, OPT_TEXT, &on_face, "FACE", 0, 0, "of a .pose: its face, where that is not where the pose says"},
     {"show", 0, OPT_CHOICE, &show, "skin|muscles", 0, 0, ".png: the skin, or the muscles under transparent skin"},
     {"sheet", 0, OPT_OUT, &sheet, "OUT.png", 0, 0, "a picture of every muscle at full strength, one by one"},
     OUT_OPTIONS,
@@ -83,6 +96,24 @@ static void say_own(const FaMuscleModel *model) {
 
 // --- the face -----------------------------------------------------------------------------------------------------
 
+// "tusk.obj,pipe.obj:jaw"
+static FaCode add_colliders(Muscle *m, FaError *err) {
+    int n = 0;
+    char **list = muscle_colliders ? split_list(muscle_colliders, &n) : NULL;
+    FaCode rc = muscle_colliders && !list ? cli_no_memory(err) : FA_OK;
+    for (int i = 0; i < n && rc >= 0; i++) {
+        FaRig *mesh = NULL;
+        const size_t size = strlen(list[i]);
+        const bool jaw = size > 4 && !strcmp(list[i] + size - 4, ":jaw");
+        if (jaw) list[i][size - 4] = 0;
+        rc = fa_collider_load(list[i], m->job.rig, &mesh, err);
+        if (rc >= 0) rc = fa_muscle_collide(m->model, mesh, jaw, err);
+        fa_rig_free(mesh);
+    }
+    free(list);
+    return rc;
+}
+
 FaCode muscle_open(Job *j, FaError *err) {
     Muscle *m = (Muscle *)j;
     TRY(list_own(m, err));
@@ -96,6 +127,7 @@ FaCode muscle_open(Job *j, FaError *err) {
     else
         TRY(fa_face_get(j->rig, FA_NEED_FACE, NULL, &m->face, err));
     TRY(fa_muscle_open(j->rig, m->face, &o, &m->model, err));
+    TRY(add_colliders(m, err));
     cli_progress_end();
     // what is odd was said when it was built
     if (!m->again || !fa_muscle_kept(m->face) || common.verbose)
@@ -113,11 +145,57 @@ void muscle_free(Job *j) {
     for (int i = 0; i < m->nown && m->own_listed; i++) free(m->own[i]);
     free(m->own);
     free(m->x);
+    fa_directed_free(m->directed);
     fa_muscle_close(m->model);
     fa_face_free(m->face);
 }
 
+// --- .pose files --------------------------------------------------------------------------------------------------
+
+FaCode muscle_load_pose(Muscle *m, const char *pose, const char *on, FaError *err) {
+    TRY(fa_directed_load(pose, &m->directed, err));
+    m->path = m->job.rig_path = on ? on : fa_directed_face(m->directed);
+    if (!*m->path) return cli_wrong(err, "%s does not say which face it is of: name it with --on FACE", pose);
+    FaError there = {0};
+    if (check_readable(m->path, &there) < 0)
+        return cli_wrong(err, "%s is of the face %s, which is not there: name it with --on FACE", pose, m->path);
+    return FA_OK;
+}
+
+FaCode muscle_play_pose(Muscle *m, double part, FaError *err) {
+    const FaRig *rig = m->job.rig;
+    m->pose.jaw = fa_directed_jaw(m->model, m->directed, part);
+    if (!(m->x = malloc(3 * (size_t)rig->mesh.nvert * sizeof *m->x))) return cli_no_memory(err);
+    FaCode rc = fa_muscle_direct(m->model, m->directed, part, m->x, &m->posed, err);
+    TRY(rc);
+    m->stalled = rc == FA_STALLED;
+    for (int i = 0; i < fa_directed_count(m->directed); i++)
+        m->activation[i] = part * fa_directed_activation(m->directed)[i];
+    TRY(muscle_posed(m, err));
+    TRY(muscle_clip(rig, 1, &m->clip, err));
+    m->job.played = m->clip;
+    return fa_muscle_jaw_weights(m->model, &m->pose.jaw, m->clip->weight, err);
+}
+
+FaCode muscle_save_pose(const Muscle *m, FaError *err) {
+    return fa_directed_save(m->directed, m->path, m->job.output, err);
+}
+
 // --- build --------------------------------------------------------------------------------------------------------
+
+// Every shape once; what is finished stays beside the output until all are.
+static FaCode make_built(Job *j, FaError *err) {
+    Muscle *m = (Muscle *)j;
+    char part[4096];
+    TRY(muscle_open(j, err));
+    if (!shapes) return FA_OK;
+    snprintf(part, sizeof part, "%s.part", j->output ? j->output : "");
+    const FaMuscleShapesOptions o = {.partial = output_wanted() ? part : NULL, .progress = cli_progress};
+    if (o.partial) outputs_resume = "finished shapes are kept, and the same command goes on from there";
+    FaCode rc = fa_muscle_shapes(m->model, m->face, &o, &m->shapes, err);
+    cli_progress_end();
+    return rc;
+}
 
 static FaCode write_face(Job *j, FaError *err) {
     Muscle *m = (Muscle *)j;
@@ -126,7 +204,12 @@ static FaCode write_face(Job *j, FaError *err) {
     if (picture) cli_say("wrote %s: look where the muscles lie", picture);
     if (cut_open) TRY(fa_muscle_cut(m->model, 0, cut_open, err));
     if (cut_open) cli_say("wrote %s: the flesh cut open", cut_open);
-    return j->output ? fa_face_save(m->face, j->output, err) : FA_OK;
+    if (!j->output) return FA_OK;
+    TRY(fa_face_save(m->face, j->output, err));
+    char part[4096];
+    snprintf(part, sizeof part, "%s.part", j->output);
+    if (shapes) remove(part);
+    return FA_OK;
 }
 
 static void say_built(Job *j) {
@@ -136,6 +219,13 @@ static void say_built(Job *j) {
     cli_say("muscles: %d; %d of %d ends are on bone; least of one in the flesh: %.0f %% of %s; %.1f s in all",
             b->muscles, b->held, b->ends, 100 * b->least_share, b->least, b->seconds);
     say_own(((Muscle *)j)->model);
+    const FaMuscleShapesReport *s = &((const Muscle *)j)->shapes;
+    if (s->shapes)
+        cli_say(
+            "shapes: %d, %d of them made now; skin against the shape, rms: %.2f mm at rest, %.2f as muscles make it, "
+            "worst %s with %.2f; %d move no flesh; %.0f s",
+            s->shapes, s->made, 1e3 * s->neutral, 1e3 * s->rms, s->worst ? s->worst : "none", 1e3 * s->worst_rms,
+            s->plain, s->seconds);
 }
 
 static void json_built(Job *j, FaJsonWriter *w) {
@@ -158,17 +248,29 @@ static void json_built(Job *j, FaJsonWriter *w) {
     fa_json_number(w, "least_share", b->least_share);
     fa_json_text(w, "least", b->least);
     fa_json_end(w);
+    const FaMuscleShapesReport *s = &((const Muscle *)j)->shapes;
+    if (!s->shapes) return;
+    fa_json_begin(w, "shapes", '{');
+    fa_json_int(w, "count", s->shapes);
+    fa_json_int(w, "made", s->made);
+    fa_json_int(w, "plain", s->plain);
+    fa_json_number(w, "neutral_rms_mm", 1e3 * s->neutral);
+    fa_json_number(w, "rms_mm", 1e3 * s->rms);
+    fa_json_text(w, "worst", s->worst);
+    fa_json_number(w, "worst_rms_mm", 1e3 * s->worst_rms);
+    fa_json_number(w, "seconds", s->seconds);
+    fa_json_end(w);
 }
 
 static int run_build(int argc, const char **argv) {
     (void)argc;
     if (!common.output && !picture && !cut_open && !common.dry_run) return output_missing("head.face");
-    int code = cli_only("for muscles", "flesh-size own-muscles own-unit picture cut hinge");
+    int code = cli_only("for muscles", "flesh-size own-muscles own-unit shapes picture cut hinge");
     if (code != EXIT_OK) return code;
     Muscle m = {.path = argv[0],
                 .job = {.verb = "muscle",
                         .rig_path = argv[0],
-                        .make = muscle_open,
+                        .make = make_built,
                         .write = write_face,
                         .say = say_built,
                         .json = json_built,
@@ -180,6 +282,14 @@ static int run_build(int argc, const char **argv) {
 
 static const char *bone_of(const FaMuscleInfo *i) { return strcmp(i->origin, "none") ? i->origin : i->insertion; }
 
+static FaCode write_curves(Job *j, FaError *err) {
+    if (!curves) return FA_OK;
+    TRY(fa_muscle_curves_save(((Muscle *)j)->model, cli_progress, NULL, curves, err));
+    cli_progress_end();
+    cli_say("wrote %s: for fascia muscle edit --curves", curves);
+    return FA_OK;
+}
+
 // The list is what the verb is asked for: on stdout.
 static void say_list(Job *j) {
     const FaMuscleModel *m = ((Muscle *)j)->model;
@@ -189,6 +299,12 @@ static void say_list(Job *j) {
         printf("%-34s %-16s %-10s %-6s %3.0f %% %7.1f %7.2f %7.2f%s\n", i.name, i.alias, i.form, bone_of(&i),
                100 * i.share, 1e3 * i.length, 1e6 * i.volume, i.force, i.held ? "" : "  does not reach its bone");
     }
+    FaMuscleJawLimits l;
+    FaError none = {0};
+    if (fa_muscle_jaw_limits(m, &l, &none) >= 0)
+        printf("jaw, as far as the rig's shapes take it: open %.1f to %.1f degrees, forward %.1f to %.1f mm, "
+               "side %.1f to %.1f mm\n",
+               l.open[0], l.open[1], 1e3 * l.forward[0], 1e3 * l.forward[1], 1e3 * l.side[0], 1e3 * l.side[1]);
 }
 
 static void json_list(Job *j, FaJsonWriter *w) {
@@ -215,11 +331,28 @@ static void json_list(Job *j, FaJsonWriter *w) {
         fa_json_end(w);
     }
     fa_json_end(w);
+    FaMuscleJawLimits l;
+    FaError none = {0};
+    if (fa_muscle_jaw_limits(m, &l, &none) < 0) return;
+    const struct {
+        const char *name;
+        double from, to;
+    } row[] = {{"open", l.open[0], l.open[1]},
+               {"forward_mm", 1e3 * l.forward[0], 1e3 * l.forward[1]},
+               {"side_mm", 1e3 * l.side[0], 1e3 * l.side[1]}};
+    fa_json_begin(w, "jaw", '{');
+    for (int k = 0; k < 3; k++) {
+        fa_json_begin(w, row[k].name, '[');
+        fa_json_number(w, NULL, row[k].from);
+        fa_json_number(w, NULL, row[k].to);
+        fa_json_end(w);
+    }
+    fa_json_end(w);
 }
 
 static int run_list(int argc, const char **argv) {
     (void)argc;
-    int code = cli_only("for a list", "hinge");
+    int code = cli_only("for a list", "curves hinge");
     if (code != EXIT_OK) return code;
     if (common.output) return cli_usage("the list goes to stdout: fascia muscle list FACE > muscles.txt");
     Muscle m = {.path = argv[0],
@@ -227,6 +360,7 @@ static int run_list(int argc, const char **argv) {
                 .job = {.verb = "muscle",
                         .rig_path = argv[0],
                         .make = muscle_open,
+                        .write = write_curves,
                         .say = say_list,
                         .json = json_list,
                         .free = muscle_free}};
@@ -305,6 +439,10 @@ static FaCode make_pose(Job *j, FaError *err) {
     Muscle *m = (Muscle *)j;
     TRY(read_jaw(&m->pose.jaw, err));
     TRY(muscle_open(j, err));
+    if (m->directed) {
+        snprintf(j->generator, sizeof j->generator, "fascia %s muscle pose --part %g", fa_version(), part_asked);
+        return muscle_play_pose(m, part_asked, err);
+    }
     m->pose.activation = m->activation;
     if (act) TRY(fa_muscle_activate(m->model, act, m->activation, err));
     if (!(m->x = malloc(3 * (size_t)j->rig->mesh.nvert * sizeof *m->x))) return cli_no_memory(err);
@@ -321,7 +459,7 @@ static FaCode make_pose(Job *j, FaError *err) {
 
 static double length(const double v[3]) { return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
 
-static void say_pose(Job *j) {
+void muscle_say(Job *j) {
     const Muscle *m = (const Muscle *)j;
     const FaMusclePosed *p = &m->posed;
     cli_say("%d steps in %.2f s; %d tets inside out; volume of the flesh %+.2f %%; triangles that cross: %d, at rest "
@@ -331,6 +469,10 @@ static void say_pose(Job *j) {
         if (isfinite(p->mark[i][0]))
             cli_say("  %-13s %5.1f mm (left %+.1f, up %+.1f, front %+.1f)", fa_muscle_mark_name((FaMuscleMark)i),
                     1e3 * length(p->mark[i]), 1e3 * p->mark[i][0], 1e3 * p->mark[i][1], 1e3 * p->mark[i][2]);
+    if (isfinite(p->mouth_width))
+        cli_say("  mouth         %5.1f mm wide, lips %.1f mm farther apart than at rest", 1e3 * p->mouth_width,
+                1e3 * p->mouth_open);
+    if (muscle_colliders) cli_say("colliders: the skin is %.2f mm deep in them at most", 1e3 * p->collider_depth);
     if (m->crossings > m->crossings_rest)
         cli_say(
             "warning: skin passes through skin (%d pairs of triangles, %d at rest): pull less, or give the rig finer "
@@ -340,7 +482,7 @@ static void say_pose(Job *j) {
         cli_say("warning: the flesh is not quite at rest (%.2g N are left): pull less, or open less", p->residual);
 }
 
-static void json_pose(Job *j, FaJsonWriter *w) {
+void muscle_json(Job *j, FaJsonWriter *w) {
     const Muscle *m = (const Muscle *)j;
     const FaMusclePosed *p = &m->posed;
     fa_json_int(w, "iterations", p->iterations);
@@ -350,6 +492,9 @@ static void json_pose(Job *j, FaJsonWriter *w) {
     fa_json_int(w, "intersections_rest", m->crossings_rest);
     fa_json_number(w, "volume_change", p->volume_change);
     fa_json_number(w, "jaw_open", p->open);
+    fa_json_number(w, "mouth_width_mm", 1e3 * p->mouth_width);
+    fa_json_number(w, "mouth_open_mm", 1e3 * p->mouth_open);
+    fa_json_number(w, "collider_depth_mm", 1e3 * p->collider_depth);
     fa_json_begin(w, "landmarks", '{');
     for (int i = 0; i < FA_MUSCLE_MARKS; i++) {
         char key[64];
@@ -487,19 +632,29 @@ static FaCode save_page(Muscle *m, FaError *err) {
 }
 
 static FaCode write_pose(Job *j, FaError *err) {
+    Muscle *m = (Muscle *)j;
     if (sheet) TRY(write_sheet((Muscle *)j, err));
     if (sheet) cli_say("wrote %s: look at it", sheet);
     if (show && j->output && path_has_ext(j->output, "png"))
         return fa_muscle_picture(((Muscle *)j)->model, false, 0, j->generator, j->output, err);
-    if (j->output && path_has_ext(j->output, "html")) return save_page((Muscle *)j, err);
-    return job_save_still(j, err);
+    if (j->output && path_has_ext(j->output, "html"))
+        return m->directed ? muscle_page_ways(m, NULL, err) : save_page(m, err);
+    if (!j->output || !path_has_ext(j->output, "pose")) return job_save_still(j, err);
+    if (!m->directed) TRY(fa_muscle_directed(m->model, &m->pose, &m->directed, err));
+    return muscle_save_pose(m, err);
 }
 
 static int run_pose(int argc, const char **argv) {
     (void)argc;
     if (!common.output && !sheet && !common.dry_run && !common.json) return output_missing("smile.glb");
-    int code = cli_only("for a pose", "act jaw show sheet hinge world cache-unit bake-error max-targets");
+    const bool file = path_has_ext(argv[0], "pose");
+    int code =
+        file ? cli_only("for a .pose; change it with fascia muscle edit",
+                        "part on show collider hinge world cache-unit bake-error max-targets")
+             : cli_only("for a pose", "act jaw show sheet collider hinge world cache-unit bake-error max-targets");
     if (code != EXIT_OK) return code;
+    if (file && part_asked < 1 && common.output && path_has_ext(common.output, "pose"))
+        return cli_usage("--part is for pictures and meshes: a .pose is played to any part of the way");
     Muscle m = {.path = argv[0],
                 .again = true,
                 .job = {.verb = "muscle",
@@ -507,9 +662,14 @@ static int run_pose(int argc, const char **argv) {
                         .rig_path = argv[0],
                         .make = make_pose,
                         .write = write_pose,
-                        .say = say_pose,
-                        .json = json_pose,
+                        .say = muscle_say,
+                        .json = muscle_json,
                         .free = muscle_free}};
+    FaError err = {0};
+    if (file && muscle_load_pose(&m, argv[0], on_face, &err) < 0) {
+        fa_directed_free(m.directed);
+        return cli_fail(&err);
+    }
     code = job_walk(&m.job);
     return code == EXIT_OK && (m.stalled || m.crossings > m.crossings_rest) ? EXIT_CONVERGE : code;
 }
@@ -524,6 +684,7 @@ static const Command cmd_muscle_build = {
         "  fascia muscle build head.glb -o head.face                      with the bones of the file, if it has any\n"
         "  fascia muscle build bones.face -o head.face                    on a face made by fascia build --bone ...\n"
         "  fascia muscle build head.glb -o fine.face --flesh-size 12000   finer flesh\n"
+        "  fascia muscle build head.glb -o head.face --shapes             and muscles of every shape, for clips\n"
         "  fascia muscle build head.glb -o head.face --picture muscles.png  see where the muscles lie\n"
         "  fascia muscle build head.glb --own-muscles muscles/ -o own.face  muscles of your own: "
         "zygomaticus_major.L.stl ...\n"
@@ -545,7 +706,8 @@ static const Command cmd_muscle_list = {
     .line = "the muscles of a face: bone, share in the flesh, length, volume, force",
     .usage = "muscle list FACE [options]",
     .examples = "  fascia muscle list head.face\n"
-                "  fascia muscle list head.face --json | jq '.muscles[].name'\n",
+                "  fascia muscle list head.face --json | jq '.muscles[].name'\n"
+                "  fascia muscle list head.face --curves curves.json            activation by length, for edits\n",
     .notes = "FACE may also be a rig. in: how much of the muscle is in the flesh; N: force at full strength.\n",
     .options = list_options,
     .min_args = 1,
@@ -556,34 +718,44 @@ static const Command cmd_muscle_list = {
 static const Command cmd_muscle_pose = {
     .name = "pose",
     .line = "a pose by muscles and jaw",
-    .usage = "muscle pose FACE --act NAME=V,... [--jaw open=DEG] -o OUT [options]",
+    .usage = "muscle pose FACE --act NAME=V,... [--jaw open=DEG] -o OUT [options]\n"
+             "       fascia muscle pose POSE [--part X] -o OUT [options]",
     .examples =
         "  fascia muscle pose head.face --act zygomaticus_major=.7 -o smile.glb          a smile\n"
         "  fascia muscle pose head.face --act zyg_maj.L=1,frontalis*=.5 -o wry.png       one side; brows up\n"
         "  fascia muscle pose head.face --act dli=.5 --jaw open=8 -o talk.obj            with the jaw open\n"
         "  fascia muscle pose head.face --act zyg_maj=1 --show muscles -o plate.png      muscles below the skin\n"
         "  fascia muscle pose head.face --act zyg_maj=1 -o smile.html                    a page: click the muscles\n"
+        "  fascia muscle pose head.face --act inc_*=1 -o narrow.pose                     a pose to be edited\n"
+        "  fascia muscle pose smile.pose -o smile.glb                                    of fascia muscle target, "
+        "edit\n"
+        "  fascia muscle pose smile.pose --part .5 --on other/head.face -o half.png      half of it; its face has "
+        "moved\n"
         "  fascia muscle pose head.face --sheet muscles.png                              every muscle, one by one\n"
         "  fascia muscle pose head.face --act masseter=1 --json                          the figures alone\n",
-    .notes = "Out: .glb (a morph target is added), .obj, .png, .pc2, .mdd, .usda, .html. FACE may also be a rig.\n"
-             "fascia muscle list FACE names the muscles.\n",
+    .notes =
+        "Out: .glb (a morph target is added), .obj, .png, .pc2, .mdd, .usda, .html, .pose. FACE may also be a rig.\n"
+        "fascia muscle list FACE names the muscles.\n",
     .options = pose_options,
-    .writes = "glb gltf vrm obj png pc2 mdd usda html",
+    .writes = "glb gltf vrm obj png pc2 mdd usda html pose",
     .min_args = 1,
     .max_args = 1,
     .run = run_pose,
 };
 
-static const Command *const muscle_verbs[] = {&cmd_muscle_build, &cmd_muscle_list, &cmd_muscle_pose, &cmd_muscle_target,
-                                              NULL};
+static const Command *const muscle_verbs[] = {
+    &cmd_muscle_build, &cmd_muscle_list, &cmd_muscle_pose,     &cmd_muscle_target,
+    &cmd_muscle_edit,  &cmd_muscle_play, &cmd_muscle_retarget, NULL};
 
 const Command cmd_muscle = {
     .name = "muscle",
-    .line = "a face that moves by its muscles: build, list, pose, target",
-    .usage = "muscle build|list|pose|target ...",
+    .line = "a face that moves by its muscles: build, list, pose, target, edit, play, retarget",
+    .usage = "muscle build|list|pose|target|edit|play|retarget ...",
     .examples = "  fascia muscle build head.glb -o head.face\n"
                 "  fascia muscle list head.face\n"
                 "  fascia muscle pose head.face --act zygomaticus_major=.7 --jaw open=8 -o smile.glb\n"
-                "  fascia muscle target head.face --weights mouthFunnel=1 -o funnel.glb\n",
+                "  fascia muscle target head.face --weights mouthFunnel=1 -o funnel.glb\n"
+                "  fascia muscle edit smile.pose --edits lips.json -o better.pose\n"
+                "  fascia muscle play head.face clip.csv -o clip.glb\n",
     .verbs = muscle_verbs,
 };

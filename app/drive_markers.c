@@ -36,10 +36,10 @@ static void settle(DriveJob *j) {
                                   .smooth = isfinite(s->smooth) ? (s->smooth > 0 ? s->smooth : -1) : 0,
                                   .progress = cli_progress};
     if (s->literal) j->options.kind = FA_DRIVE_BF;
-    j->flesh = s->flesh >= 0                    ? s->flesh
-               : s->literal || !ours            ? FLESH_OFF
-               : j->kind == FA_MOTION_LANDMARKS ? FLESH_FULL
-                                                : FLESH_CONTACT;
+    j->physics = s->physics >= 0                  ? s->physics
+                 : s->literal || !ours            ? PHYSICS_OFF
+                 : j->kind == FA_MOTION_LANDMARKS ? PHYSICS_FULL
+                                                  : PHYSICS_CONTACT;
 }
 
 // The face: given, or built; where none can be, shapes alone still work.
@@ -48,20 +48,20 @@ static FaCode get_face(DriveJob *j, FaError *err) {
     Job *job = &j->job;
     const char *given = fa_params_text(cli_params, "face"), *file = given[0] ? given : NULL;
     bool forces = o->kind == FA_DRIVE_AUTO || o->kind == FA_DRIVE_BF;
-    if (!file && !forces && o->no_jaw && o->no_residual && j->flesh == FLESH_OFF) return FA_OK;
+    if (!file && !forces && o->no_jaw && o->no_residual && j->physics == PHYSICS_OFF) return FA_OK;
     const FaFaceOptions options = job_face_options(FA_NEED_FACE);
     const FaFaceGet how = {.file = file, .options = &options, .progress = cli_progress};
     if (!file) job_say_long(job->rig, ", then fascia drive light.face TAKE -o OUT");
     FaCode rc = fa_face_get(job->rig, FA_NEED_FACE, &how, &job->face, err);
     if (rc >= 0 || file || rc == FA_E_MEMORY || o->kind == FA_DRIVE_BF || drive_settings.jaw == 0 ||
-        drive_settings.residual == 0 || drive_settings.flesh > 0)
+        drive_settings.residual == 0 || drive_settings.physics > 0)
         return rc;
     cli_say("note: no flesh can be built on %s (%s): shapes alone move it, without rigid jaw, contact and residual",
             job->rig->path, err->what);
     *err = (FaError){0};
     if (o->kind == FA_DRIVE_AUTO) o->kind = FA_DRIVE_SBS;
     o->no_jaw = o->no_residual = true;
-    j->flesh = FLESH_OFF;
+    j->physics = PHYSICS_OFF;
     return FA_OK;
 }
 
@@ -204,9 +204,9 @@ static void say_motion(DriveJob *j) {
     job_note(job, &j->map->notes);
 }
 
-static const char *flesh_name(const DriveJob *j) {
+static const char *physics_name(const DriveJob *j) {
     static const char *const name[] = {"off", "contact", "full"};
-    return name[j->flesh];
+    return name[j->physics];
 }
 
 static void say(Job *job) {
@@ -218,7 +218,7 @@ static void say(Job *job) {
                 samples > 0 ? 100 * r->missing / samples : 0, r->lost);
     cli_say("method %s%s%s%s%s", fa_drive_kind_name(r->kind), j->options.literal ? ", as published" : "",
             r->jaw ? ", rigid jaw" : "", r->residual ? ", the rest spread over the skin" : "",
-            j->flesh ? ", flesh" : "");
+            j->physics ? ", flesh" : "");
     if (r->why && *r->why) cli_say("  why: %s", r->why);
     cli_say(
         "%s %s the markers by %.2f mm on average; of their motion the shapes can make %.2f mm and cannot make %.2f mm",
@@ -226,7 +226,7 @@ static void say(Job *job) {
         r->outside_mm);
     if (r->residual) cli_say("  after the rest is spread: %.2f mm", r->after_mm);
     if (job->run)
-        cli_say("control %.2f ms per frame, flesh (%s) %.1f ms", job->ms, flesh_name(j),
+        cli_say("control %.2f ms per frame, flesh (%s) %.1f ms", job->ms, physics_name(j),
                 1e3 * job->stats.seconds / (job->stats.frames ? job->stats.frames : 1));
     if (drive_settings.report && !common.dry_run) cli_say("wrote %s", drive_settings.report);
 }
@@ -282,7 +282,7 @@ static void json(Job *job, FaJsonWriter *w) {
     json_control(j, w);
     if (j->warp.how) json_warp(&j->warp, w);
     if (j->fit) json_camera(j, w);
-    fa_json_text(w, "flesh", flesh_name(j));
+    fa_json_text(w, "physics", physics_name(j));
     if (j->tracks.count) drive_report_json(&j->tracks, "tracks", w);
 }
 
@@ -362,14 +362,14 @@ static FaCode make(Job *job, FaError *err) {
     job->ms = 1e3 * j->rep.seconds / (j->rep.nframe ? j->rep.nframe : 1);
     job->track = fa_drive_kind_name(j->rep.kind);
     job->frames = j->control.seq;
-    if (j->flesh == FLESH_CONTACT) TRY(contact_alone(err));
-    if (j->flesh != FLESH_OFF)
+    if (j->physics == PHYSICS_CONTACT) TRY(contact_alone(err));
+    if (j->physics != PHYSICS_OFF)
         TRY(add_flesh(j, err));
     else
         TRY(job_parameters(job, err));
-    snprintf(job->generator, sizeof job->generator, "fascia %s drive --method %s%s%s%s --flesh %s %s", fa_version(),
+    snprintf(job->generator, sizeof job->generator, "fascia %s drive --method %s%s%s%s --physics %s %s", fa_version(),
              job->track, j->options.literal ? " --literal" : "", j->rep.jaw ? "" : " --jaw off",
-             j->rep.residual ? "" : " --residual off", flesh_name(j), j->flesh == FLESH_OFF ? "" : job->params);
+             j->rep.residual ? "" : " --residual off", physics_name(j), j->physics == PHYSICS_OFF ? "" : job->params);
     TRY(fa_sequence_of_clip(job->rig, clip, &job->linear, err));
     TRY(fa_clip_slice(clip, 0, clip->nframe - 1, &j->played, err));
     set_gaze(j, j->played);

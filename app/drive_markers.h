@@ -4,12 +4,12 @@
 
 #include "job.h"
 
-enum { FLESH_OFF, FLESH_CONTACT, FLESH_FULL };
+enum { PHYSICS_OFF, PHYSICS_CONTACT, PHYSICS_FULL };
 
 typedef struct DriveSettings {
     int method;        // FaDriveKind
     int residual, jaw; // 0: on, 1: off; -1: on for auto and bf, off else
-    int flesh;         // FLESH_..; -1: by what drives
+    int physics;       // PHYSICS_..; -1: by what drives
     bool literal, retarget;
     double smooth; // frames; NAN: default
     const char *map, *trust, *from, *report, *truth;
@@ -45,7 +45,7 @@ typedef struct DriveJob {
     FaRetargetReport warp;
     FaCameraFit *fit;
     FaDriveOptions options;
-    int flesh;
+    int physics;
     FaDrive *drive;
     FaDriveReport rep;
     Record control; // the frames of the control

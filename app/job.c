@@ -397,10 +397,21 @@ FaCode job_parameters(Job *j, FaError *err) {
     return FA_OK;
 }
 
+// A face that is given keeps what it was built with: the parameter says so, and one that contradicts it is refused.
+static FaCode settle_flesh(const Job *j, FaError *err) {
+    if (!j->face || !cli_has("flesh") || !fa_face_filled(j->face)) return FA_OK;
+    if (cli_given("flesh") && fa_params_get(cli_params, "flesh") == 0)
+        return cli_wrong(err,
+                         "--flesh layer is asked for, and %s has filled flesh: leave the option out, or give the rig",
+                         fa_params_text(cli_params, "face"));
+    return fa_params_set(cli_params, "flesh", "filled", err);
+}
+
 FaCode job_method(Job *j, const char *method, FaMethodSetup setup, FaError *err) {
     setup.rig = j->rig;
     setup.face = j->face;
     setup.params = cli_params;
+    TRY(settle_flesh(j, err));
     TRY(job_parameters(j, err));
     TRY(fa_method_open(method, &setup, &j->method, err));
     job_note(j, fa_method_notes(j->method));
@@ -419,7 +430,7 @@ void job_say_long(const FaRig *rig, const char *then) {
 
 FaFaceOptions job_face_options(unsigned needs) {
     FaFaceOptions o = fa_face_options_for(needs);
-    o.filled = cli_has("filled") && fa_params_get(cli_params, "filled") > 0;
+    o.filled = cli_has("flesh") && fa_params_get(cli_params, "flesh") > 0;
     return o;
 }
 
@@ -427,10 +438,10 @@ FaFaceOptions job_face_options(unsigned needs) {
 static FaCode get_face(Job *j, FaError *err) {
     const char *file = cli_has("face") ? fa_params_text(cli_params, "face") : "";
     unsigned needs = fa_method_needs(j->track);
-    if (*file || !needs) return FA_OK;
+    if (!needs) return FA_OK;
     FaFaceOptions options = job_face_options(needs);
-    const FaFaceGet how = {.options = &options, .progress = cli_progress};
-    job_say_long(j->rig, ", then fascia drive light.face CLIP -o OUT");
+    const FaFaceGet how = {.file = *file ? file : NULL, .options = &options, .progress = cli_progress};
+    if (!*file) job_say_long(j->rig, ", then fascia drive light.face CLIP -o OUT");
     TRY(fa_face_get(j->rig, needs, &how, &j->face, err));
     cli_progress_end();
     return FA_OK;

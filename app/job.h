@@ -157,7 +157,7 @@ FaCode job_play(Job *job, FaError *err); // make: the clip through the verb's me
 // Says what a face of this many vertices will take, and what takes less; then: how to go on with that.
 void job_say_long(const FaRig *rig, const char *then);
 FaCode job_parameters(Job *job, FaError *err); // params and generator, of cli_params
-// What a face for these needs is built with, as the verb's parameters have it (--filled).
+// What a face for these needs is built with, as the verb's parameters have it (--flesh).
 FaFaceOptions job_face_options(unsigned needs);
 // The method, with those parameters and the job's rig and face; setup: what else it has.
 FaCode job_method(Job *job, const char *method, FaMethodSetup setup, FaError *err);

@@ -4,6 +4,7 @@
 
 #include "fascia/muscle.h"
 #include "fascia/page.h"
+#include "muscle.h"
 
 typedef struct MusclePage {
     int n;
@@ -17,5 +18,9 @@ FaCode muscle_page_fill(FaMuscleModel *model, const double *activation, MusclePa
 // A pair at rest and posed, with the muscles of both.
 void muscle_page_tracks(const MusclePage *page, FaPageTrack *rest, FaPageTrack *posed);
 void muscle_page_free(MusclePage *page);
+
+// A page that steps from the neutral to m->directed, beside the neutral, or beside `before` (nullable), with the tracks
+// of the muscle that is picked; to -o.
+FaCode muscle_page_ways(Muscle *m, const FaDirected *before, FaError *err);
 
 #endif

@@ -4,6 +4,9 @@
 //   pose    from rest, all at once: six poses, each twice
 //   frame   the next of 20 frames at 30 Hz: a smile comes and goes, then the lips are pursed, while the brows rise
 //   drag    one muscle changed by 0.05, the others held: 10 changes along a smile with raised brows
+//   edit    ends of the incisivi's tracks dragged inwards by a millimetre, to 8 and back (fa_muscle_drag, with
+//   contact);
+//           accuracy: of the farthest one against the same pose made from rest, of the skin
 //
 // The same energy, start and tolerance for both, without contact: Newton on CHOLMOD has no room for rows between nodes
 // that no tet joins. Ours with contact is timed beside them. Accuracy: the largest distance of any node from the same
@@ -28,8 +31,8 @@ static const char *const poses[POSES] = {"zygomaticus_major=1",
                                          "depressor_anguli_oris=1,mentalis=0.5",
                                          "levator_labii_superioris=0.7,corrugator=0.7"};
 
-typedef enum Kind { POSE, FRAME, DRAG, KINDS } Kind;
-static const char *const kind_name[KINDS] = {"pose", "frame", "drag"};
+typedef enum Kind { POSE, FRAME, DRAG, KINDS, EDIT = KINDS } Kind;
+static const char *const kind_name[KINDS + 1] = {"pose", "frame", "drag", "edit"};
 static const int kind_count[KINDS] = {POSES, FRAMES, DRAGS};
 
 typedef struct Bench {
@@ -148,6 +151,56 @@ static FaCode run_case(Bench *b, const Case *c, Kind kind, FaJsonWriter *w, doub
     return rc;
 }
 
+// --- edits --------------------------------------------------------------------------------------------------------
+
+enum { EDITS = 16 };
+
+// A step of a drag as a tool would make it: edits of the pose, then the flesh.
+static FaCode drag_edit(Bench *b, const FaDirected *pose, double mm, float *surface, double *ms, FaError *err) {
+    char json[200];
+    FaDirected *edited;
+    const double begin = fai_seconds();
+    snprintf(json, sizeof json, "{\"edits\":[{\"muscle\":\"inc_*\",\"move\":{\"medial\":%g}}]}", mm);
+    FA_TRY(fa_directed_edit(b->model, pose, json, &edited, err));
+    FaCode rc = fa_muscle_drag(b->model, edited, surface, NULL, err);
+    *ms = 1e3 * (fai_seconds() - begin);
+    fa_directed_free(edited);
+    return rc;
+}
+
+static FaCode drag_edits(Bench *b, const FaDirected *pose, float *surface, float *again, double *gap, FaError *err) {
+    const size_t n = 3 * (size_t)b->rig->mesh.nvert;
+    FaDirected *far = NULL;
+    double none;
+    FA_TRY(fa_muscle_direct(b->model, pose, 1, surface, NULL, err));
+    FA_TRY(drag_edit(b, pose, 0.5, surface, &none, err)); // springs that were not there
+    for (int i = 0; i < EDITS; i++) {
+        FA_TRY(drag_edit(b, pose, i < EDITS / 2 ? i + 1 : EDITS - 1 - i, surface, &b->ms[i], err));
+        if (i == EDITS / 2 - 1) memcpy(again, surface, n * sizeof *again);
+    }
+    FA_TRY(fa_directed_edit(b->model, pose, "{\"edits\":[{\"muscle\":\"inc_*\",\"move\":{\"medial\":8}}]}", &far, err));
+    FaCode rc = fa_muscle_direct(b->model, far, 1, surface, NULL, err);
+    fa_directed_free(far);
+    *gap = 0;
+    for (size_t i = 0; i < n; i++) *gap = fmax(*gap, fabs((double)surface[i] - (double)again[i]));
+    return rc;
+}
+
+static FaCode run_edits(Bench *b, FaJsonWriter *w, double *mean, FaError *err) {
+    double act[FA_MUSCLES_MOST] = {0}, gap = 0;
+    const size_t n = 3 * (size_t)b->rig->mesh.nvert;
+    FaDirected *pose = NULL;
+    float *surface = FA_NEW(2 * n, float);
+    FaCode rc = surface ? fa_muscle_activate(b->model, "inc_*=1", act, err) : FA_FAIL_MEMORY(err);
+    if (rc >= 0) rc = fa_muscle_directed(b->model, &(FaMusclePose){.activation = act}, &pose, err);
+    if (rc >= 0) rc = drag_edits(b, pose, surface, surface + n, &gap, err);
+    const Case c = {"", "a track dragged by a millimetre, with contact", FA_NEWTON_PCG, FA_CHOL_OWN, true};
+    if (rc >= 0) *mean = write_case(b, &c, EDIT, EDITS, gap, w);
+    fa_directed_free(pose);
+    fa_free(surface);
+    return rc;
+}
+
 // --- all of it ----------------------------------------------------------------------------------------------------
 
 enum { OURS, TOUCHING, NEWTON };
@@ -183,12 +236,13 @@ static FaCode verify(Bench *b, bool touches, FaError *err) {
 }
 
 static FaCode run(Bench *b, FaJsonWriter *w, FaError *err) {
-    double mean[FA_COUNT(cases)][KINDS] = {{0}};
+    double mean[FA_COUNT(cases)][KINDS] = {{0}}, edit = 0;
     for (int i = 0; i < 2; i++) FA_TRY(verify(b, i == 1, err));
     fai_jw_open(w, "rows", '[');
     FaCode rc = FA_OK;
     for (int k = 0; k < KINDS; k++)
         for (int i = 0; i < FA_COUNT(cases) && rc >= 0; i++) rc = run_case(b, &cases[i], (Kind)k, w, &mean[i][k], err);
+    if (rc >= 0) rc = run_edits(b, w, &edit, err);
     fai_jw_close(w);
     fai_jw_int(w, "nodes", b->model->built.nodes);
     fai_jw_int(w, "free", b->model->built.free);
@@ -201,6 +255,7 @@ static FaCode run(Bench *b, FaJsonWriter *w, FaError *err) {
 #endif
     fai_jw_num(w, "goal_pose", 300 / mean[TOUCHING][POSE]);
     fai_jw_num(w, "goal_frame", 60 / mean[TOUCHING][FRAME]);
+    fai_jw_num(w, "goal_edit", 50 / edit);
     fai_jw_close(w);
     return rc;
 }

@@ -9,6 +9,7 @@
 #include "fascia/fascia.h"
 #include "io/import_answer.h"
 #include "method/run_store.h"
+#include "muscle/blendmuscle.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -224,6 +225,27 @@ static void parts(void) {
     fai_text_free(&text);
 }
 
+static void muscle_shapes(void) {
+    int vertex[] = {0, 7, 39};
+    float snap[9] = {0.001f, -0.002f}, track[4 * 15] = {0.003f};
+    double activation[4] = {0.5, 0, 1, 0};
+    FaBlendMuscle shape[3] = {
+        {.done = true,
+         .nlevel = 4,
+         .activation = activation,
+         .track = track,
+         .nsnap = 3,
+         .vertex = vertex,
+         .snap = snap},
+        {0},
+        {.done = true, .activation = activation, .track = track, .nsnap = 1, .vertex = vertex, .snap = snap}};
+    const FaBlendMuscles all = {3, 4, 5, 40, 11, shape}; // as fuzz_muscle_shapes.c has it
+    FaText text = {0};
+    fai_blend_muscles_pack(&all, &text);
+    put("fuzz_muscle_shapes", "two.part", text.data, text.size);
+    fai_text_free(&text);
+}
+
 static void params(void) {
     static const char *const method[] = {"analytic", "projective", "blendforces", "enrich"};
     for (int i = 0; i < FA_COUNT(method); i++) {
@@ -250,6 +272,7 @@ int main(int argc, char **argv) {
     faces();
     runs();
     parts();
+    muscle_shapes();
     params();
     return 0;
 }

@@ -121,9 +121,9 @@ static void clip_to_markers_and_back(void **state) {
         char take[4096], out[4096];
         snprintf(take, sizeof take, "%s", sampled(format[i]));
         snprintf(out, sizeof out, "%s", test_path("markers.pc2"));
-        assert_int_equal(
-            RUN("drive", rig, take, "--method", method[i], "--flesh", i == 2 ? "contact" : "off", "-o", out, "--json"),
-            0);
+        assert_int_equal(RUN("drive", rig, take, "--method", method[i], "--physics", i == 2 ? "contact" : "off", "-o",
+                             out, "--json"),
+                         0);
         assert_true(number(NULL, "frames") == 41 && number("markers", "mapped") == 80 &&
                     number("control", "lost") == 0);
         assert_true(number("control", "after_mm") < 0.2 && number("control", "inside_mm") > 0.1);
@@ -145,7 +145,7 @@ static void into_a_glb_with_a_page(void **state) {
     snprintf(glb, sizeof glb, "%s", test_path("markers.glb"));
     snprintf(page, sizeof page, "%s", test_path("markers.html"));
     // its own clip is a truth of the same vertices
-    assert_int_equal(RUN("drive", rig, take, "--flesh", "off", "-o", glb, "--report", page, "--truth", rig, "--json"),
+    assert_int_equal(RUN("drive", rig, take, "--physics", "off", "-o", glb, "--report", page, "--truth", rig, "--json"),
                      0);
     SAID("\"tracks\":[{");
     SAID("\"lip_upper\":");
@@ -161,6 +161,25 @@ static void into_a_glb_with_a_page(void **state) {
     char **left = test_list(test_dir(), ".pc2");
     for (int n = 0; left[n]; n++) assert_null(strstr(left[n], ".fascia-"));
     test_list_free(left);
+}
+
+// A face that is given keeps its flesh: the report says which, and what contradicts it is refused.
+static void flesh_of_a_face(void **state) {
+    (void)state;
+    static const char *const flesh[] = {"layer", "filled"};
+    char out[4096], face[4096], said[64];
+    snprintf(out, sizeof out, "%s", test_path("flesh.pc2"));
+    snprintf(face, sizeof face, "%s", test_path("flesh.face"));
+    for (int i = 0; i < 2; i++) {
+        snprintf(said, sizeof said, "\"flesh\":\"%s\"", flesh[i]);
+        assert_int_equal(RUN("build", rig, "--flesh", flesh[i], "--simulate-vertices", "400", "-o", face, "--json"), 0);
+        SAID(said);
+        assert_int_equal(RUN("drive", face, "--frames", "0-1", "-o", out, "--json"), 0);
+        SAID(said);
+        assert_int_equal(RUN("drive", face, "--flesh", flesh[i], "--frames", "0-1", "-o", out, "--json"), 0);
+        assert_int_equal(RUN("drive", face, "--flesh", flesh[1 - i], "--frames", "0-1", "-o", out), 2);
+        SAID("is asked for, and");
+    }
 }
 
 // Where the markers of a take sit, and the take driven by that map; another face's animation and take.
@@ -312,12 +331,12 @@ static void auto_says_what_it_used(void **state) {
     (void)state;
     const char *csv = test_path("linear.csv"), *out = test_path("linear.pc2");
     assert_int_equal(RUN("markers", rig, "-o", csv, "-q"), 0);
-    assert_int_equal(RUN("drive", rig, csv, "--flesh", "off", "-o", out, "--json"), 0);
+    assert_int_equal(RUN("drive", rig, csv, "--physics", "off", "-o", out, "--json"), 0);
     SAID("the rigid jaw made it worse and is off");
     SAID("\"jaw\":false");
-    assert_int_equal(RUN("drive", rig, csv, "--flesh", "off", "-o", out), 0);
+    assert_int_equal(RUN("drive", rig, csv, "--physics", "off", "-o", out), 0);
     assert_null(strstr(output, ", rigid jaw"));
-    assert_int_equal(RUN("drive", rig, csv, "--flesh", "off", "-o", out, "--method", "bf"), 0);
+    assert_int_equal(RUN("drive", rig, csv, "--physics", "off", "-o", out, "--method", "bf"), 0);
     SAID(", rigid jaw");
 }
 
@@ -327,6 +346,7 @@ int main(void) {
                                        cmocka_unit_test(clip_to_markers_and_back),
                                        cmocka_unit_test(into_a_glb_with_a_page),
                                        cmocka_unit_test(maps_and_other_faces),
+                                       cmocka_unit_test(flesh_of_a_face),
                                        cmocka_unit_test(bad_markers),
                                        cmocka_unit_test(landmarks),
                                        cmocka_unit_test(auto_says_what_it_used)};

@@ -33,6 +33,7 @@ static void test_build(void **state) {
     assert_int_equal(RUN("muscle", "list", face, "--json", "-q"), 0);
     SAID("\"name\":\"zygomaticus_major.L\",\"alias\":\"zyg_maj.L\",\"form\":\"strap\",\"origin\":\"skull\"");
     SAID("\"held\":true");
+    SAID("\"jaw\":{\"open\":[");
     assert_true(said_number("length_mm") > 20 && said_number("force_n") > 1 && said_number("volume_cm3") > 0.5);
 }
 
@@ -71,6 +72,81 @@ static void test_jaw(void **state) {
     CHECK_OK(fa_rig_load(glb, NULL, &posed, &err), &err);
     assert_true(posed->clip && posed->nshape > 52);
     fa_rig_free(posed);
+}
+
+static void same_files(const char *a, const char *b) {
+    FaBytes bytes[2];
+    FaError err = {0};
+    CHECK_OK(fai_file_read(a, 0, &bytes[0], &err), &err);
+    CHECK_OK(fai_file_read(b, 0, &bytes[1], &err), &err);
+    assert_true(bytes[0].size == bytes[1].size);
+    assert_memory_equal(bytes[0].data, bytes[1].data, bytes[0].size);
+    for (int t = 0; t < 2; t++) fai_bytes_free(&bytes[t]);
+}
+
+// A pose in a file makes the bytes that it was made with; half of it goes half as far, about; it finds its face.
+static void test_pose_file(void **state) {
+    (void)state;
+    char pose[4096], direct[4096], played[4096];
+    snprintf(pose, sizeof pose, "%s", test_path("talk.pose"));
+    snprintf(direct, sizeof direct, "%s", test_path("talk.pc2"));
+    snprintf(played, sizeof played, "%s", test_path("played.pc2"));
+    assert_int_equal(
+        RUN("muscle", "pose", face, "--act", "zyg_maj=.5", "--jaw", "open=6", "-o", direct, "-q", "--json"), 0);
+    const double far = said_number("corner_left_mm");
+    assert_int_equal(RUN("muscle", "pose", face, "--act", "zyg_maj=.5", "--jaw", "open=6", "-o", pose, "-q"), 0);
+    assert_int_equal(RUN("muscle", "pose", pose, "-o", played, "-q", "--json"), 0);
+    CHECK_NEAR(said_number("jaw_open"), 6, 1e-6);
+    same_files(direct, played);
+    assert_int_equal(RUN("muscle", "pose", pose, "--part", "0.5", "--on", face, "--json"), 0);
+    CHECK_NEAR(said_number("jaw_open"), 3, 1e-3);
+    assert_true(said_number("corner_left_mm") > 0.3 * far && said_number("corner_left_mm") < 0.8 * far);
+    assert_int_equal(RUN("muscle", "pose", pose, "--act", "zyg_maj=1", "-o", played), 2);
+    SAID("fascia muscle edit");
+    assert_int_equal(RUN("muscle", "pose", face, "--part", "0.5", "-o", played), 2);
+    assert_int_equal(RUN("muscle", "pose", pose, "--on", test_path("nowhere.face"), "-o", played), 2);
+    SAID("name it with --on FACE");
+    assert_int_equal(RUN("muscle", "target", face, "--weights", "jawOpen=1", "--no-contact", "-o", pose), 2);
+    SAID("--no-contact is for comparison");
+}
+
+static void write_text(const char *path, const char *text) {
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+// Edits of a pose: they act, a pose that was edited is played to the same bytes, what is wrong is told with its place.
+static void test_edit(void **state) {
+    (void)state;
+    char pose[4096], edits[4096], out[4096], better[4096], played[4096];
+    snprintf(pose, sizeof pose, "%s", test_path("narrow.pose"));
+    snprintf(edits, sizeof edits, "%s", test_path("edits.json"));
+    snprintf(out, sizeof out, "%s", test_path("edited.pc2"));
+    snprintf(better, sizeof better, "%s", test_path("better.pose"));
+    snprintf(played, sizeof played, "%s", test_path("better.pc2"));
+    write_text(edits, "{\"edits\":[{\"muscle\":\"inc_*\",\"move\":{\"medial\":4}}]}");
+    assert_int_equal(RUN("muscle", "pose", face, "--act", "inc_*=1", "-o", pose, "-q", "--json"), 0);
+    const double before = said_number("mouth_width_mm");
+    assert_int_equal(RUN("muscle", "edit", pose, "--edits", edits, "-o", out, "-q", "--json"), 0);
+    assert_true(said_number("mouth_width_mm") < before - 1 && said_number("mouth_open_mm") > -5);
+    assert_int_equal(RUN("muscle", "edit", pose, "--edits", edits, "-o", better, "-q"), 0);
+    assert_int_equal(RUN("muscle", "pose", better, "-o", played, "-q"), 0);
+    same_files(out, played);
+    write_text(edits, "{\"edits\":[{\"muscle\":\"inc_*\",\"move\":{\"inwards\":4}}]}");
+    assert_int_equal(RUN("muscle", "edit", pose, "--edits", edits, "-o", out), 3);
+    SAID("edits.json");
+    SAID("/edits/0/move");
+    SAID("'inwards' is no direction");
+    write_text(edits, "{\"edits\":[{\"muscle\":\"incisor\",\"activation\":0}]}");
+    assert_int_equal(RUN("muscle", "edit", pose, "--edits", edits, "-o", out), 2);
+    SAID("/edits/0/muscle");
+    SAID("incisivus");
+    assert_int_equal(RUN("muscle", "edit", face, "--edits", edits, "-o", out), 2);
+    SAID("is no .pose");
+    assert_int_equal(RUN("muscle", "edit", pose, "-o", out), 2);
+    SAID("--edits edits.json");
 }
 
 static void test_refusals(void **state) {
@@ -298,16 +374,190 @@ static void test_target(void **state) {
                      0);
     assert_true(said_number("jaw_open") > 4 && said_number("final_mm") < 1e-3);
     assert_int_equal(RUN("muscle", "target", face, "-o", out), 2);
-    SAID("say where to: --weights mouthFunnel=1, or --to sculpt.obj");
+    SAID("say where to: --weights mouthFunnel=1, or --to sculpt.obj, or --markers take.csv");
     assert_int_equal(RUN("muscle", "target", face, "--weights", "mouthFunel=1", "-o", out), 2);
     SAID("no shape 'mouthFunel'");
 }
 
+// --- goals of other kinds, snaps, bones ---------------------------------------------------------------------------
+
+typedef struct Cache {
+    float *x; // (n x 3)
+    int n;
+} Cache;
+
+static Cache read_cache(const char *path) {
+    FaError err = {0};
+    FaSequence *seq;
+    CHECK_OK(fa_sequence_open(path, NULL, &seq, &err), &err);
+    Cache c = {.n = fa_sequence_nvert(seq)};
+    assert_non_null(c.x = malloc(3 * (size_t)c.n * sizeof *c.x));
+    CHECK_OK(fa_sequence_read(seq, 0, c.x, &err), &err);
+    fa_sequence_close(seq);
+    return c;
+}
+
+// Lines on the folds beside the nose: skin outside their region is the flesh's, to the bit; inside, it nears the
+// sculpt.
+static void test_snap(void **state) {
+    (void)state;
+    const char *out[3] = {test_path("flesh.pc2"), test_path("folds.pc2"), test_path("all.pc2")};
+    const char *lines = test_path("folds.json"), *snap[3] = {"none", lines, "all"};
+    const char text[] = "{\"lines\": [\"nasolabial\", [\"corner_left\", \"chin\"]], \"region\": {\"around_mm\": 15}}";
+    Cache c[3];
+    int moved = 0, same = 0;
+    CHECK_OK(fai_file_write(lines, text, sizeof text - 1, &(FaError){0}), &(FaError){0});
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(RUN("muscle", "target", face, "--weights", "mouthSmileLeft=1,mouthSmileRight=1",
+                             "--no-contact", "--rounds", "1", "--snap", snap[i], "-o", out[i], "--json"),
+                         0);
+        if (i == 2) assert_true(said_number("final_mm") < 1e-3); // m: 1e-6
+        c[i] = read_cache(out[i]);
+    }
+    for (int v = 0; v < c[0].n; v++) {
+        const bool equal = memcmp(c[0].x + 3 * v, c[1].x + 3 * v, 3 * sizeof(float)) == 0;
+        same += equal, moved += !equal;
+        double before = 0, after = 0;
+        for (int k = 3 * v; k < 3 * v + 3; k++) {
+            before += pow((double)c[0].x[k] - (double)c[2].x[k], 2);
+            after += pow((double)c[1].x[k] - (double)c[2].x[k], 2);
+        }
+        assert_true(sqrt(after) <= sqrt(before) + 1e-6);
+    }
+    print_message("snap: %d vertices moved, %d as they were\n", moved, same);
+    assert_true(moved > 40 && same > 5 * moved);
+    for (int i = 0; i < 3; i++) free(c[i].x);
+    CHECK_OK(fai_file_write(lines, "{\"lines\": [[99999999]]}", 23, &(FaError){0}), &(FaError){0});
+    assert_int_equal(RUN("muscle", "target", face, "--weights", "jawOpen=1", "--snap", lines, "-o", out[0]), 3);
+    SAID("folds.json");
+    SAID("there is no vertex 99999999");
+}
+
+// A head of finer mesh, as somebody scanned it: times `size`, less what `keep` leaves out.
+static void write_scan(const char *path, double size, bool half) {
+    FaError err = {0};
+    FaHeadParams params = fa_head_params_default();
+    FaHead *head;
+    FaRig *r;
+    params.level = 1;
+    const char *fine = test_path("fine.glb");
+    CHECK_OK(fa_head_new(&params, &head, &err), &err);
+    CHECK_OK(fa_head_save(head, NULL, false, NULL, fine, &err), &err);
+    fa_head_free(head);
+    CHECK_OK(fa_rig_load(fine, NULL, &r, &err), &err);
+    float *x = malloc(3 * (size_t)r->mesh.nvert * sizeof *x), *w = calloc((size_t)r->nshape, sizeof *w);
+    for (int s = 0; s < r->nshape; s++)
+        if (!strncmp(r->shape[s].name, "mouthSmile", 10) || !strcmp(r->shape[s].name, "jawOpen")) w[s] = 0.4f;
+    fa_rig_blend(r, w, x);
+    FILE *f = fopen(path, "w");
+    for (int v = 0; v < r->mesh.nvert; v++)
+        fprintf(f, "v %.9g %.9g %.9g\n", size * (double)x[3 * v], size * (double)x[3 * v + 1],
+                size * (double)x[3 * v + 2]);
+    for (int t = 0; t < r->mesh.ntri; t++) {
+        const int *c = r->mesh.tri + 3 * t;
+        if (!half || (x[3 * c[0]] > 0 && x[3 * c[1]] > 0 && x[3 * c[2]] > 0))
+            fprintf(f, "f %d %d %d\n", c[0] + 1, c[1] + 1, c[2] + 1);
+    }
+    fclose(f);
+    free(x);
+    free(w);
+    fa_rig_free(r);
+}
+
+// A cube, each side of 10 x 10 squares.
+static void write_cube(const char *path) {
+    FILE *f = fopen(path, "w");
+    int n = 0;
+    for (int side = 0; side < 6; side++)
+        for (int i = 0; i < 100; i++) {
+            for (int c = 0; c < 4; c++) {
+                const double u = 0.02 * (i / 10 + (c == 1 || c == 2)) - 0.1, v = 0.02 * (i % 10 + (c >= 2)) - 0.1;
+                const double p[3] = {side % 2 ? v : u, side % 2 ? u : v, side % 2 ? 0.1 : -0.1};
+                fprintf(f, "v %g %g %g\n", p[side / 2 % 3], p[(side / 2 + 1) % 3], p[(side / 2 + 2) % 3]);
+            }
+            fprintf(f, "f %d %d %d %d\n", n + 1, n + 2, n + 3, n + 4);
+            n += 4;
+        }
+    fclose(f);
+}
+
+static void test_scan(void **state) {
+    (void)state;
+    char scan[4096], out[4096]; // test_path keeps but a few
+    snprintf(scan, sizeof scan, "%s", test_path("scan.obj"));
+    snprintf(out, sizeof out, "%s", test_path("scanned.pc2"));
+    write_scan(scan, 1, false);
+    assert_int_equal(RUN("muscle", "target", face, "--to", scan, "--no-contact", "--rounds", "1", "-o", out, "--json"),
+                     0);
+    assert_true(said_number("residual_mm") < 0.1 && said_number("without") < 0.05 && said_number("shapes_mm") < 0.5);
+    assert_true(said_number("jaw_open") > 5 && fabs(said_number("scale") - 1) < 0.05);
+    write_scan(scan, 1000, false);
+    assert_int_equal(RUN("muscle", "target", face, "--to", scan, "--to-unit", "m", "-o", out), 2);
+    SAID("times as large as the face: it is in another unit (say its unit (--to-unit mm), or scale it)");
+    write_scan(scan, 1, true);
+    assert_int_equal(RUN("muscle", "target", face, "--to", scan, "-o", out), 2);
+    SAID("% of the face has no counterpart on the scan");
+    write_cube(scan);
+    assert_int_equal(RUN("muscle", "target", face, "--to", scan, "--to-unit", "m", "-o", out), 2);
+    SAID("scan.obj: ");
+}
+
+// One frame of markers, and landmarks of one's own.
+static void test_markers(void **state) {
+    (void)state;
+    const char *clip = test_path("clip.csv"), *take = test_path("take.csv"), *out = test_path("marked.pc2");
+    const char text[] = "time,mouthSmileLeft,jawOpen\n0,0,0\n0.1,0,0\n0.2,0.8,0.3\n";
+    CHECK_OK(fai_file_write(clip, text, sizeof text - 1, &(FaError){0}), &(FaError){0});
+    assert_int_equal(RUN("markers", rig, clip, "-o", take, "-q"), 0);
+    assert_int_equal(RUN("muscle", "target", face, "--markers", take, "--frame", "2", "--no-contact", "--rounds", "1",
+                         "-o", out, "--json"),
+                     0);
+    assert_true(said_number("markers") >= 60 && said_number("jaw_open") > 4 && said_number("neutral_rms_mm") > 2);
+    assert_int_equal(RUN("muscle", "target", face, "--markers", take, "--frame", "7", "-o", out), 2);
+    SAID("the take has 3 frames, not 8");
+    assert_int_equal(RUN("muscle", "target", face, "--markers", take, "--snap", "all", "-o", out), 2);
+    SAID("--snap does nothing for markers");
+    assert_int_equal(RUN("muscle", "target", face, "--weights", "jawOpen=1", "--landmarks", "v1,x2", "-o", out), 2);
+    SAID("'x2' is no vertex of the rig");
+    assert_int_equal(RUN("muscle", "target", face, "--weights", "jawOpen=1", "--landmarks", "v1", "-o", out), 2);
+}
+
+// A head that is turned by 3 degrees: with the skull held the skin cannot follow, with bones found it does.
+static void test_bones(void **state) {
+    (void)state;
+    const char *sculpt = test_path("turned.obj"), *smile = test_path("smile.obj"), *out = test_path("turned.pc2");
+    double played[2];
+    assert_int_equal(RUN("muscle", "pose", face, "--act", "zyg_maj=1", "-o", smile, "-q"), 0);
+    FILE *from = fopen(smile, "r"), *to = fopen(sculpt, "w");
+    for (char line[400]; fgets(line, sizeof line, from);) {
+        double p[3];
+        if (sscanf(line, "v %lf %lf %lf", &p[0], &p[1], &p[2]) == 3)
+            fprintf(to, "v %.9g %.9g %.9g\n", p[0], 0.998630 * p[1] - 0.052336 * p[2],
+                    0.052336 * p[1] + 0.998630 * p[2]);
+        else
+            fputs(line, to);
+    }
+    fclose(from);
+    fclose(to);
+    for (int on = 0; on < 2; on++) {
+        assert_int_equal(RUN("muscle", "target", face, "--to", sculpt, "--bones", on ? "on" : "held", "--no-contact",
+                             "--rounds", "1", "-o", out, "--json"),
+                         0);
+        played[on] = said_number("final_mm");
+    }
+    print_message("turned: farthest %.2f mm, with bones %.2f; head %.2f degrees\n", played[0], played[1],
+                  said_number("head_turn"));
+    CHECK_NEAR(said_number("head_turn"), 3, 0.3);
+    assert_true(played[1] < 0.6 * played[0]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_build),  cmocka_unit_test(test_pose),     cmocka_unit_test(test_jaw),
-        cmocka_unit_test(test_mirror), cmocka_unit_test(test_shapes),   cmocka_unit_test(test_pictures),
-        cmocka_unit_test(test_own),    cmocka_unit_test(test_refusals), cmocka_unit_test(test_target),
+        cmocka_unit_test(test_build),    cmocka_unit_test(test_pose),      cmocka_unit_test(test_jaw),
+        cmocka_unit_test(test_mirror),   cmocka_unit_test(test_shapes),    cmocka_unit_test(test_pictures),
+        cmocka_unit_test(test_own),      cmocka_unit_test(test_pose_file), cmocka_unit_test(test_edit),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_target),    cmocka_unit_test(test_snap),
+        cmocka_unit_test(test_scan),     cmocka_unit_test(test_markers),   cmocka_unit_test(test_bones),
     };
     return cmocka_run_group_tests_name("app_muscle", tests, make_head, NULL);
 }

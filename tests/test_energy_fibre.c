@@ -159,6 +159,31 @@ static void test_derivatives(void **state) {
     scene_free(&s);
 }
 
+// Stretched along its fibres by 0.3, a muscle of so much slack has no energy; by 0.5 that of another by 0.2.
+static void test_slack(void **state) {
+    (void)state;
+    Scene s;
+    scene_new(&s, 1, 0);
+    Body *b = &s.b;
+    double e[2][2] = {{0}}, *x = malloc(3 * (size_t)b->nnode * sizeof *x);
+    fai_fibre_activate(s.fibre, (double[]){0, 0});
+    for (int slack = 0; slack < 2; slack++) {
+        fai_fibre_slack(s.fibre, (double[]){0.3 * slack, 0.3 * slack});
+        for (int k = 0; k < 2; k++) {
+            double stretch = slack ? (k ? 1.5 : 1.3) : 1.2;
+            for (int i = 0; i < 3 * b->nnode; i++) x[i] = stretch * b->x0[i];
+            FaTermSum sum = {0};
+            s.term.energy(s.fibre, x, NULL, &sum);
+            e[slack][k] = sum.energy;
+        }
+    }
+    assert_true(e[0][0] > 0);
+    CHECK_NEAR(e[1][0], 0, 1e-15);
+    CHECK_NEAR(e[1][1], e[0][0], 1e-9 * e[0][0]);
+    free(x);
+    scene_free(&s);
+}
+
 // --- the bar ------------------------------------------------------------------------------------------------------
 
 // Stretch l along the fibres and t across: no force on any side. Newton's method in t, bisection in l.
@@ -314,8 +339,9 @@ static void test_bad_input(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_curves), cmocka_unit_test(test_derivatives), cmocka_unit_test(test_bar),
-        cmocka_unit_test(test_strap),  cmocka_unit_test(test_few_steps),   cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_curves),    cmocka_unit_test(test_derivatives), cmocka_unit_test(test_slack),
+        cmocka_unit_test(test_bar),       cmocka_unit_test(test_strap),       cmocka_unit_test(test_few_steps),
+        cmocka_unit_test(test_bad_input),
     };
     return cmocka_run_group_tests_name("energy_fibre", tests, NULL, NULL);
 }

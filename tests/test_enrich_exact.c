@@ -42,7 +42,7 @@ static FaClip *still_talk(void) {
     FaClip *whole, *clip;
     bool full = getenv("FASCIA_FULL") != NULL;
     CHECK_OK(fa_head_clip("talk", &whole, &err), &err);
-    CHECK_OK(fa_clip_slice(whole, full ? 0 : 90, full ? whole->nframe - 1 : 113, &clip, &err), &err);
+    CHECK_OK(fa_clip_slice(whole, full ? 0 : 90, full ? whole->nframe - 1 : 101, &clip, &err), &err);
     fa_clip_free(whole);
     for (int f = 0; f < clip->nframe; f++) clip->head[f] = (FaPose){.q = {0, 0, 0, 1}, .p = {0.2, 1.6, -0.1}};
     return clip;
@@ -57,7 +57,7 @@ static void check(const char *name, const char *path, FaUnit unit, int simulate)
     FaRigOptions options = fa_rig_options_default();
     FaFaceOptions build = fa_face_options_for(fa_method_needs("enrich"));
     options.unit = unit;
-    if (simulate) build.simulate_vertices = simulate;
+    if (simulate) build.simulate_vertices = getenv("FASCIA_FULL") ? simulate : simulate / 2;
     CHECK_OK(fa_rig_load(path, &options, &rig, &err), &err);
     CHECK_OK(fa_face_get(rig, fa_method_needs("enrich"), &(FaFaceGet){.options = &build}, &face, &err), &err);
     Found found = play(rig, face, clip);

@@ -1,6 +1,6 @@
 // Muscles that somebody else made: STL files, solids fitted to closed meshes, and refusals. Solids of our own with
 // tight tolerances; BodyParts3D where it lies beside the repository.
-// labels: unit
+// labels: heavy
 #include "test.h"
 
 #include "base/file.h"

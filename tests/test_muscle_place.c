@@ -283,7 +283,7 @@ static void test_settle(void **state) {
         }
         memcpy(before, c, sizeof c);
         double volume = fai_bspline_volume(&s, NULL);
-        fai_muscle_settle(inside, 1e-3, (const bool[2]){false, way == 1}, &s, work, &out);
+        fai_muscle_settle(inside, 1e-3, (const bool[2]){false, way == 1}, 0.1, &s, work, &out);
         print_message("settled: %.2f > %.2f in flesh\n", out.before, out.after);
         CHECK_NEAR(fai_muscle_share(inside, &s), out.after, 1e-12);
         assert_true(fai_muscle_folded(&s) <= 0.01 && fai_bspline_volume(&s, NULL) > 0.3 * volume);

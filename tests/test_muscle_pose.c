@@ -47,7 +47,7 @@ static const char *const place_name[PLACES] = {"corner",    "corner, right", "br
                                                "glabella",  "upper lip",     "lower lip", "chin",
                                                "upper lid", "lower lid",     "ala"};
 static int place[PLACES]; // vertices of the rig
-enum { DOUBLE_OFF = 1 };  // muscles that twice the nodes change more: docs/figures/muscle.md
+enum { DOUBLE_OFF = 5 };  // places that twice the nodes change more: docs/figures/muscle.md
 
 // --- a head with muscles ------------------------------------------------------------------------------------------
 
@@ -300,8 +300,9 @@ static void test_brow_chin_lids(void **state) {
     moved(&model, place[LOWER_LID], low);
     print_message("lids %.1f mm apart at rest, %.1f now; %.2f mm into the eyes\n", 1e3 * open[1],
                   1e3 * open[1] + up[1] - low[1], in_eyes(&model));
-    assert_true(1e3 * open[1] + up[1] - low[1] < 0.35 * 1e3 * open[1]);
+    assert_true(1e3 * open[1] + up[1] - low[1] < 1.5);
     assert_true(in_eyes(&model) < 0.5);
+    assert_int_equal(crossings(&model, false), 0);
 }
 
 static void test_jaw(void **state) {
@@ -367,56 +368,98 @@ static void test_threads(void **state) {
     free(first);
 }
 
-// Every muscle at 1, both sides: docs/figures/muscle.md.
+// Its name for both sides, as --act takes it, and as pages write it.
+static bool both_sides(FaMuscleId id, char both[64], char shown[64]) {
+    if (id.side < 0) return false;
+    snprintf(both, 64, "%.*s", (int)strcspn(id.name, "."), id.name);
+    snprintf(shown, 64, "%s", both);
+    for (char *c = shown; *c; c++)
+        if (*c == '_') *c = ' ';
+    return true;
+}
+
+// What an earlier study of the same head had, with another mesher and crude contact.
+static const char *prototype(const char *muscle) {
+    static const char *const had[][2] = {{"frontalis_medial", "brow 10 (both parts)"},
+                                         {"corrugator", "brow 8"},
+                                         {"levator_labii_superioris", "lip 7.1"},
+                                         {"levator_anguli_oris", "corner 4.3"},
+                                         {"zygomaticus_major", "corner 8.0"},
+                                         {"buccinator", "corner 8.3"},
+                                         {"incisivus_superior", "corner 2"},
+                                         {"depressor_anguli_oris", "corner 8.1"},
+                                         {"mentalis", "chin 7"}};
+    for (int i = 0; i < FA_COUNT(had); i++)
+        if (!strcmp(had[i][0], muscle)) return had[i][1];
+    return "";
+}
+
+// Every muscle at 1, both sides: the table of docs/figures/muscle.md.
 static void test_table(void **state) {
     (void)state;
     if (!getenv("FASCIA_FULL")) skip();
+    print_message("| muscle | moves | prototype | inverted | cross |\n|---|---|---|---|---|\n");
     for (int i = 0; i < model.muscles.n; i++) {
-        FaMuscleId id = model.muscles.muscle[i].id;
-        char both[64];
-        if (id.side < 0) continue;
-        snprintf(both, sizeof both, "%.*s", (int)strcspn(id.name, "."), id.name);
+        char both[64], shown[64];
+        const char *before = "";
+        if (!both_sides(model.muscles.muscle[i].id, both, shown)) continue;
         POSE(1, 0, both);
-        print_message("| %s |", both);
+        print_message("| %s | ", shown);
         for (int k = 0; k < PLACES; k++) {
             double d[3];
             moved(&model, place[k], d);
-            if (k != CORNER_RIGHT && fai_v3_norm(d) >= 1)
-                print_message(" %s %.1f (%.1f %.1f %.1f);", place_name[k], fai_v3_norm(d), d[0], d[1], d[2]);
+            if (k == CORNER_RIGHT || fai_v3_norm(d) < 1) continue;
+            print_message("%s%s %.1f (%.1f %.1f %.1f)", before, place_name[k], fai_v3_norm(d), d[0], d[1], d[2]);
+            before = "; ";
         }
-        print_message(" | %d | %d | %.1f |\n", model.report.inverted, crossings(&model, false), model.report.seconds);
+        print_message("%s | %s | %d | %d |\n", *before ? "" : "below 1", prototype(both), model.report.inverted,
+                      crossings(&model, false));
     }
 }
 
-// Twice the nodes: every muscle at 1, and the place that it moves most, where that is more than 2 mm.
+// mm that each place moves with both sides of a muscle at 1.
+static void move_places(Model *m, const char *both, double mm[PLACES]) {
+    pose(m, (const char *const[]){both, NULL}, 1, 0);
+    for (int k = 0; k < PLACES; k++) mm[k] = moved_by(m, k);
+}
+
+static double changed(const double *a, const double *b, int k) { return b[k] / a[k] - 1; }
+
+// Twice the nodes: every muscle at 1, and every place that it moves by more than 2 mm; the table has the one that it
+// moves most, and the one that changes most.
 static void test_double(void **state) {
     (void)state;
     if (!getenv("FASCIA_FULL")) skip();
     Model fine = {0};
-    int count = 0, off = 0;
+    int count = 0, places = 0, off = 0, most_off = 0;
     model_new(&fine, 2 * model.flesh.report.free);
     print_message("%d free nodes and %d\n", model.flesh.report.free, fine.flesh.report.free);
+    print_message(
+        "| muscle | moves most | mm | twice the nodes | change | changes most | mm | twice the nodes | change "
+        "|\n|---|---|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < model.muscles.n; i++) {
-        FaMuscleId id = model.muscles.muscle[i].id;
-        char both[64];
-        const char *const names[] = {both, NULL};
-        int at = 0;
-        if (id.side < 0) continue;
-        snprintf(both, sizeof both, "%.*s", (int)strcspn(id.name, "."), id.name);
-        pose(&model, names, 1, 0);
+        char both[64], shown[64];
+        double a[PLACES], b[PLACES];
+        int most = 0, worst = -1;
+        if (!both_sides(model.muscles.muscle[i].id, both, shown)) continue;
+        move_places(&model, both, a);
         for (int k = 1; k < PLACES; k++)
-            if (moved_by(&model, k) > moved_by(&model, at)) at = k;
-        double a = moved_by(&model, at), b;
-        if (a <= 2) continue;
-        pose(&fine, names, 1, 0);
-        b = moved_by(&fine, at);
-        bool far = fabs(a - b) >= 0.15 * fmax(a, b);
-        print_message("| %s | %s | %.2f | %.2f | %+.0f %%%s |\n", both, place_name[at], a, b, 100 * (b / a - 1),
-                      far ? " FAR" : "");
-        count++, off += far;
+            if (a[k] > a[most]) most = k;
+        if (a[most] <= 2) continue;
+        move_places(&fine, both, b);
+        for (int k = 0; k < PLACES; k++) {
+            if (a[k] <= 2) continue;
+            if (worst < 0 || fabs(changed(a, b, k)) > fabs(changed(a, b, worst))) worst = k;
+            bool far = fabs(a[k] - b[k]) >= 0.15 * fmax(a[k], b[k]);
+            places++, off += far, most_off += far && k == most;
+        }
+        print_message("| %s | %s | %.2f | %.2f | %+.0f %% | %s | %.2f | %.2f | %+.0f %% |\n", shown, place_name[most],
+                      a[most], b[most], 100 * changed(a, b, most), place_name[worst], a[worst], b[worst],
+                      100 * changed(a, b, worst));
+        count++;
     }
-    print_message("%d muscles, %d change by 15 %% or more\n", count, off);
-    assert_true(count >= 20 && off <= DOUBLE_OFF);
+    print_message("%d muscles, %d of %d places change by 15 %% or more\n", count, off, places);
+    assert_true(count >= 20 && most_off == 0 && off <= DOUBLE_OFF);
     model_free(&fine);
 }
 

@@ -1,5 +1,5 @@
 // Muscles on other people: all of them in the flesh, on bone, not folded, alike on both sides, and the same
-// activations make a smile and raised brows. Three identities and facecap; all there are: FASCIA_FULL=1.
+// activations make a smile and raised brows. Four identities and facecap; all there are: FASCIA_FULL=1.
 // labels: heavy
 #include "fascia/muscle.h"
 #include "test_head_tools.h"
@@ -55,6 +55,7 @@ static void check_rig(const char *name, const char *path, const Want *want) {
     const double *l = smile.mark[FA_MUSCLE_CORNER_LEFT], *r = smile.mark[FA_MUSCLE_CORNER_RIGHT];
     print_message("%s: corners %.1f %.1f up, %.1f %.1f out; brows %.1f %.1f up\n", name, 1e3 * l[1], 1e3 * r[1],
                   1e3 * l[0], -1e3 * r[0], up(&brows, FA_MUSCLE_BROW_LEFT), up(&brows, FA_MUSCLE_BROW_RIGHT));
+    assert_true(fabs(l[1] - r[1]) < 1e-3); // flesh left out at one corner holds it back
     assert_true(1e3 * l[1] > want->corner && 1e3 * r[1] > want->corner && l[0] > 1.5e-3 && r[0] < -1.5e-3);
     assert_true(up(&brows, FA_MUSCLE_BROW_LEFT) > 4 && up(&brows, FA_MUSCLE_BROW_RIGHT) > 4);
     free(x);
@@ -66,7 +67,7 @@ static void check_rig(const char *name, const char *path, const Want *want) {
 static void identities(void **state) {
     (void)state;
     FaError err = {0};
-    for (uint64_t seed = 1; seed <= (getenv("FASCIA_FULL") ? 20 : 3); seed++) {
+    for (uint64_t seed = 1; seed <= (getenv("FASCIA_FULL") ? 20 : 4); seed++) {
         FaHeadParams p = fa_head_params_default();
         FaHead *head;
         char name[40];
@@ -76,14 +77,14 @@ static void identities(void **state) {
         CHECK_OK(fa_head_save(head, NULL, true, NULL, test_path("someone.glb"), &err), &err);
         fa_head_free(head);
         snprintf(name, sizeof name, "identity %d", (int)seed);
-        check_rig(name, test_path("someone.glb"), &(Want){0.65, 0.88, 4, true});
+        check_rig(name, test_path("someone.glb"), &(Want){0.65, 0.95, 4, true});
     }
 }
 
 static void facecap(void **state) {
     (void)state;
     TEST_DATA_OR_SKIP(path, "rigs/facecap/facecap.glb");
-    check_rig("facecap", path, &(Want){0.4, 0.84, 4, false});
+    check_rig("facecap", path, &(Want){0.4, 0.95, 4, false});
 }
 
 static void wild(void **state) {
@@ -93,8 +94,8 @@ static void wild(void **state) {
         Want want;
     } rigs[] = {{"rigs/facecap/FaceCapHeadGeneric.fbx", {0.4, 0.8, 4, false}},
                 {"rigs/wild/FaceCapLiveMode.fbx", {0.6, 0.8, 4, false}},
-                {"rigs/wild/Female_Adult_01.fbx", {0.5, 0.55, 3, false}},
-                {"rigs/wild/Male_Adult_12.fbx", {0.4, 0.55, 4, false}}};
+                {"rigs/wild/Female_Adult_01.fbx", {0.5, 0.95, 3, false}},
+                {"rigs/wild/Male_Adult_12.fbx", {0.4, 0.95, 4, false}}};
     for (int i = 0; i < FA_COUNT(rigs) && getenv("FASCIA_FULL"); i++) {
         const char *path = test_data(rigs[i].path);
         if (path) check_rig(rigs[i].path, path, &rigs[i].want);
@@ -108,7 +109,7 @@ static void drawn(void **state) {
     for (int i = 0; i < fa_zoo_count(); i++) {
         if (strcmp(fa_zoo_animal(i).name, "stylised")) continue;
         CHECK_OK(fa_zoo_save(i, 0, NULL, test_path("stylised.glb"), &err), &err);
-        check_rig("stylised", test_path("stylised.glb"), &(Want){0.75, 0.75, 1.5, false});
+        check_rig("stylised", test_path("stylised.glb"), &(Want){0.75, 0.86, 1.5, false});
     }
 }
 

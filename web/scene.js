@@ -27,7 +27,8 @@ export function makeView(data, track, index) {
   const exact = new Float32Array(rig.base.length), surface = rig.body ? new Float32Array(rig.base.length) : solids[0].x;
   const muscles = track.muscles ? makeMuscles(scene, data.muscles, track.muscles) : [];
   if (muscles.length) glaze(scene, solids[0]);
-  return { index, track, rig, scene, solids, markers, muscles, radius, frame: 0, exact, surface, head: new Matrix4(), hue: HUES[index % HUES.length] };
+  const ways = track.muscles?.lines ? makeWays(scene) : null;
+  return { index, track, rig, scene, solids, markers, muscles, ways, radius, frame: 0, exact, surface, head: new Matrix4(), hue: HUES[index % HUES.length] };
 }
 
 // Markers as small balls, each joined to the surface point it belongs to where that is known.
@@ -58,9 +59,49 @@ function makeMuscles(scene, muscles, pull) {
     const mesh = new Mesh(g, new MeshStandardMaterial({ color, roughness: 0.5, side: DoubleSide }));
     mesh.userData = { muscle: i };
     scene.add(mesh);
-    return { mesh, exact: at, x, normal, activation, color };
+    return { mesh, base: m.base, exact: at, x, normal, activation, color };
   });
 }
+
+// The way of the muscle that is picked, drawn over everything.
+function makeWays(scene) {
+  const lines = new LineSegments(new BufferGeometry(), new LineBasicMaterial({ vertexColors: true, depthTest: false, transparent: true }));
+  lines.frustumCulled = lines.visible = false;
+  lines.renderOrder = 3;
+  scene.add(lines);
+  return { lines, picked: -1 };
+}
+
+// Its middle at the moments of the way, pale at rest and golden in the end, and how its points go from one to the next.
+function fillWays({ ways, track, muscles }, picked) {
+  const all = track.muscles.lines, n = track.muscles.nlines, size = all.length / muscles.length, points = size / n / 3, x = [], color = [];
+  const add = (l, p) => {
+    const at = picked * size + 3 * (l * points + p), s = l / (n - 1);
+    x.push(...all.subarray(at, at + 3));
+    color.push(1, 1 - 0.3 * s, 1 - 0.85 * s);
+  };
+  for (let l = 0; l < n; l++)
+    for (let p = 0; p < points; p++) {
+      if (p + 1 < points) add(l, p), add(l, p + 1);
+      if (l + 1 < n) add(l, p), add(l + 1, p);
+    }
+  ways.lines.geometry.setAttribute('position', new BufferAttribute(new Float32Array(x), 3));
+  ways.lines.geometry.setAttribute('color', new BufferAttribute(new Float32Array(color), 3));
+}
+
+function showWays(view, picked, skin, clear) {
+  const { ways } = view;
+  if (!ways) return;
+  if (picked >= 0 && picked !== ways.picked) fillWays(view, picked);
+  ways.picked = picked;
+  ways.lines.visible = picked >= 0 && clear;
+  ways.lines.quaternion.copy(skin.quaternion);
+  ways.lines.position.copy(skin.position);
+}
+
+// How far along its way a view is, where its muscles rise with its frames.
+const risen = (view) => (view.track.muscles.rise ? view.frame / Math.max(1, view.track.times.length - 1) : 1);
+const partWay = (m, share, k) => m.base[k] + share * (m.exact[k] - m.base[k]);
 
 // Skin that can be made transparent: its depth is drawn before its colour, so that one sees through one layer of it, and outlines stay.
 function glaze(scene, skin) {
@@ -89,14 +130,19 @@ export function showMuscles(view, partner, { on, thin, picked, times }) {
   skin.mesh.material.transparent ||= clear;
   skin.mesh.material.needsUpdate ||= g.clear !== clear;
   g.clear = clear;
+  showWays(view, picked, skin.mesh, clear);
+  const share = risen(view), partly = from ? risen(partner) : 1, now = `${times} ${share} ${partly}`;
   view.muscles.forEach((m, i) => {
     m.mesh.visible = clear && on[i];
     m.mesh.quaternion.copy(skin.mesh.quaternion);
     m.mesh.position.copy(skin.mesh.position);
     m.mesh.material.emissive.set(i === picked ? 0x4a3a10 : 0x000000);
-    if (m.times === times) return;
-    m.times = times;
-    for (let k = 0; k < m.x.length; k++) m.x[k] = from ? from[i].exact[k] + times * (m.exact[k] - from[i].exact[k]) : m.exact[k];
+    if (m.now === now) return;
+    m.now = now;
+    for (let k = 0; k < m.x.length; k++) {
+      const a = from ? partWay(from[i], partly, k) : 0, b = share === 1 ? m.exact[k] : partWay(m, share, k);
+      m.x[k] = from ? a + times * (b - a) : b;
+    }
     const g = m.mesh.geometry;
     normals(g.index.array, null, m.x, m.normal);
     g.attributes.position.needsUpdate = g.attributes.normal.needsUpdate = true;

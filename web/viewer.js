@@ -450,6 +450,8 @@ async function main() {
     parts: (i) => (shape(views[i], null, 1, override), views[i].solids.slice(1).map((s) => ({ name: s.part.name, x: Array.from(s.x) }))), // meshes that come along
     muscles: (i) => views[i].muscles.map((m, k) => ({ name: data.muscles[k].name, activation: m.activation, visible: m.mesh.visible, x: Array.from(m.x) })),
     picked: () => data.muscles?.[picked]?.name || null,
+    // points of the way that is drawn for it in a track, 0: none is
+    way: (i) => (views[i].ways?.lines.visible ? views[i].ways.lines.geometry.attributes.position.count : 0),
     // where a muscle's middle vertex is on the stage, in the cell of a track
     muscleOn: (i, name) => {
       const k = data.muscles.findIndex((m) => m.name === name), x = views[i].muscles[k].x, at = 3 * Math.floor(x.length / 6), c = views[i].cell;

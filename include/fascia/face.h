@@ -59,6 +59,7 @@ FA_API const char *fa_face_rig_path(const FaFace *face);
 /// from.
 FA_API FaCode fa_face_materials(FaFace *face, const FaRig *rig, const char *paint, FaError *err);
 FA_API const FaNotes *fa_face_notes(const FaFace *face);
+FA_API bool fa_face_filled(const FaFace *face); // built with FaFaceOptions.filled
 
 // --- blendvolumes: once per rig, after fa_face_build ----------------------------------------------------------------
 

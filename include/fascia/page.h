@@ -34,8 +34,12 @@ typedef struct FaPageTrack {
     const FaMarkerMap *map;      // the surface points they belong to, coloured and joined by distance; nullable
     const float *muscle_x;       // where the page's muscles are, one after another, the same in all frames; NULL: at
                                  // rest                                                 (their vertices x 3, m)
-    const double *activation;    // of them, 0..1; NULL, and no muscle_x: this track shows none
-                                 //                                                      (nmuscles of the page)
+    bool muscles_rise;  // in the first frame they are at rest, in the last at muscle_x, between them in between
+    const float *lines; // middles of the muscles on their way, shown for the one that is picked; nullable
+                        //                                              (nmuscles x nlines x line_points x 3, m)
+    int nlines, line_points;
+    const double *activation; // of them, 0..1; NULL, and no muscle_x: this track shows none
+                              //                                                      (nmuscles of the page)
 } FaPageTrack;
 
 /// A moment that tells: a button that jumps there.

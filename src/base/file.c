@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-FaCode fai_file_read(const char *path, size_t max, FaBytes *bytes, FaError *err) {
+static FaCode read_all(const char *path, size_t max, bool input, FaBytes *bytes, FaError *err) {
     *bytes = (FaBytes){0};
     FaCode rc = FA_OK;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe that nobody writes to must not stop us
@@ -19,7 +19,7 @@ FaCode fai_file_read(const char *path, size_t max, FaBytes *bytes, FaError *err)
         rc = fai_fail_errno(err, path, "read");
         goto done;
     }
-    fai_input_read(fd);
+    if (input) fai_input_read(fd);
     if (S_ISDIR(st.st_mode)) {
         errno = EISDIR;
         rc = fai_fail_errno(err, path, "read");
@@ -60,6 +60,14 @@ FaCode fai_file_read(const char *path, size_t max, FaBytes *bytes, FaError *err)
 done:
     close(fd);
     return rc;
+}
+
+FaCode fai_file_read(const char *path, size_t max, FaBytes *bytes, FaError *err) {
+    return read_all(path, max, true, bytes, err);
+}
+
+FaCode fai_file_read_own(const char *path, FaBytes *bytes, FaError *err) {
+    return read_all(path, 0, false, bytes, err);
 }
 
 size_t fai_file_start(const char *path, void *start, size_t room) {

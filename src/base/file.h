@@ -11,6 +11,8 @@ typedef struct FaBytes {
 
 // Read all of a regular file. max 0: no limit but memory. Free with fai_bytes_free.
 FaCode fai_file_read(const char *path, size_t max, FaBytes *bytes, FaError *err);
+// The same of a file that this process goes on with and replaces, such as a partial one: no input (fa_inputs_protect).
+FaCode fai_file_read_own(const char *path, FaBytes *bytes, FaError *err);
 void fai_bytes_free(FaBytes *bytes);
 size_t fai_file_start(const char *path, void *start, size_t room); // its first bytes; how many. 0: none, or no file
 bool fai_file_exists(const char *path);

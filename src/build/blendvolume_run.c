@@ -58,7 +58,7 @@ static FaCode keep(const Run *r, const char *path, FaError *err) {
 static void resume(Run *r, const char *path) {
     FaBytes b = {0};
     FaError ignored = {0};
-    if (!fai_file_exists(path) || fai_file_read(path, 0, &b, &ignored) < 0) return;
+    if (!fai_file_exists(path) || fai_file_read_own(path, &b, &ignored) < 0) return;
     fai_volume_part_unpack(b.data, b.size, r->key, r->rig->nshape, r->face->nnode, r->column);
     fai_bytes_free(&b);
 }

@@ -10,7 +10,7 @@ static const int SIZE = 6000;                     // free nodes
 static const double SPACING = 4e-3;               // m around the mouth of an adult: where the search begins
 static const double FINEST = 0.5, COARSEST = 2.5; // times that
 static const double INSIDE = 0.15e-3;             // m, of an adult
-enum { SEARCH = 3 };                              // rounds, at most
+enum { SEARCH = 3, REFINE = 2 };                  // rounds, at most
 
 const char *const fai_tissue_name[FA_TISSUES] = {"flesh", "skin", "lining", "held"};
 
@@ -130,6 +130,23 @@ static FaCode find_tets(const FaFilledDomain *d, const FaFilledPoints *p, FaDela
     return rc;
 }
 
+// Points, and their tets; where these bridge something around the mouth, more points.
+static FaCode refine(const FaFilledDomain *d, FaFilledPoints *p, const FaFilledReport *r, FaDelaunay *tets,
+                     FaError *err) {
+    FA_TRY(find_tets(d, p, tets, err));
+    for (int round = 0, added = 1; round < REFINE && added; round++) {
+        FaFilledLeft left = {0};
+        FaCode rc = fai_filled_left(d, p, tets, &left, err);
+        if (rc >= 0) rc = fai_filled_refine(d, r->spacing, &left, p, &added, err);
+        fa_free(left.edge);
+        FA_TRY(rc);
+        if (!added) break;
+        fai_delaunay_free(tets);
+        FA_TRY(find_tets(d, p, tets, err));
+    }
+    return FA_OK;
+}
+
 static FaCode build(const FaFilledDomain *d, const FaFilledOptions *o, FaFilledPoints *points, FaFilled *out,
                     FaError *err) {
     FaDelaunay tets = {0};
@@ -137,7 +154,7 @@ static FaCode build(const FaFilledDomain *d, const FaFilledOptions *o, FaFilledP
     int *node = NULL;
     FaCode rc = FA_OK;
     FA_TRY_GOTO(done, rc, find_points(d, o, points, &out->report, err));
-    FA_TRY_GOTO(done, rc, find_tets(d, points, &tets, err));
+    FA_TRY_GOTO(done, rc, refine(d, points, &out->report, &tets, err));
     keep = FA_NEW(tets.ntet, unsigned char);
     node = FA_NEW(points->n, int);
     out->node_of_skin = FA_PUSH(out->arena, out->nskin, int);

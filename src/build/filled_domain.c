@@ -16,6 +16,7 @@
 static const double REACH = 25e-3;   // of given bones: beyond, they are estimated
 static const double GUM = 2e-3;      // behind the bag of the mouth
 static const double CHEEK = 6e-3;    // from the lining of the mouth nothing is bone, seen from outside
+static const double PLAIN = 4e-3;    // nearer to skin that light reaches there is no gum
 static const double THROAT = 30e-3;  // floor of the mouth and neck
 static const double DEEPEST = 45e-3; // nothing is flesh below
 static const double BALL = -0.5e-3;  // around the eyeballs: lids are thin, and their insides touch
@@ -360,7 +361,8 @@ static void guess_bone(const FaFilledDomain *d, const double p[3], const FaHit *
     const double deep = (double)out.distance, depth = mixed(d->depth, vo, out.bary), near = (double)wall->distance;
     // a bag that was made up has no lining to be kept
     const bool lining = near < 0.99 * deep && wall->tri < d->face->ntri;
-    const bool behind = lining && fai_filled_crosses(d, q, out.point, 0.01, 0.98);
+    // in a corner of the mouth the nearest outer skin may be hidden by a fold: so near to it there is no gum
+    const bool behind = lining && deep > PLAIN * d->size && fai_filled_crosses(d, q, out.point, 0.01, 0.98);
     const double soft = (behind ? GUM : CHEEK) * d->size;
     FaFilledPlace guess = {0};
     if (given && !behind && deep < DEEPEST * d->size) return;
@@ -381,19 +383,54 @@ FaHit fai_filled_wall(const FaFilledDomain *d, const double p[3], double reach) 
     return fai_closest_point(d->wall, q, (float)reach);
 }
 
+// The skin node nearest to where a wall is hit.
+static int corner_of(const FaFilledDomain *d, int tri, const float bary[3]) {
+    int best = 0;
+    for (int k = 1; k < 3; k++)
+        if (bary[k] > bary[best]) best = k;
+    return d->skin_of[d->tri[3 * (size_t)tri + (size_t)best]];
+}
+
+// One of 26 ways from a place.
+static void way_of(int i, float way[3]) {
+    i += i >= 13; // all of 27 but the middle
+    for (int k = 0; k < 3; k++) way[k] = (float)(i % 3 - 1), i /= 3;
+}
+
+// The nearest wall is seen from outside: there is a crease, or lips cross and the wall is the other's. Whose place it
+// is tells the nearest of the walls that ways out of it leave by.
+static int own_wall(const FaFilledDomain *d, const float p[3], int near) {
+    double least = INFINITY;
+    for (int way = 0; way < 26; way++) {
+        float to[3];
+        way_of(way, to);
+        const double size = sqrt((double)(to[0] * to[0] + to[1] * to[1] + to[2] * to[2]));
+        double from = 0, n[3];
+        for (int tries = 0; tries < 4; tries++) {
+            FaHit hit = fai_closest_ray(d->wall, p, to, (float)from, (float)(fmin(least, DEEPEST * d->size) / size));
+            if (hit.tri < 0) break;
+            fai_v3_tri_cross(d->x, d->tri + 3 * (size_t)hit.tri, n);
+            from = (double)hit.distance + 1e-5;
+            if (n[0] * (double)to[0] + n[1] * (double)to[1] + n[2] * (double)to[2] <= 0) continue;
+            least = size * (double)hit.distance;
+            near = corner_of(d, hit.tri, hit.bary);
+            break;
+        }
+    }
+    return near;
+}
+
 FaFilledPlace fai_filled_place(const FaFilledDomain *d, const double p[3], const FaHit *wall) {
     const float q[3] = {(float)p[0], (float)p[1], (float)p[2]};
     FaFilledPlace at = {.bone = -INFINITY, .cut = INFINITY, .eye = INFINITY, .wall = (double)wall->distance};
     double w = fai_winding_at(d->winding, p);
     at.inside = w > 0.5 && w < 1.5;
-    int best = 0;
-    for (int k = 1; k < 3; k++)
-        if (wall->bary[k] > wall->bary[best]) best = k;
-    at.near = d->skin_of[d->tri[3 * (size_t)wall->tri + (size_t)best]];
+    at.near = corner_of(d, wall->tri, wall->bary);
     double n[3], out[3];
     fai_v3_tri_cross(d->x, d->tri + 3 * (size_t)wall->tri, n);
     for (int k = 0; k < 3; k++) out[k] = p[k] - (double)wall->point[k];
-    at.through = fai_v3_dot(n, out) > 0.5 * fai_v3_norm(n) * at.wall; // at edges normals say nothing
+    // at edges normals say nothing
+    if (at.inside && fai_v3_dot(n, out) > 0.5 * fai_v3_norm(n) * at.wall) at.near = own_wall(d, q, at.near);
     for (int i = 0; i < d->neye; i++) {
         double to[3];
         fai_v3_sub(p, d->eye[i].at, to);

@@ -47,8 +47,7 @@ typedef struct FaFilledDomain {
 typedef struct FaFilledPlace {
     bool inside;       // of the skin and of no eye
     double wall;       // m to the nearest wall
-    int near;          // skin node there
-    bool through;      // it is seen from its outer side: the skin crosses itself, and the place is another wall's
+    int near;          // skin node there; where the skin crosses itself, of the wall that the place belongs to
     double cut;        // m to where the flesh is cut off, INFINITY: far
     double eye;        // m to the nearest eyeball, INFINITY: none
     double bone;       // m below the bone's surface; negative: above

@@ -12,6 +12,7 @@ static const double OUTSIDE = 0.05; // lengths of an edge that its points may li
 static const double CRUMB = 0.005;  // share of all tets that a piece needs
 static const double STEEP = 0.35;   // sine of the angle at which an edge goes through a wall, and does not graze it
 static const double PARTED = 3;     // times its length: an edge that an opened jaw stretches so
+static const double INSIDE = 0.4;   // sine of the angle at which skin is surely seen from inside
 static const double BONE = 1e-3;    // m, of an adult: how deep the middle of a tet may lie in bone
 
 typedef struct Work {
@@ -131,6 +132,15 @@ static bool leaves(const Work *w, const float *a, const float *b) {
     return false;
 }
 
+// From a point to the skin node that stands for it, m.
+static double to_node(const Work *w, int i) {
+    double x[3], y[3];
+    load(w, i, x);
+    fai_v3_load(w->d->face->x0, w->p->near[i], y);
+    fai_v3_sub(y, x, y);
+    return fai_v3_norm(y);
+}
+
 // Of opposite lips or lids, and no short way along the skin joins them, as it does around the corners.
 static bool apart(const Work *w, const signed char *side, const signed char *skin_side, int a, int b) {
     const FaFilledDomain *d = w->d;
@@ -144,8 +154,7 @@ static bool apart(const Work *w, const signed char *side, const signed char *ski
     load(w, a, x);
     load(w, b, y);
     fai_v3_sub(y, x, y);
-    double reach = 2 * fai_v3_norm(y) + 1e-3 * d->size + (double)w->p->wall[a] + (double)w->p->wall[b];
-    return !fai_filled_near(d, na, nb, reach);
+    return !fai_filled_near(d, na, nb, 2 * fai_v3_norm(y) + 1e-3 * d->size + to_node(w, a) + to_node(w, b));
 }
 
 // Skin to skin, and the jaw pulls the two apart: linings of the mouth that lie on each other.
@@ -154,13 +163,14 @@ static bool parted(const Work *w, int a, int b) {
     load(w, a, x);
     load(w, b, y);
     fai_v3_sub(y, x, x);
-    fai_v3_load(w->d->opening, w->p->near[a], da);
-    fai_v3_load(w->d->opening, w->p->near[b], db);
+    fai_v3_load(w->p->opening, a, da);
+    fai_v3_load(w->p->opening, b, db);
     fai_v3_sub(db, da, y);
     fai_v3_add(x, y, y);
     double now = fai_v3_norm(x), then = fai_v3_norm(y);
     if (then < PARTED * now || then - now < 4e-3 * w->d->size) return false;
-    return !fai_filled_near(w->d, w->p->near[a], w->p->near[b], 2 * now + 1e-3 * w->d->size);
+    const double reach = 2 * now + 1e-3 * w->d->size + to_node(w, a) + to_node(w, b);
+    return !fai_filled_near(w->d, w->p->near[a], w->p->near[b], reach);
 }
 
 // From inside to inside: two balls without a wall cover the way between their middles.
@@ -170,6 +180,16 @@ static bool covered(const Work *w, int a, int b) {
     load(w, b, y);
     fai_v3_sub(y, x, y);
     return fai_v3_norm(y) < 0.98 * ((double)w->p->wall[a] + (double)w->p->wall[b]);
+}
+
+// Does b see skin node a from the flesh? Where lips touch, what is in one lip sees the other's skin from outside.
+static bool from_inside(const Work *w, int a, int b) {
+    double x[3], y[3], n[3];
+    load(w, a, x);
+    load(w, b, y);
+    fai_v3_sub(y, x, y);
+    fai_v3_load(w->d->normal, w->p->near[a], n);
+    return fai_v3_dot(n, y) < -INSIDE * fai_v3_norm(n) * fai_v3_norm(y);
 }
 
 static void try_edges(void *ctx, int begin, int end, int chunk) {
@@ -186,14 +206,20 @@ static void try_edges(void *ctx, int begin, int end, int chunk) {
         else
             w->bad[e] = !covered(w, a, b) && pierces(w, xa, xb, 0, 1);
         if (w->bad[e]) continue;
+        if (a >= nsurface || (b >= nsurface && from_inside(w, a, b))) continue; // no wall is between them
         if (apart(w, w->p->lip, w->d->lip, a, b) || (b < nsurface && parted(w, a, b))) w->bad[e] = 2;
         if (apart(w, w->p->lid, w->d->lid, a, b)) w->bad[e] = 3;
     }
 }
 
-static FaCode drop_edges(Work *w, FaFilledReport *r, FaError *err) {
+static FaCode find_bad(Work *w, FaError *err) {
     FA_TRY(list_edges(w, err));
     fai_parallel(w->nedge, 256, try_edges, w);
+    return FA_OK;
+}
+
+static FaCode drop_edges(Work *w, FaFilledReport *r, FaError *err) {
+    FA_TRY(find_bad(w, err));
     for (int t = 0; t < w->t->ntet; t++) {
         if (w->keep[t] != 1) continue;
         int why = 0;
@@ -274,6 +300,28 @@ static FaCode part_bones(Work *w, FaFilledReport *r, FaError *err) {
     } while (true);
     fa_free(count);
     return FA_OK;
+}
+
+FaCode fai_filled_left(const FaFilledDomain *d, FaFilledPoints *p, const FaDelaunay *t, FaFilledLeft *left,
+                       FaError *err) {
+    Work w = {.d = d, .p = p, .t = t, .keep = FA_NEW(t->ntet, unsigned char)};
+    *left = (FaFilledLeft){0};
+    FaCode rc = w.keep ? FA_OK : FA_FAIL_MEMORY(err);
+    if (rc >= 0) {
+        fai_parallel(t->ntet, 256, middles, &w);
+        rc = find_bad(&w, err);
+    }
+    if (rc >= 0 && !(left->edge = (int(*)[2])fai_alloc_array((size_t)w.nedge + 1, sizeof *left->edge)))
+        rc = FA_FAIL_MEMORY(err);
+    for (int e = 0; e < w.nedge && rc >= 0; e++) {
+        if (!w.bad[e]) continue;
+        left->edge[left->n][0] = (int)(w.edge[e] >> 32);
+        left->edge[left->n++][1] = (int)(w.edge[e] & 0xffffffff);
+    }
+    fa_free(w.keep);
+    fa_free(w.edge);
+    fa_free(w.bad);
+    return rc;
 }
 
 FaCode fai_filled_keep(const FaFilledDomain *d, FaFilledPoints *p, const FaDelaunay *t, unsigned char *keep,

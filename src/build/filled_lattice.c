@@ -54,7 +54,6 @@ static int settle(const Lattice *l, double p[3], FaFilledPlace *at) {
     memcpy(p, at->on_bone, 3 * sizeof(double));
     at->wall = there.wall;
     at->near = there.near;
-    at->through = there.through;
     return 1 + (int)kind;
 }
 
@@ -78,8 +77,8 @@ static void try_points(void *ctx, int begin, int end, int chunk) {
         c->wall = (float)place.wall;
         c->near = place.near;
         if (c->kind && place.wall < NEAR * l->d->size) {
-            c->lip = (signed char)(place.through ? -l->d->lip[place.near] : l->d->lip[place.near]);
-            c->lid = (signed char)(place.through ? 0 : l->d->lid[place.near]);
+            c->lip = l->d->lip[place.near];
+            c->lid = l->d->lid[place.near];
         }
     }
 }
@@ -191,7 +190,7 @@ typedef struct Split {
 } Split;
 
 typedef struct Corner {
-    float x[3];
+    float x[3], opening[3];
     int near;
     bool held;
 } Corner;
@@ -205,6 +204,7 @@ static void add_middle(Split *s, const Corner *a, const Corner *b, const Corner 
     memcpy(c.x, mid->x, sizeof c.x);
     if (d->lip[a->near] == d->lip[b->near]) c.lip = d->lip[mid->near];
     if (d->lid[a->near] == d->lid[b->near]) c.lid = d->lid[mid->near];
+    memcpy(s->p->opening + 3 * (size_t)s->p->n, mid->opening, sizeof mid->opening);
     take(s->g, s->p, &c);
 }
 
@@ -219,7 +219,10 @@ static void split(Split *s, const Corner *t, int depth) {
     const Corner *a = &t[at], *b = &t[(at + 1) % 3], *c = &t[(at + 2) % 3];
     Corner mid = {.near = FA_MIN(a->near, b->near), .held = a->held && b->held};
     double p[3], q[3];
-    for (int j = 0; j < 3; j++) p[j] = 0.5 * ((double)a->x[j] + (double)b->x[j]), mid.x[j] = (float)p[j];
+    for (int j = 0; j < 3; j++) {
+        p[j] = 0.5 * ((double)a->x[j] + (double)b->x[j]), mid.x[j] = (float)p[j];
+        mid.opening[j] = 0.5f * (a->opening[j] + b->opening[j]);
+    }
     fai_m3_mulv(s->d->rig->axes, p, q);
     const int level = level_at(s->d, q, 0);
     const double h = s->spacing * STEP[level];
@@ -237,6 +240,7 @@ static void split_skin(Split *s) {
             int i = f->tri[3 * (size_t)t + (size_t)k];
             c[k] = (Corner){.near = i, .held = s->d->held[i]};
             memcpy(c[k].x, f->x0 + 3 * (size_t)i, sizeof c[k].x);
+            memcpy(c[k].opening, s->d->opening + 3 * (size_t)i, sizeof c[k].opening);
         }
         split(s, c, SPLITS);
     }
@@ -255,15 +259,17 @@ static FaCode room_for(FaFilledPoints *p, const FaFilledDomain *d, const Lattice
     p->kind = FA_NEW(n, unsigned char);
     p->near = FA_NEW(n, int);
     p->wall = FA_NEW(n, float);
+    p->opening = FA_NEW(3 * ((size_t)nskin + (size_t)s.count), float);
     p->lip = FA_NEW(n, signed char);
     p->lid = FA_NEW(n, signed char);
     for (g->bits = 10; 1 << g->bits < 2 * n;) g->bits++;
     g->head = FA_NEW((size_t)1 << g->bits, int);
     g->next = FA_NEW(n, int);
-    if (!p->x || !p->kind || !p->near || !p->wall || !p->lip || !p->lid || !g->head || !g->next)
+    if (!p->x || !p->kind || !p->near || !p->wall || !p->opening || !p->lip || !p->lid || !g->head || !g->next)
         return FA_FAIL_MEMORY(err);
     for (int i = 0; i < 1 << g->bits; i++) g->head[i] = -1;
     memcpy(p->x, d->face->x0, 3 * (size_t)nskin * sizeof(float));
+    memcpy(p->opening, d->opening, 3 * (size_t)nskin * sizeof(float));
     for (int i = 0; i < nskin; i++) {
         p->near[i] = i;
         p->lip[i] = d->lip[i];
@@ -299,6 +305,7 @@ void fai_filled_points_free(FaFilledPoints *p) {
     fa_free(p->kind);
     fa_free(p->near);
     fa_free(p->wall);
+    fa_free(p->opening);
     fa_free(p->lip);
     fa_free(p->lid);
     *p = (FaFilledPoints){0};

@@ -15,6 +15,7 @@ struct FaFibre {
     double *size;       // volume q sigma, J                                          (nsample)
     int *muscle;        //                                                            (nsample)
     double *activation;
+    double *slack; //                                                                 (nmuscle)
     // scratch
     double *part;    // energy and its size, of chunks
     int *changed;    // of chunks
@@ -87,9 +88,10 @@ static FaCode build(FaFibre *f, const FaFibreBody *body, const FaFibreSample *sa
     f->size = FA_PUSH(f->arena, n, double);
     f->muscle = FA_PUSH(f->arena, n, int);
     f->activation = FA_PUSH(f->arena, (size_t)f->nmuscle + 1, double);
+    f->slack = FA_PUSH(f->arena, (size_t)f->nmuscle + 1, double);
     f->part = FA_PUSH(f->arena, 2 * chunks, double);
     f->changed = FA_PUSH(f->arena, chunks, int);
-    if (!f->size || !f->muscle || !f->activation || !f->part || !f->changed) return FA_FAIL_MEMORY(err);
+    if (!f->size || !f->muscle || !f->activation || !f->slack || !f->part || !f->changed) return FA_FAIL_MEMORY(err);
     for (int m = 0; m < f->nmuscle; m++)
         if (!(body->sigma[m] >= 0 && body->sigma[m] < 1e12))
             return FA_FAIL(err, FA_E_ARG, FA_PLACE("muscle %d", m), "stresses are Pa, 0 or more", "a stress of %g",
@@ -123,10 +125,14 @@ void fai_fibre_activate(FaFibre *f, const double *activation) {
     for (int m = 0; m < f->nmuscle; m++) f->activation[m] = fmin(fmax(activation[m], 0), 1);
 }
 
+void fai_fibre_slack(FaFibre *f, const double *slack) {
+    if (f->nmuscle > 0) memcpy(f->slack, slack, (size_t)f->nmuscle * sizeof *slack);
+}
+
 // --- samples ------------------------------------------------------------------------------------------------------
 
 static FaFibreCurve curve_of(const FaFibre *f, int s, double e) {
-    FaFibreCurve a = fai_fibre_active(e), q = fai_fibre_passive(e);
+    FaFibreCurve a = fai_fibre_active(e), q = fai_fibre_passive(e - f->slack[f->muscle[s]]);
     double share = f->activation[f->muscle[s]];
     return (FaFibreCurve){share * a.integral + q.integral, share * a.value + q.value, share * a.slope + q.slope};
 }

@@ -4,7 +4,7 @@
 // with e = l - 1 it stores
 //     volume q sigma (a A*(e) + Q*(e)),      P = q sigma (a A + Q) / l (F f) f'
 //     A(e)  force of an active fibre by its length: 1 at rest, 0 beyond 40 % and 160 % of it
-//     Q(e)  of a slack one that is stretched: exponential, linear past 1.4
+//     Q(e)  of a slack one that is stretched: exponential, linear past 1.4; from a strain of the muscle's own on
 // with A* and Q* their integrals, q the share of the tet that the muscle fills (it scales both), sigma its largest
 // stress and a its activation. On a linear tet d is a sum over the corners, d = sum of w_c x_c with w_c = grad_c . f:
 // all derivatives by nodes are those by d times these numbers.
@@ -35,7 +35,9 @@ typedef struct FaFibre FaFibre;
 FaCode fai_fibre_new(const FaFibreBody *body, int nsample, const FaFibreSample *sample, FaFibre **fibre, FaError *err);
 void fai_fibre_free(FaFibre *fibre);                               // NULL is fine
 void fai_fibre_activate(FaFibre *fibre, const double *activation); // 0..1, clamped                    (nmuscle)
-FaTerm fai_fibre_term(FaFibre *fibre);                             // fibre must outlive the solver
+// Strain from which each muscle resists being stretched; at first 0                                    (nmuscle)
+void fai_fibre_slack(FaFibre *fibre, const double *slack);
+FaTerm fai_fibre_term(FaFibre *fibre); // fibre must outlive the solver
 // How the gradient at x changes with the activation of one muscle, N: added to g. For sensitivities.   (nnode x 3)
 void fai_fibre_slope(const FaFibre *fibre, int muscle, const double *x, double *g);
 

@@ -27,8 +27,8 @@
 #define ENRICH_PARAMS(X)                                                                                               \
     X(TEXT, face, NAN, 0, 0, "", "FILE.face",                                                                          \
       "a face made by fascia build --volumes; not given: built from the rig with defaults")                            \
-    X(FLAG, filled, 0, 0, 1, "", NULL,                                                                                 \
-      "flesh all through lips and cheeks, from skin to bone, not a layer below the skin; slower")                      \
+    X(CHOICE, flesh, 0, 0, 1, "", "layer|filled",                                                                      \
+      "layer: below the skin. filled: all through lips and cheeks, from skin to bone; slower")                         \
     X(NUMBER, rate, 300, 30, 10000, "Hz", NULL, "simulation steps per second, at least; more is smoother and slower")  \
     X(CHOICE, integrator, 0, 0, 1, "", "bdf2|euler", "bdf2: flesh swings after a stop. euler: it calms at once")       \
     X(NUMBER, alpha, 1, 0, 1, "", NULL,                                                                                \
@@ -102,7 +102,7 @@ typedef struct Enrich {
 // --- opening ------------------------------------------------------------------------------------------------------
 
 static FaCode get_face(Enrich *e, const FaMethodSetup *setup, FaError *err) {
-    FA_TRY(fai_method_face(&e->m, setup, P_face, P_filled, err));
+    FA_TRY(fai_method_face(&e->m, setup, P_face, P_flesh, err));
     e->face = e->m.face;
     if (e->face->volumes.nshape != e->m.rig->nshape)
         return FA_FAIL(err, FA_E_ARG, NULL, "make it with fascia build --volumes",

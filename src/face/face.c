@@ -46,6 +46,8 @@ void fa_face_free(FaFace *face) {
     fa_free(face);
 }
 
+bool fa_face_filled(const FaFace *f) { return fai_face_filled(f); }
+
 // --- prisms or filled -----------------------------------------------------------------------------------------------
 
 // How many tets each node is from the skin; at most that.

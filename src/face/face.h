@@ -87,6 +87,8 @@ struct FaFace {
     int flesh_size;               // it has muscles: free nodes of the flesh that they stand in; 0: it has none
     const unsigned char *muscles; // flesh and muscles as made, for who knows them (muscle/muscle_file.h)
     size_t muscles_size;          // bytes of them
+    const unsigned char *shapes;  // muscles of the rig's shapes, likewise (muscle/blendmuscle.h); NULL: none
+    size_t shapes_size;           // bytes of them
     FaJaw jaw;
     int nbone;
     FaBone *bone;   //                                                                                     (nbone)

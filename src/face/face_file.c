@@ -260,6 +260,12 @@ static void put_muscles(Writer *w, const FaFace *f) {
     put_u32(w, (uint32_t)f->flesh_size);
     fai_text_bytes(&w->text, f->muscles, f->muscles_size);
     close_chunk(w);
+    if (!f->shapes_size) return;
+    open_chunk(w, "mshp");
+    put_u32(w, MUSCLES_VERSION);
+    put_u32(w, 0);
+    fai_text_bytes(&w->text, f->shapes, f->shapes_size);
+    close_chunk(w);
 }
 
 static void put_head(Writer *w, const FaFace *f) {
@@ -464,6 +470,19 @@ static FaCode read_muscles(Reader *r, FaFace *f, FaError *err) {
     return FA_OK;
 }
 
+// Muscles of the rig's shapes, as bytes: of another version they are made again.
+static FaCode read_muscle_shapes(Reader *r, FaFace *f, FaError *err) {
+    const bool known = get_u32(r) == MUSCLES_VERSION;
+    get_u32(r);
+    const size_t n = r->short_read ? 0 : (size_t)(r->end - r->at);
+    unsigned char *data = known && n ? FA_PUSH(f->arena, n, unsigned char) : NULL;
+    if (known && n && !data) return FA_FAIL_MEMORY(err);
+    if (data) memcpy(data, r->at, n);
+    f->shapes = data, f->shapes_size = data ? n : 0;
+    r->at = r->end;
+    return FA_OK;
+}
+
 static void read_jaw_more(Reader *r, FaJaw *jaw) {
     jaw->nmore = get_count(r);
     get_u32(r);
@@ -648,6 +667,8 @@ static FaCode read_chunk(Reader *r, const char tag[5], FaFace *f, int nbone, FaE
         return read_notes(r, &f->notes, err);
     else if (!strcmp(tag, "musc"))
         return read_muscles(r, f, err);
+    else if (!strcmp(tag, "mshp"))
+        return read_muscle_shapes(r, f, err);
     else if (!strcmp(tag, "stir"))
         read_stiff_made(r, &f->stiff_made);
     else if (!strcmp(tag, "volr"))

@@ -185,7 +185,7 @@ static void write_counts(FaJsonWriter *w, const FaFace *f) {
     fai_jw_int(w, "tets", f->ntet);
     fai_jw_int(w, "skin", f->nskin);
     fai_jw_int(w, "triangles", f->ntri);
-    fai_jw_str(w, "flesh", fai_face_filled(f) ? "filled" : "layers");
+    fai_jw_str(w, "flesh", fai_face_filled(f) ? "filled" : "layer");
     fai_jw_int(w, "layers", f->layers);
     fai_jw_int(w, "rim", rim);
     fai_jw_int(w, "riding", riding);

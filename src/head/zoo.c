@@ -40,13 +40,14 @@ typedef enum Trait {
     INCH,
     NODE_UNDOES,
     MID_CLIP,
+    CREATURE,
     FOLDER,
 } Trait;
-#define T(trait) (1u << (trait))
+#define T(trait) (UINT64_C(1) << (trait))
 
 typedef struct Animal {
     const char *name;
-    unsigned traits;
+    uint64_t traits;
     const char *help;
 } Animal;
 
@@ -72,6 +73,7 @@ static const Animal animals[] = {
     {"mouth_open",    T(MOUTH_OPEN), "mouthOpen in place of jawOpen, no other shape of the jaw"},
     {"low",           T(LOW), "1,200 vertices"},
     {"stylised",      T(STYLISED), "huge eyes and a snout"},
+    {"snout",         T(CREATURE), "a creature: a long muzzle, a broad jaw, small eyes, pointed ears; its shapes go along"},
     {"seams_cards",   T(SEAM) | T(CARDS), "vertices split at a seam; strands of hair with a front and a back on the same places"},
     {"hair_cap",      T(HAIR_CAP), "hair as a shell, with fins where three triangles share an edge"},
     {"body",          T(ONE_MESH) | T(BODY), "a whole body in one mesh, skinned to a chain of joints"},
@@ -128,7 +130,7 @@ static FaCode add_head(FaZoo *zoo, const FaHead *head, int which, FaError *err) 
     return FA_OK;
 }
 
-static FaCode change_mouth(FaZoo *zoo, unsigned traits, FaError *err) {
+static FaCode change_mouth(FaZoo *zoo, uint64_t traits, FaError *err) {
     if (traits & T(TOUCH)) FA_TRY(fai_zoo_touch_lips(zoo, err));
     if (traits & T(FLAT_BAG)) fai_zoo_flat_bag(zoo);
     if (traits & T(NO_BAG)) FA_TRY(fai_zoo_cut_bag(zoo, 5, err));
@@ -139,20 +141,21 @@ static FaCode change_mouth(FaZoo *zoo, unsigned traits, FaError *err) {
     return FA_OK;
 }
 
-static FaCode change_form(FaZoo *zoo, unsigned traits, FaError *err) {
+static FaCode change_form(FaZoo *zoo, uint64_t traits, FaError *err) {
     if (traits & T(STYLISED)) fai_zoo_stylise(zoo);
+    if (traits & T(CREATURE)) fai_zoo_creature(zoo);
     if (traits & T(LOW)) FA_TRY(fai_zoo_low(zoo, 1200, err));
     // after all that moves lips, so that the count is the file's
     if (traits & T(CROSS_FEW)) FA_TRY(fai_zoo_cross_lips(zoo, 5, err));
     if (traits & T(CROSS_MANY)) FA_TRY(fai_zoo_cross_lips(zoo, 60, err));
-    if (traits & T(ONE_MESH)) FA_TRY(fai_zoo_one_mesh(zoo, traits & T(TEETH_IN), err));
+    if (traits & T(ONE_MESH)) FA_TRY(fai_zoo_one_mesh(zoo, (traits & T(TEETH_IN)) != 0, err));
     if (traits & T(SEAM)) FA_TRY(fai_zoo_seam(zoo, err));
     if (traits & T(CARDS)) FA_TRY(fai_zoo_cards(zoo, err));
     if (traits & T(HAIR_CAP)) FA_TRY(fai_zoo_hair_cap(zoo, err));
     return traits & T(BODY) ? fai_zoo_body(zoo, err) : FA_OK;
 }
 
-static FaCode change_names(FaZoo *zoo, unsigned traits, FaError *err) {
+static FaCode change_names(FaZoo *zoo, uint64_t traits, FaError *err) {
     if (traits & T(FAMILIES)) FA_TRY(fai_zoo_families(zoo, err));
     if (traits & T(VROID)) FA_TRY(fai_zoo_vroid(zoo, err));
     if (traits & T(PAIRS)) FA_TRY(fai_zoo_pairs(zoo, err));
@@ -160,17 +163,17 @@ static FaCode change_names(FaZoo *zoo, unsigned traits, FaError *err) {
     return traits & T(SAME_NAMES) ? fai_zoo_same_names(zoo, err) : FA_OK;
 }
 
-static void choose_frame(FaZoo *zoo, unsigned traits) {
+static void choose_frame(FaZoo *zoo, uint64_t traits) {
     static const double z_up[9] = {1, 0, 0, 0, 0, -1, 0, 1, 0}, x_front[9] = {0, 0, 1, 0, 1, 0, -1, 0, 0},
                         mirror[9] = {-1, 0, 0, 0, 1, 0, 0, 0, 1}, same[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     const double *axes = traits & T(Z_UP) ? z_up : traits & T(X_FRONT) ? x_front : traits & T(MIRRORED) ? mirror : same;
     double units = traits & T(CM) ? 100 : traits & T(MM) ? 1000 : traits & T(INCH) ? 1 / 0.0254 : 1;
     for (int i = 0; i < 9; i++) zoo->file[i] = units * axes[i];
-    zoo->node_undoes = traits & T(NODE_UNDOES);
+    zoo->node_undoes = (traits & T(NODE_UNDOES)) != 0;
 }
 
-static FaCode raise_animal(FaZoo *zoo, unsigned traits, const FaHead *second, FaError *err) {
-    FA_TRY(make_clip(zoo, traits & T(MID_CLIP), err));
+static FaCode raise_animal(FaZoo *zoo, uint64_t traits, const FaHead *second, FaError *err) {
+    FA_TRY(make_clip(zoo, (traits & T(MID_CLIP)) != 0, err));
     FA_TRY(add_head(zoo, zoo->head, 0, err));
     FA_TRY(change_mouth(zoo, traits, err));
     FA_TRY(change_form(zoo, traits, err));
@@ -189,7 +192,7 @@ static FaCode raise_animal(FaZoo *zoo, unsigned traits, const FaHead *second, Fa
 
 FaCode fa_zoo_save(int animal, int level, const char *generator, const char *path, FaError *err) {
     FA_ASSERT(animal >= 0 && animal < FA_COUNT(animals));
-    unsigned traits = animals[animal].traits;
+    uint64_t traits = animals[animal].traits;
     FaHeadParams params = fa_head_params_default();
     params.level = level;
     FaHead *head = NULL, *second = NULL;

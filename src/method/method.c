@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const FaMethodOps *const methods[] = {&fai_method_linear, &fai_method_analytic, &fai_method_projective,
-                                             &fai_method_enrich, &fai_method_blendforces};
+static const FaMethodOps *const methods[] = {&fai_method_linear, &fai_method_analytic,    &fai_method_projective,
+                                             &fai_method_enrich, &fai_method_blendforces, &fai_method_muscle};
 
 enum { OWN = FA_COUNT(methods), MORE = 8 };
 static const FaMethodOps *more[MORE]; // added later
@@ -111,16 +111,16 @@ FaCode fa_method_open(const char *name, const FaMethodSetup *setup, FaMethod **m
     return rc;
 }
 
-FaCode fai_method_face(FaMethod *m, const FaMethodSetup *setup, int at, int filled, FaError *err) {
+FaCode fai_method_face(FaMethod *m, const FaMethodSetup *setup, int at, int flesh, FaError *err) {
     const char *file = fai_params_text_at(setup->params, at);
     FaFaceOptions options = fa_face_options_for(m->ops->needs);
-    options.filled = filled >= 0 && fai_params_at(setup->params, filled) != 0;
+    options.filled = flesh >= 0 && fai_params_at(setup->params, flesh) != 0;
     const FaFaceGet how = {.file = file[0] ? file : NULL, .options = &options};
     if (!setup->face) FA_TRY(fa_face_get(m->rig, m->ops->needs, &how, &m->own_face, err));
     m->face = setup->face ? setup->face : m->own_face;
     m->inputs = fai_face_hash(m->face);
     if (options.filled && !fai_face_filled(m->face))
-        return FA_FAIL(err, FA_E_ARG, file, "build it with fascia build --filled on, or leave the option out",
+        return FA_FAIL(err, FA_E_ARG, file, "build it with fascia build --flesh filled, or leave the option out",
                        "filled flesh is asked for, and the face has a layer below the skin");
     return fa_face_fits(m->face, m->rig, err);
 }

@@ -62,7 +62,7 @@ struct FaMethod {
 };
 
 extern const FaMethodOps fai_method_linear, fai_method_analytic, fai_method_projective, fai_method_enrich,
-    fai_method_blendforces;
+    fai_method_blendforces, fai_method_muscle;
 
 const FaMethodOps *fai_method_ops(const char *name); // NULL: there is no such method
 // One more method, for those that are not part of the library. ops must stay; at most 8.
@@ -71,10 +71,10 @@ FaCode fai_method_add(const FaMethodOps *ops, FaError *err);
 // Infinite where the bytes differ and the method does not know a distance.
 double fai_method_distance(FaMethod *m, const void *state);
 
-// The method's face: the setup's, else the file named by parameter `at`, else made with what the method needs. filled:
+// The method's face: the setup's, else the file named by parameter `at`, else made with what the method needs. flesh:
 // the parameter that asks for filled flesh, -1: none; a face that is given must have it then. It fits the rig, and is
 // part of `inputs`.
-FaCode fai_method_face(FaMethod *m, const FaMethodSetup *setup, int at, int filled, FaError *err);
+FaCode fai_method_face(FaMethod *m, const FaMethodSetup *setup, int at, int flesh, FaError *err);
 
 const FaParamInfo *fai_params_table(const FaParams *params); // whose they are
 // A method's parameters, written once: LIST is a macro of rows X(type, name, value, min, max, unit, choices, help). It

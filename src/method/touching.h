@@ -5,7 +5,7 @@
 #include "contact/contact.h"
 #include "face/face.h"
 
-enum { FA_TOUCH_COLLIDERS = 8 };
+enum { FA_TOUCH_COLLIDERS = 12 };
 
 // What may touch. OPENINGS: the mouth with the skin that its lining lies behind, which it comes through where a lip is
 // rolled far, and the lids: all that crosses on faces driven by others' shapes, at a third of what the whole face

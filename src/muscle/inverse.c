@@ -6,7 +6,7 @@
 #include "math/dense.h"
 #include "math/mat3.h"
 #include "math/nnls.h"
-#include "muscle/direct.h"
+#include "muscle/free_bones.h"
 
 #include <math.h>
 #include <string.h>
@@ -94,6 +94,18 @@ static void move_bones(Search *s) {
     }
 }
 
+// What is left to the limits of the jaw; parameters are against where it began.
+static void limit_jaw(Search *s) {
+    const FaMuscleJawLimits *l = s->d->limits;
+    const FaMuscleJaw begin = fai_muscle_jaw_of(s->m, &s->begin);
+    const double at[BONES] = {begin.open, begin.forward, begin.side}, *range[BONES] = {l->open, l->forward, l->side};
+    for (int k = 0; k < BONES; k++) {
+        const int i = s->m->muscles.n + k;
+        s->lo[i] = fmin(range[k][0] - at[k] - s->p[i], 0);
+        s->hi[i] = fmax(range[k][1] - at[k] - s->p[i], 0);
+    }
+}
+
 // The quadratic model of the objective in the change of parameters.
 static void assemble(Search *s) {
     const FaMuscleDirector *d = s->d;
@@ -119,6 +131,7 @@ static void assemble(Search *s) {
         s->lo[i] = i < s->m->muscles.n ? -s->p[i] : -INFINITY;
         s->hi[i] = i < s->m->muscles.n ? 1 - s->p[i] : INFINITY;
     }
+    if (s->d->limits && s->nbone) limit_jaw(s);
 }
 
 // One step; *gain: share of the objective.

@@ -7,12 +7,14 @@
 
 static const double ADULT[2] = {5.2, 7.8}; // mm: of a blink on the shipped head, as blink_size has it
 static const double LARGER = 1.45;
-static const double FAR = 25; // mm from where eyes and mouth alone have it: another thing, or hair
+static const double FAR = 25;     // mm from where eyes and mouth alone have it: another thing, or hair
+static const double MUZZLE = 150; // mm: longer ones are none
 
 // Middle of what moves most. Up to four shapes, whose middles are averaged: rigs differ in each of them.
 typedef struct Moved {
     const char *name, *shape[4];
     double at[3]; // on the mean head, mm
+    bool mouth;   // goes along with a muzzle
 } Moved;
 
 // How far the vertices of a box stand out in a direction; where that is along an axis, at the middle of the box.
@@ -21,25 +23,27 @@ typedef struct Outmost {
     double lo[3], hi[3], way[3]; // mean head, mm
     bool slides;
     double at[3];
+    bool mouth;
 } Outmost;
 
 // Where the head that ships has them, by this very code. Left ones have x > 0, and a mirror image.
 static const Moved moved[] = {
     {"corner of the mouth",
      {"mouthSmileLeft", "mouthFrownLeft", "mouthDimpleLeft", "mouthStretchLeft"},
-     {23.7, -43.7, 80.1}},
-    {"lids", {"eyeBlinkLeft"}, {32.3, 32.6, 73.5}},
-    {"end of the brow", {"browOuterUpLeft"}, {45.2, 52.2, 70.1}},
-    {"head of the brow", {"browInnerUp"}, {0, 52.6, 84}},
-    {"lips", {"mouthPucker", "mouthFunnel"}, {0, -43.3, 87.9}},
+     {23.7, -43.7, 80.1},
+     true},
+    {"lids", {"eyeBlinkLeft"}, {32.3, 32.6, 73.5}, false},
+    {"end of the brow", {"browOuterUpLeft"}, {45.2, 52.2, 70.1}, false},
+    {"head of the brow", {"browInnerUp"}, {0, 52.6, 84}, false},
+    {"lips", {"mouthPucker", "mouthFunnel"}, {0, -43.3, 87.9}, true},
 };
 static const Outmost outmost[] = {
-    {"tip of the nose", {-12, -25, 60}, {12, 15, 140}, {0, 0, 1}, false, {0, -6.4, 108.8}},
-    {"chin", {-10, -120, 45}, {10, -52, 120}, {0, -0.8, 0.6}, false, {0, -85.9, 79.1}},
-    {"side of the cheek", {35, -2, 22}, {110, 10, 38}, {1, 0, 0}, true, {71.9, 6, 28.6}},
-    {"side of the jaw", {25, -52, 22}, {110, -38, 38}, {1, 0, 0}, true, {64, -45.9, 28.6}},
-    {"side of the forehead", {25, 60, 22}, {110, 75, 38}, {1, 0, 0}, true, {68.8, 73.1, 28.6}},
-    {"forehead", {-8, 76, 30}, {8, 90, 130}, {0, 0, 1}, true, {0, 89.5, 74.2}},
+    {"tip of the nose", {-12, -25, 60}, {12, 15, 140}, {0, 0, 1}, false, {0, -6.4, 108.8}, true},
+    {"chin", {-10, -120, 45}, {10, -52, 120}, {0, -0.8, 0.6}, false, {0, -85.9, 79.1}, true},
+    {"side of the cheek", {35, -2, 22}, {110, 10, 38}, {1, 0, 0}, true, {71.9, 6, 28.6}, false},
+    {"side of the jaw", {25, -52, 22}, {110, -38, 38}, {1, 0, 0}, true, {64, -45.9, 28.6}, false},
+    {"side of the forehead", {25, 60, 22}, {110, 75, 38}, {1, 0, 0}, true, {68.8, 73.1, 28.6}, false},
+    {"forehead", {-8, 76, 30}, {8, 90, 130}, {0, 0, 1}, true, {0, 89.5, 74.2}, false},
 };
 
 static void from_mm(const FaMeanHead *h, const double mm[3], double out[3]) {
@@ -155,12 +159,24 @@ static bool find_outmost(const FaRig *rig, const FaMeanHead *h, const Outmost *o
     return true;
 }
 
+// How far in front of a face's a mouth is, mm, where both corners and the lips agree on it: a muzzle. 0: it is not.
+static double muzzle(const FaRig *rig, const FaMeanHead *h) {
+    double far[4], least = INFINITY, most = -INFINITY, found[3];
+    int n = 0;
+    for (int i = 0; i < FA_COUNT(moved); i++)
+        for (int right = 0; moved[i].mouth && right < 1 + (moved[i].at[0] > 0); right++)
+            if (n < FA_COUNT(far) && find_moved(rig, h, &moved[i], right, found)) far[n++] = found[2] - moved[i].at[2];
+    for (int i = 0; i < n; i++) least = fmin(least, far[i]), most = fmax(most, far[i]);
+    return n >= 3 && least > 0.6 * FAR && most - least < FAR && most < MUZZLE ? 0.5 * (least + most) : 0;
+}
+
 // --- entry --------------------------------------------------------------------------------------------------------
 
 static void add_mark(FaMuscleMarks *marks, const FaMeanHead *h, const char *name, const double at[3], bool right,
-                     const double found[3]) {
+                     double ahead, const double found[3]) {
     double from[3] = {right ? -at[0] : at[0], at[1], at[2]}, d[3];
     fai_v3_sub(found, from, d);
+    d[2] -= ahead;
     double far = fai_v3_norm(d);
     if (!(far <= FAR)) {
         marks->dropped++;
@@ -185,14 +201,18 @@ FaCode fai_muscle_marks(const FaRig *rig, FaMuscleMarks *marks, FaError *err) {
                        "muscles cannot be placed: no shape tells where eyes and mouth are");
     double found[3];
     find_eyes(rig, &h, marks->eye);
+    const double ahead = muzzle(rig, &h);
     for (int i = 0; i < FA_COUNT(moved); i++)
         for (int right = 0; right < 1 + (moved[i].at[0] > 0); right++)
             if (find_moved(rig, &h, &moved[i], right, found))
-                add_mark(marks, &h, moved[i].name, moved[i].at, right, found);
-    for (int i = 0; i < FA_COUNT(outmost); i++)
-        for (int right = 0; right < 1 + (outmost[i].at[0] > 0); right++)
-            if (find_outmost(rig, &h, &outmost[i], right, found))
-                add_mark(marks, &h, outmost[i].name, outmost[i].at, right, found);
+                add_mark(marks, &h, moved[i].name, moved[i].at, right, moved[i].mouth ? ahead : 0, found);
+    for (int i = 0; i < FA_COUNT(outmost); i++) {
+        Outmost o = outmost[i];
+        if (o.mouth) o.hi[2] += ahead, o.lo[2] += 0.5 * ahead;
+        for (int right = 0; right < 1 + (o.at[0] > 0); right++)
+            if (find_outmost(rig, &h, &o, right, found))
+                add_mark(marks, &h, o.name, o.at, right, o.mouth ? ahead : 0, found);
+    }
     if (2 * marks->dropped > marks->n)
         return FA_FAIL(err, FA_E_ARG, NULL, "check what its shapes move: fascia info RIG",
                        "muscles cannot be placed: %d of %d landmarks are not where a face has them", marks->dropped,

@@ -7,6 +7,8 @@
 
 static const double SHALLOW = 1e-4;      // m: deep enough to be solved again
 static const double ON_THE_WAY = 100;    // times the tolerance, but for the last step
+static const double WALLED = 0.4;        // of the ramp: lips without teeth, which are coarse, go in smaller steps
+static const double IN_A_FRAME = 4;      // times the tolerance: which way lips slide decides more
 enum { REFRESH = 40, FRAME_PASSES = 2 }; // rows cost iterations that no newer factor saves; solves of a frame
 
 FaMuscleStuff fai_muscle_stuff_default(void) {
@@ -48,12 +50,16 @@ static FaCode make_solid(FaMuscleBody *b, FaError *err) {
     return rc;
 }
 
-static FaCode make_fibres(FaMuscleBody *b, const FaMuscleSamples *samples, FaError *err) {
-    double *sigma = FA_NEW((size_t)b->nmuscle + 1, double);
+static FaCode make_fibres(FaMuscleBody *b, const FaMuscleHold *hold, const FaMuscleSamples *samples, FaError *err) {
+    double *sigma = FA_NEW(2 * (size_t)b->nmuscle + 1, double), *slack = sigma + b->nmuscle;
     if (!sigma) return FA_FAIL_MEMORY(err);
-    for (int m = 0; m < b->nmuscle; m++) sigma[m] = b->stuff.sigma;
+    for (int m = 0; m < b->nmuscle; m++) {
+        FaMuscleTrait trait = fai_muscle_trait(hold->anatomy ? m : -1);
+        sigma[m] = b->stuff.sigma * trait.strength, slack[m] = trait.slack;
+    }
     FaFibreBody body = {b->nnode, b->ntet, b->nmuscle, b->rest_x, b->tet, sigma};
     FaCode rc = fai_fibre_new(&body, samples->n, samples->fibre, &b->fibre, err);
+    if (rc >= 0) fai_fibre_slack(b->fibre, slack);
     fa_free(sigma);
     return rc;
 }
@@ -92,7 +98,7 @@ static FaCode build(FaMuscleBody *b, const FaMuscleFlesh *flesh, const unsigned 
     b->arena = fai_arena_new(0);
     if (!b->arena) return FA_FAIL_MEMORY(err);
     size_t n = 3 * (size_t)FA_MAX(b->nnode, b->nmuscle);
-    double **array[] = {&b->rest_x, &b->x, &b->at, &b->move, &b->rhs};
+    double **array[] = {&b->rest_x, &b->x, &b->solved, &b->at, &b->move, &b->rhs};
     for (int i = 0; i < FA_COUNT(array); i++)
         if (!(*array[i] = FA_PUSH(b->arena, n, double))) return FA_FAIL_MEMORY(err);
     b->tet = FA_PUSH(b->arena, 4 * (size_t)b->ntet + 1, int);
@@ -107,7 +113,7 @@ static FaCode build(FaMuscleBody *b, const FaMuscleFlesh *flesh, const unsigned 
     b->nspring = hold->nspring;
     if (b->nspring > 0) memcpy(b->spring, hold->spring, (size_t)b->nspring * sizeof *b->spring);
     FA_TRY(make_solid(b, err));
-    FA_TRY(make_fibres(b, samples, err));
+    FA_TRY(make_fibres(b, hold, samples, err));
     FA_TRY(make_pull(b, samples, err));
     b->term[0] = fai_fibre_term(b->fibre);
     b->term[1] = fai_pull_term(b->pull);
@@ -116,6 +122,7 @@ static FaCode build(FaMuscleBody *b, const FaMuscleFlesh *flesh, const unsigned 
                          .term = b->term,
                          .backend = b->stuff.backend,
                          .refresh = b->touch ? REFRESH : 0,
+                         .manual = b->stuff.manual,
                          .max_springs = b->nspring,
                          .max_rows = b->touch ? FA_MUSCLE_ROWS : 0};
     FA_TRY(fai_newton_new(b->solid, b->fixed, NULL, &o, &b->newton, err));
@@ -169,7 +176,7 @@ FaCode fai_muscle_body_of_face(const FaMuscleGround *ground, const FaFace *face,
     unsigned char *fixed = FA_NEW(n, unsigned char);
     FaSpring *spring = FA_NEW(n, FaSpring);
     FaMuscleFlesh flesh = {filled->nnode, filled->ntet, x, filled->tet};
-    FaMuscleHold hold = {.spring = spring};
+    FaMuscleHold hold = {.spring = spring, .anatomy = true};
     double axes[9];
     find_axes(ground, axes);
     FaCode rc = x && fixed && spring ? FA_OK : FA_FAIL_MEMORY(err);
@@ -179,7 +186,11 @@ FaCode fai_muscle_body_of_face(const FaMuscleGround *ground, const FaFace *face,
     }
     if (rc >= 0) rc = hold.nspring = fai_muscle_slide(ground, filled, fixed, spring, err);
     if (rc >= 0 && !(stuff && stuff->apart)) rc = fai_muscle_touch_new(face, filled, axes, &hold.touch, err);
-    if (rc >= 0) rc = fai_muscle_body_new_held(&flesh, fixed, &hold, nmuscle, samples, stuff, body, err);
+    if (rc >= 0 && hold.touch) rc = fai_muscle_touch_lids(hold.touch, ground, face, err);
+    if (rc >= 0)
+        rc = fai_muscle_body_new_held(&flesh, fixed, &hold, nmuscle, samples, stuff, body, err); // takes the touch
+    else
+        fai_muscle_touch_free(hold.touch);
     fa_free(x);
     fa_free(fixed);
     fa_free(spring);
@@ -211,9 +222,24 @@ void fai_muscle_body_pull(FaMuscleBody *b, const double *k, const double *y) {
     fai_pull_set(b->pull, b->pull_k, b->pull_to);
 }
 
-// Where the samples are; the farthest that one has to go, m.
-static double begin_pull(FaMuscleBody *b, const double *x) {
+// Where the springs were in the last frame; the farthest that one goes, m. Tracks lead the flesh by millimetres for
+// good: what moves is their end.
+static double go_on_pull(FaMuscleBody *b) {
     double far = 0;
+    memcpy(b->pull_from, b->pull_y, 3 * (size_t)b->nsample * sizeof *b->pull_y);
+    for (int s = 0; s < b->nsample; s++) {
+        double d2 = 0;
+        for (size_t i = 3 * (size_t)s; i < 3 * (size_t)s + 3; i++)
+            d2 += (b->pull_to[i] - b->pull_y[i]) * (b->pull_to[i] - b->pull_y[i]);
+        if (b->pull_k[s] > 0) far = fmax(far, d2);
+    }
+    return sqrt(far);
+}
+
+// Where the samples are; the farthest that one has to go, m.
+static double begin_pull(FaMuscleBody *b, const double *x, bool next) {
+    double far = 0;
+    if (next && b->pulled && b->pull_known) return go_on_pull(b);
     for (int s = 0; s < b->nsample && b->pulled; s++) {
         double d2 = 0;
         for (int i = 0; i < 3; i++) {
@@ -267,7 +293,8 @@ static void predict(FaMuscleBody *b, const FaNewtonInput *in, double *x) {
 static int steps_of(const FaMuscleBody *b, const double *activation, double far, double pulled) {
     double most = 0;
     for (int m = 0; m < b->nmuscle; m++) most = fmax(most, fabs(activation[m] - b->active[m]));
-    double steps = fmax(far / b->stuff.step, b->touch ? fmax(most / b->stuff.ramp, pulled / b->stuff.step) : 0);
+    double ramp = b->stuff.ramp * (b->touch && fai_muscle_touch_walled(b->touch) ? WALLED : 1);
+    double steps = fmax(far / b->stuff.step, b->touch ? fmax(most / ramp, pulled / b->stuff.step) : 0);
     return FA_MAX(1, (int)ceil(steps - 1e-9));
 }
 
@@ -286,7 +313,7 @@ static FaCode solve_step(FaMuscleBody *b, FaNewtonInput *in, int passes, FaMuscl
         rc = fai_newton_solve(b->newton, in, b->x, &one, err);
         if (rc < 0) return rc;
         r->iterations += one.iterations, r->inverted = one.inverted, r->residual = one.residual, r->status = one.status;
-        r->rises += count_rises(&one), r->solves++, r->rows = in->nrow, r->active = one.active;
+        r->cg += one.cg, r->rises += count_rises(&one), r->solves++, r->rows = in->nrow, r->active = one.active;
         if (!b->touch) return rc;
         r->deep = fai_muscle_touch_settle(b->touch, b->x);
         if (r->deep < SHALLOW) return rc;
@@ -313,11 +340,11 @@ static FaCode begin_at_rest(FaMuscleBody *b, const FaNewtonInput *in, const doub
 
 // From x to the goal in steps, into b->x.
 static FaCode go(FaMuscleBody *b, FaNewtonInput *in, const double *activation, const double *goal, const double *x,
-                 int passes, FaMuscleReport *r, FaError *err) {
+                 bool frame, FaMuscleReport *r, FaError *err) {
     size_t n = 3 * (size_t)b->nnode;
     double far = way_of_bones(b, goal, x);
     FaCode rc = FA_OK;
-    r->steps = steps_of(b, activation, far, begin_pull(b, x));
+    r->steps = steps_of(b, activation, far, begin_pull(b, x, frame));
     for (int s = 1; s <= r->steps && rc >= 0; s++) {
         bool last = s == r->steps;
         for (size_t i = 0; i < n; i++) b->at[i] = last ? goal[i] : x[i] + (goal[i] - x[i]) * s / r->steps;
@@ -327,10 +354,12 @@ static FaCode go(FaMuscleBody *b, FaNewtonInput *in, const double *activation, c
         step_pull(b, (double)s / r->steps);
         if (b->touch) fai_muscle_touch_step(b->touch, b->x, b->at);
         if (far > 0) predict(b, in, b->x);
-        in->tolerance = b->stuff.tolerance * (last ? 1 : ON_THE_WAY);
-        rc = solve_step(b, in, last ? passes : 1, r, err);
-        if (b->touch && rc >= 0) r->stopped = fai_muscle_touch_stop(b->touch, b->x);
+        in->tolerance = b->stuff.tolerance * (!last ? ON_THE_WAY : frame && b->touch ? IN_A_FRAME : 1);
+        rc = solve_step(b, in, !last ? 1 : frame ? FRAME_PASSES : b->stuff.passes, r, err);
+        if (b->touch && rc >= 0 && !frame) r->stopped = fai_muscle_touch_stop(b->touch, b->x);
     }
+    memcpy(b->solved, b->x, n * sizeof *b->x);
+    if (b->touch && rc >= 0 && frame) r->stopped = fai_muscle_touch_part(b->touch, b->x);
     return rc;
 }
 
@@ -348,6 +377,7 @@ static FaNewtonInput input_of(const FaMuscleBody *b) {
 static void finish(FaMuscleBody *b, const FaNewtonInput *in, const double *activation, double begin, double *x,
                    FaMuscleReport *r, FaMuscleReport *report) {
     b->last = *in;
+    b->pull_known = b->pulled;
     memcpy(x, b->x, 3 * (size_t)b->nnode * sizeof *x);
     memcpy(b->active, activation, (size_t)b->nmuscle * sizeof *b->active);
     r->volume = volume_of(b, x) / b->volume;
@@ -366,7 +396,7 @@ FaCode fai_muscle_body_pose(FaMuscleBody *b, const double *activation, const dou
     if (b->touch) fai_muscle_touch_begin(b->touch, x);
     memcpy(b->x, x, n * sizeof *x);
     if (memcmp(x, b->rest_x, n * sizeof *x) == 0) FA_TRY(begin_at_rest(b, &in, activation, err));
-    FaCode rc = go(b, &in, activation, goal, x, b->stuff.passes, &r, err);
+    FaCode rc = go(b, &in, activation, goal, x, false, &r, err);
     if (rc >= 0) finish(b, &in, activation, begin, x, &r, report);
     return rc;
 }
@@ -379,10 +409,23 @@ FaCode fai_muscle_body_frame(FaMuscleBody *b, const double *activation, const do
     const double *goal = fixed_at ? fixed_at : b->rest_x;
     FaNewtonInput in = input_of(b);
     FA_TRY(check_places(b, goal, x, err));
-    // what was pushed in is known where the last pose or frame ended
-    if (b->touch && memcmp(x, b->x, n * sizeof *x) != 0) fai_muscle_touch_begin(b->touch, x);
-    memcpy(b->x, x, n * sizeof *x);
-    FaCode rc = go(b, &in, activation, goal, x, FRAME_PASSES, &r, err);
+    // what was pushed in is known where the last pose or frame ended, and what went back for the eye is at rest where
+    // it was solved
+    bool goes_on = memcmp(x, b->x, n * sizeof *x) == 0;
+    if (b->touch && !goes_on) fai_muscle_touch_begin(b->touch, x);
+    memcpy(b->x, goes_on && b->touch ? b->solved : x, n * sizeof *x);
+    FaCode rc = go(b, &in, activation, goal, x, true, &r, err);
     if (rc >= 0) finish(b, &in, activation, begin, x, &r, report);
     return rc;
+}
+
+FaCode fai_muscle_body_prepare(FaMuscleBody *b, const double *activation, const double *x, FaError *err) {
+    const FaNewtonInput in = input_of(b);
+    memcpy(b->at, x, 3 * (size_t)b->nnode * sizeof *b->at);
+    fai_fibre_activate(b->fibre, activation);
+    return fai_newton_prepare(b->newton, &in, x, err);
+}
+
+FaCode fai_muscle_body_collide(FaMuscleBody *b, const FaFace *face, FaError *err) {
+    return b->owned ? fai_muscle_touch_collide(b->owned, face, err) : FA_OK;
 }

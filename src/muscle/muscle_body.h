@@ -30,6 +30,7 @@ typedef struct FaMuscleStuff {
     // where something may touch
     double ramp; // activations rise at most so much at once
     int passes;  // solves at most of the last step, with rows collected before each
+    bool manual; // frames keep the factor of fai_muscle_body_prepare, so that what they depend on can be saved
 } FaMuscleStuff;
 FaMuscleStuff fai_muscle_stuff_default(void); // 5 kPa, 100 kPa, 300 kPa, pcg, 6 mm, 1e-3, 60; 0.5, 8
 
@@ -45,6 +46,7 @@ typedef struct FaMuscleReport {
     double deep;           // m: how much deeper than it may be anything is in the end
     int stopped;           // nodes of the skin that were stopped short of crossing in the last step
     int rises;             // steps of Newton in which the energy rose: 0
+    int cg;                // iterations of conjugate gradients, of all solves
 } FaMuscleReport;
 
 typedef struct FaMuscleBody FaMuscleBody;
@@ -59,6 +61,7 @@ typedef struct FaMuscleHold {
     int nspring;
     const FaSpring *spring; // copied                                               (nspring)
     FaMuscleTouch *touch;   // its own from then on, also after failure; NULL: nothing touches
+    bool anatomy;           // muscles are those of the template, in its order: strength and slack are as it says
 } FaMuscleHold;
 FaCode fai_muscle_body_new_held(const FaMuscleFlesh *flesh, const unsigned char *fixed, const FaMuscleHold *hold,
                                 int nmuscle, const FaMuscleSamples *samples, const FaMuscleStuff *stuff,
@@ -76,6 +79,9 @@ void fai_muscle_body_pull(FaMuscleBody *body, const double *k, const double *y);
 void fai_muscle_body_contact(FaMuscleBody *body,
                              bool on); // does anything touch, in the poses that follow; at first: on
 
+// More to touch (muscle/muscle_touch.h); nothing where the flesh touches nothing.
+FaCode fai_muscle_body_collide(FaMuscleBody *body, const FaFace *face, FaError *err);
+
 // activation: 0..1 (nmuscle). fixed_at: where fixed nodes are, NULL: at rest; others are not read (nnode x 3, m).
 // x: where the flesh is in, and where it comes to rest out (nnode x 3, m). FA_STALLED: not quite at rest, usable.
 // FA_E_NUMERIC: x is untouched. No allocation.
@@ -85,6 +91,18 @@ FaCode fai_muscle_body_pose(FaMuscleBody *body, const double *activation, const 
 // the factor is kept, and the way is short; so a frame depends on those before it.
 FaCode fai_muscle_body_frame(FaMuscleBody *body, const double *activation, const double *fixed_at, double *x,
                              FaMuscleReport *report, FaError *err);
+
+// The factor that frames of a body made `manual` are solved on: of the flesh at x with these activations and the
+// springs set last. Without one, or after a frame that had to make its own, the body is worn.
+FaCode fai_muscle_body_prepare(FaMuscleBody *body, const double *activation, const double *x, FaError *err);
+bool fai_muscle_body_worn(const FaMuscleBody *body);
+
+// What the next frame depends on beside x, its input and the factor: activations, what touches (muscle_body_state.c).
+// Springs are not part of it: set those of the last frame before it is loaded.
+size_t fai_muscle_body_state_size(const FaMuscleBody *body);
+void fai_muscle_body_save(const FaMuscleBody *body, void *state);
+FaCode fai_muscle_body_load(FaMuscleBody *body, const void *state, const double *x, FaError *err);
+void fai_muscle_body_rest(FaMuscleBody *body); // the last pose was rest: nothing pulls, nothing was pushed in
 
 // How the flesh at rest, x of the last pose, would move: by the activation of each muscle, then as bones move. bone:
 // how fixed nodes go (nbone x nnode x 3, m per unit). out: (nmuscle + nbone) x nnode x 3, m per unit. FA_STALLED:

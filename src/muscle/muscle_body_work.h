@@ -23,6 +23,7 @@ struct FaMuscleBody {
     FaMuscleTouch *owned; // the same, also while contact is switched off
     int nsample;
     bool pulled;
+    bool pull_known;            // pull_y is of the last pose
     double *pull_k, *pull_to;   // of the poses that follow                          (nsample; nsample x 3)
     double *pull_from, *pull_y; // where a pose begins; of its step                  (nsample x 3)
     int *corner;                // of each sample                                    (nsample x 4)
@@ -34,6 +35,7 @@ struct FaMuscleBody {
     double volume;              // m3, at rest
     // scratch
     double *x, *at, *move, *rhs; // (nnode x 3)
+    double *solved;              // x before what crosses went back                        (nnode x 3)
     FaArena *arena;
 };
 

@@ -11,6 +11,7 @@ typedef struct Stream {
     const unsigned char *at;  // reading
     const unsigned char *end; //
     bool bad;
+    bool full; // no memory
 } Stream;
 
 static void bytes(Stream *s, void *data, size_t n) {
@@ -32,9 +33,12 @@ static void array(Stream *s, FaArena *arena, void *pointer, int count, size_t si
         fai_text_bytes(s->out, data, (size_t)count * size);
         return;
     }
-    if (s->bad || count < 0 || (size_t)(s->end - s->at) / size < (size_t)count ||
-        !(data = fai_arena_push(arena, (size_t)count + 1, size))) {
+    if (s->bad || count < 0 || (size_t)(s->end - s->at) / size < (size_t)count) {
         s->bad = true;
+        return;
+    }
+    if (!(data = fai_arena_push(arena, (size_t)count + 1, size))) {
+        s->bad = s->full = true;
         return;
     }
     bytes(s, data, (size_t)count * size);
@@ -144,7 +148,7 @@ static void walk_muscles(Stream *s, FaMuscles *m) {
         return;
     }
     if (!s->out && !(m->muscle = FA_PUSH(m->arena, m->n, FaMuscle))) {
-        s->bad = true;
+        s->bad = s->full = true;
         return;
     }
     for (int i = 0; i < m->n && !s->bad; i++) {
@@ -175,7 +179,7 @@ static void walk_all(Stream *s, FaMuscleModel *m) {
 
 static bool in(double v, double lo, double hi) { return v >= lo && v <= hi; }
 
-static bool sound_flesh(const FaMuscleModel *m) {
+static bool sound_flesh(const FaMuscleModel *m, bool *full) {
     const FaFilled *f = &m->flesh;
     if (f->nskin != m->face->nskin || f->nvert != m->rig->mesh.nvert || f->nnode < 4 || f->ntet < 1) return false;
     for (int i = 0; i < f->nnode; i++) {
@@ -194,7 +198,9 @@ static bool sound_flesh(const FaMuscleModel *m) {
         if (f->ride_node[e] < 0 || f->ride_node[e] >= f->nnode || !in((double)f->ride_weight[e], -1e3, 1e3))
             return false;
     FaError ignored = {0};
-    return fai_filled_check(f, &ignored) >= 0;
+    FaCode rc = fai_filled_check(f, &ignored);
+    *full |= rc == FA_E_MEMORY;
+    return rc >= 0;
 }
 
 static bool sound_muscles(const FaMuscles *m) {
@@ -261,8 +267,10 @@ bool fai_muscle_unpack(FaMuscleModel *m, const unsigned char *data, size_t size)
     Stream s = {.at = data, .end = data + size};
     m->flesh.arena = fai_arena_new(0), m->muscles.arena = fai_arena_new(0), m->samples.arena = fai_arena_new(0);
     bool good = m->flesh.arena && m->muscles.arena && m->samples.arena;
+    s.full = !good;
     if (good) walk_all(&s, m);
-    good = good && !s.bad && s.at == s.end && sound_flesh(m) && sound_muscles(&m->muscles) && sound_samples(m);
+    good = good && !s.bad && s.at == s.end && sound_flesh(m, &s.full) && sound_muscles(&m->muscles) && sound_samples(m);
+    m->no_memory = s.full;
     if (!good) forget(m);
     return good;
 }

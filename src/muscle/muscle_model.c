@@ -1,6 +1,8 @@
 #include "muscle/muscle_model.h"
+#include "muscle/collide.h"
 
 #include "math/mat3.h"
+#include "muscle/direct.h"
 #include "muscle/muscle_file.h"
 #include "muscle/own.h"
 
@@ -127,8 +129,14 @@ static FaCode sample_muscles(FaMuscleModel *m, FaError *err) {
 }
 
 static FaCode make_body(FaMuscleModel *m, FaError *err) {
-    m->stuff = fai_muscle_stuff_default();
-    return fai_muscle_body_of_face(&m->ground, m->face, &m->flesh, m->muscles.n, &m->samples, &m->stuff, &m->body, err);
+    if (!(m->stuff.mu > 0)) m->stuff = fai_muscle_stuff_default();
+    FaFace face;
+    FA_TRY(fai_inner_find(m->rig, m->face, &m->flesh, m->arena, &m->inner, err));
+    FA_TRY(fai_inner_face(&m->inner, m->face, 0, NULL, &face, err));
+    FaCode rc =
+        fai_muscle_body_of_face(&m->ground, &face, &m->flesh, m->muscles.n, &m->samples, &m->stuff, &m->body, err);
+    fa_free(face.bone);
+    return rc;
 }
 
 static FaCode allocate(FaMuscleModel *m, FaError *err) {
@@ -213,6 +221,7 @@ static FaCode make(FaMuscleModel *m, FaError *err) {
     // files given now are read now
     const bool kept =
         m->face->muscles && !m->options.nown && fai_muscle_unpack(m, m->face->muscles, m->face->muscles_size);
+    if (m->no_memory) return FA_FAIL_MEMORY(err);
     m->own_lost = !kept && !m->options.nown ? fai_muscle_packed_own(m->face->muscles, m->face->muscles_size) : 0;
     if (!kept) FA_TRY(fai_filled_build(m->rig, m->face, &o, &m->flesh, err));
     if (!kept) FA_TRY(fai_filled_check(&m->flesh, err));
@@ -230,10 +239,16 @@ static FaCode make(FaMuscleModel *m, FaError *err) {
 
 FaCode fa_muscle_open(const FaRig *rig, const FaFace *face, const FaMuscleOptions *options, FaMuscleModel **model,
                       FaError *err) {
+    return fai_muscle_open(rig, face, options, NULL, model, err);
+}
+
+FaCode fai_muscle_open(const FaRig *rig, const FaFace *face, const FaMuscleOptions *options, const FaMuscleStuff *stuff,
+                       FaMuscleModel **model, FaError *err) {
     *model = NULL;
     FaMuscleModel *m = FA_NEW(1, FaMuscleModel);
     if (!m) return FA_FAIL_MEMORY(err);
     m->rig = rig, m->face = face;
+    if (stuff) m->stuff = *stuff;
     m->options = options ? *options : fa_muscle_options_default();
     if (m->options.flesh_size == 0) m->options.flesh_size = face->flesh_size;
     FaCode rc = make(m, err);
@@ -246,6 +261,8 @@ FaCode fa_muscle_open(const FaRig *rig, const FaFace *face, const FaMuscleOption
 
 void fa_muscle_close(FaMuscleModel *m) {
     if (!m) return;
+    if (m->director) fai_muscle_director_free(m->director);
+    fai_muscle_colliders_free(m);
     fai_muscle_tracks_free(&m->tracks);
     fai_muscle_body_free(m->body);
     fai_muscle_samples_free(&m->samples);
@@ -280,21 +297,21 @@ int fa_muscle_count(const FaMuscleModel *m) { return m->muscles.n; }
 
 FaMuscleInfo fa_muscle_info(const FaMuscleModel *m, int muscle) {
     const FaMuscle *a = &m->muscles.muscle[muscle];
-    return (FaMuscleInfo){.name = a->id.name,
-                          .alias = a->id.alias,
-                          .side = a->id.side,
-                          .form = fai_muscle_form_name[a->form],
-                          .origin = fai_muscle_bone_name[a->bone[0]],
-                          .insertion = fai_muscle_bone_name[a->bone[1]],
-                          .held = (a->bone[0] == FA_MUSCLE_SOFT || a->held[0]) &&
-                                  (a->bone[1] == FA_MUSCLE_SOFT || a->held[1]),
-                          .own = a->own,
-                          .fit_median = a->fit_median,
-                          .fit_covered = a->fit_covered,
-                          .fit_volume = a->fit_volume,
-                          .share = (double)m->samples.inside[muscle],
-                          .folded = a->folded,
-                          .length = a->length,
-                          .volume = a->volume,
-                          .force = a->length > 0 ? m->stuff.sigma * a->volume / a->length : 0};
+    return (FaMuscleInfo){
+        .name = a->id.name,
+        .alias = a->id.alias,
+        .side = a->id.side,
+        .form = fai_muscle_form_name[a->form],
+        .origin = fai_muscle_bone_name[a->bone[0]],
+        .insertion = fai_muscle_bone_name[a->bone[1]],
+        .held = (a->bone[0] == FA_MUSCLE_SOFT || a->held[0]) && (a->bone[1] == FA_MUSCLE_SOFT || a->held[1]),
+        .own = a->own,
+        .fit_median = a->fit_median,
+        .fit_covered = a->fit_covered,
+        .fit_volume = a->fit_volume,
+        .share = (double)m->samples.inside[muscle],
+        .folded = a->folded,
+        .length = a->length,
+        .volume = a->volume,
+        .force = a->length > 0 ? m->stuff.sigma * fai_muscle_trait(muscle).strength * a->volume / a->length : 0};
 }

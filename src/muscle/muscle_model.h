@@ -5,6 +5,7 @@
 
 #include "build/filled.h"
 #include "fascia/muscle.h"
+#include "muscle/inner.h"
 #include "muscle/marks.h"
 #include "muscle/muscle_body.h"
 #include "muscle/place.h"
@@ -25,11 +26,13 @@ struct FaMuscleModel {
     FaMuscleGround ground; // what muscles were placed on; arrays in the arena
     FaMuscles muscles;
     FaMuscleSamples samples;
+    FaMuscleInner inner; // gums and teeth of the rig's own mesh; arrays in the arena
     FaMuscleStuff stuff;
     FaMuscleBody *body;
     int mark[FA_MUSCLE_MARKS]; // vertices of the rig, -1: not found
     double chin[3];            // m
     int own_lost;              // muscles of files that the face had and that could not be kept
+    bool no_memory;            // for what the face has kept
     FaMuscleBuilt built;
     FaNotes notes;
     // rest and scratch
@@ -41,10 +44,23 @@ struct FaMuscleModel {
     FaMuscleShape *shape;  // as they are drawn; NULL: not asked for yet                      (muscles.n)
     FaMuscleTracks tracks; // by which muscles follow the flesh; all zero: not asked for yet
     double *moves;         // of the samples, and their rest                                    (2 x samples.n x 3)
+    struct FaMuscleColliders *colliders; // NULL: none
+    struct FaMuscleDirector *director;   // NULL: not asked for yet
+    FaMuscleCurve *curve; // activation by length; NULL: not asked for yet. n 0: nor that one  (muscles.n)
     FaArena *arena;
 };
 
+// fa_muscle_open with a body of other stuff; NULL: default.
+FaCode fai_muscle_open(const FaRig *rig, const FaFace *face, const FaMuscleOptions *options, const FaMuscleStuff *stuff,
+                       FaMuscleModel **model, FaError *err);
+
 // Where the jaw is for these numbers: a motion of the rig's frame. degrees (nullable): how far it is open.
 FaCode fai_muscle_jaw(const FaMuscleModel *model, const FaMuscleJaw *jaw, FaPose *pose, double *degrees, FaError *err);
+
+// FA_E_ARG: there is no such muscle; the nearest are named. place is nullable.
+FaCode fai_muscle_unknown(const char *place, const char *name, FaError *err);
+
+// What a pose did, and where landmarks went; `open` is left alone.
+void fai_muscle_measure(const FaMuscleModel *model, const FaMuscleReport *r, const float *surface, FaMusclePosed *out);
 
 #endif

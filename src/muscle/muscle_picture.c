@@ -38,6 +38,9 @@ static FaCode pose_skin(Plate *p, FaError *err) {
     if (!p->skin || !weights) return FA_FAIL_MEMORY(err);
     memcpy(p->skin, m->rig->mesh.x, n * sizeof *p->skin);
     if (m->posed) fai_filled_ride(&m->flesh, m->node, p->skin);
+    FaPose jaw;
+    FA_TRY(fai_muscle_jaw(m, &m->jaw, &jaw, NULL, err));
+    if (m->posed) fai_inner_ride(&m->inner, &jaw, p->skin);
     FA_TRY(fa_muscle_jaw_weights(m, &m->jaw, weights, err));
     FA_TRY(fai_subject_new(m->rig, NULL, false, &p->subject, err));
     fai_subject_pose(p->subject, p->skin, NAN, weights);

@@ -1,5 +1,6 @@
 // Poses of a model: activations by name, the jaw about its hinge, the surface that rides.
 #include "math/mat3.h"
+#include "muscle/collide.h"
 #include "muscle/muscle_model.h"
 
 #include <ctype.h>
@@ -32,7 +33,7 @@ static double unlike(const char *a, const char *b) {
 }
 
 // The three names nearest to one that nobody has.
-static FaCode unknown(const char *name, FaError *err) {
+FaCode fai_muscle_unknown(const char *place, const char *name, FaError *err) {
     enum { NEAR = 3 };
     double least[NEAR] = {INFINITY, INFINITY, INFINITY};
     const char *best[NEAR] = {"", "", ""};
@@ -52,7 +53,7 @@ static FaCode unknown(const char *name, FaError *err) {
     char remedy[200];
     snprintf(remedy, sizeof remedy, "the nearest: %s, %s, %s; fascia muscle list FACE names all", best[0], best[1],
              best[2]);
-    return FA_FAIL(err, FA_E_ARG, NULL, remedy, "there is no muscle '%.60s'", name);
+    return FA_FAIL(err, FA_E_ARG, place, remedy, "there is no muscle '%.60s'", name);
 }
 
 FaCode fa_muscle_activate(const FaMuscleModel *m, const char *text, double *activation, FaError *err) {
@@ -67,7 +68,7 @@ FaCode fa_muscle_activate(const FaMuscleModel *m, const char *text, double *acti
         snprintf(name, sizeof name, "%.*s", (int)eq, at);
         for (int i = 0; i < m->muscles.n; i++)
             if (fai_muscle_id_named(&m->muscles.muscle[i].id, name)) activation[i] = v, found++;
-        if (!found) return unknown(name, err);
+        if (!found) return fai_muscle_unknown(NULL, name, err);
         at += n + (at[n] == ',');
     }
     return FA_OK;
@@ -151,7 +152,22 @@ FaCode fa_muscle_jaw_weights(const FaMuscleModel *m, const FaMuscleJaw *jaw, flo
 
 // --- posing -------------------------------------------------------------------------------------------------------
 
-static void measure(const FaMuscleModel *m, const float *surface, FaMusclePosed *out) {
+static double apart(const FaMuscleModel *m, const float *surface, FaMuscleMark a, FaMuscleMark b) {
+    double x[3], y[3];
+    if (m->mark[a] < 0 || m->mark[b] < 0) return NAN;
+    fai_v3_load(surface, m->mark[a], x);
+    fai_v3_load(surface, m->mark[b], y);
+    fai_v3_sub(x, y, x);
+    return fai_v3_norm(x);
+}
+
+void fai_muscle_measure(const FaMuscleModel *m, const FaMuscleReport *r, const float *surface, FaMusclePosed *out) {
+    out->iterations = r->iterations, out->residual = r->residual, out->inverted = r->inverted;
+    out->volume_change = r->volume - 1, out->seconds = r->seconds;
+    out->mouth_width = apart(m, surface, FA_MUSCLE_CORNER_LEFT, FA_MUSCLE_CORNER_RIGHT);
+    out->mouth_open = apart(m, surface, FA_MUSCLE_LIP_UPPER, FA_MUSCLE_LIP_LOWER) -
+                      apart(m, m->rig->mesh.x, FA_MUSCLE_LIP_UPPER, FA_MUSCLE_LIP_LOWER);
+    out->collider_depth = fai_muscle_colliders_depth(m, surface);
     for (int i = 0; i < FA_MUSCLE_MARKS; i++) {
         double a[3], b[3];
         for (int k = 0; k < 3; k++) out->mark[i][k] = NAN;
@@ -185,9 +201,8 @@ FaCode fa_muscle_pose(FaMuscleModel *m, const FaMusclePose *pose, float *surface
     m->posed = true, m->jaw = pose->jaw;
     memcpy(surface, m->rig->mesh.x, 3 * (size_t)m->rig->mesh.nvert * sizeof *surface);
     fai_filled_ride(&m->flesh, m->node, surface);
-    out.iterations = r.iterations, out.residual = r.residual, out.inverted = r.inverted;
-    out.volume_change = r.volume - 1, out.seconds = r.seconds;
-    measure(m, surface, &out);
+    fai_inner_ride(&m->inner, &jaw, surface);
+    fai_muscle_measure(m, &r, surface, &out);
     if (report) *report = out;
     return rc;
 }

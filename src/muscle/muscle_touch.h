@@ -16,6 +16,7 @@
 
 #include "build/filled.h"
 #include "contact/rows.h"
+#include "muscle/place.h"
 
 enum { FA_MUSCLE_ROWS = 12288 };
 
@@ -26,6 +27,11 @@ typedef struct FaMuscleTouch FaMuscleTouch;
 // of its lips goes back no farther than 1 mm, or pursed lips would fold into the mouth. NULL: none.
 FaCode fai_muscle_touch_new(const FaFace *face, const FaFilled *filled, const double axes[9], FaMuscleTouch **touch,
                             FaError *err);
+bool fai_muscle_touch_walled(const FaMuscleTouch *touch); // it has that wall
+// Lids, found by how the ground's landmarks lie on the face, close on each other (muscle/seam.h).
+FaCode fai_muscle_touch_lids(FaMuscleTouch *touch, const FaMuscleGround *ground, const FaFace *face, FaError *err);
+// More to touch: the face with other bones, from the next pose on. What lies in those at rest is pushed out.
+FaCode fai_muscle_touch_collide(FaMuscleTouch *touch, const FaFace *face, FaError *err);
 void fai_muscle_touch_free(FaMuscleTouch *touch); // NULL is fine
 
 void fai_muscle_touch_begin(FaMuscleTouch *touch, const double *x); // forgets what was pushed in
@@ -37,5 +43,13 @@ int fai_muscle_touch_collect(FaMuscleTouch *touch, const double *x, const FaRow 
 double fai_muscle_touch_settle(FaMuscleTouch *touch, const double *x);
 // The end of a step: what would cross on the way from its beginning is stopped short of that. How many nodes.
 int fai_muscle_touch_stop(FaMuscleTouch *touch, double *x);
+// The same for a frame, in a tenth of the time: what crosses at its end goes back towards its beginning by up to 1 mm,
+// until it does not. What that does not help is left. How many nodes.
+int fai_muscle_touch_part(FaMuscleTouch *touch, double *x);
+
+// What is remembered from one frame to the next, as bytes.
+size_t fai_muscle_touch_state_size(const FaMuscleTouch *touch);
+void fai_muscle_touch_save(const FaMuscleTouch *touch, void *state);
+FaCode fai_muscle_touch_load(FaMuscleTouch *touch, const void *state, FaError *err);
 
 #endif

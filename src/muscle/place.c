@@ -14,6 +14,9 @@ static const double REACH = 30;     // mm to bone at most
 static const double ON_BONE = 6;    // mm to a point on bone: as far as nodes of flesh are apart
 static const double ABOUT = 4;      // mm: points of bone that are so much farther than the nearest count too
 static const double FOLDED = 0.003; // of a muscle that may be inside out
+static const double LONGER = 1;     // of its length that may change as its edges go in,
+static const double EVEN = 0.02;    // and where left and right would then differ by more than:
+static const double UNLIKE = 0.08;
 
 typedef struct Work {
     const FaMuscleGround *ground;
@@ -399,24 +402,47 @@ static void measure_ends(const Work *w, FaMuscle *m) {
     }
 }
 
+// The start of its scratch holds the lattice that it begins with.
+static void settle_one(const Work *w, int m, double longer) {
+    FaMuscle *muscle = &w->out->muscle[m];
+    size_t n = 3 * (size_t)fai_bspline_points(&muscle->solid);
+    memcpy(muscle->solid.c, w->scratch[m], n * sizeof(double));
+    measure_ends(w, muscle);
+    fai_muscle_settle(w->inside, w->unit, muscle->held, longer, &muscle->solid, w->scratch[m] + n, &muscle->settled);
+}
+
 static void settle_chunk(void *ctx, int begin, int end, int chunk) {
     (void)chunk;
+    for (int m = begin; m < end; m++) settle_one(ctx, m, LONGER);
+}
+
+// Flesh is not the same left and right, tet by tet: a muscle whose edges went in shorter on one side and longer on the
+// other is settled again, both of it, at nearly the length that it had.
+static void settle_pairs(void *ctx, int begin, int end, int chunk) {
+    (void)chunk;
     const Work *w = ctx;
-    for (int m = begin; m < end; m++) {
-        FaMuscle *muscle = &w->out->muscle[m];
-        measure_ends(w, muscle);
-        fai_muscle_settle(w->inside, w->unit, muscle->held, &muscle->solid, w->scratch[m], &muscle->settled);
+    for (int m = begin; m < FA_MIN(end, w->out->n - 1); m++) {
+        const FaMuscle *left = &w->out->muscle[m], *right = left + 1;
+        if (left->id.side <= 0 || right->id.entry != left->id.entry) continue;
+        double a = fai_bspline_length(&left->solid), b = fai_bspline_length(&right->solid);
+        if (fabs(a - b) <= UNLIKE * fmin(a, b)) continue;
+        settle_one(w, m, EVEN);
+        settle_one(w, m + 1, EVEN);
     }
 }
 
 static FaCode settle_all(Work *w, FaArena *arena, FaError *err) {
     w->scratch = FA_PUSH(arena, w->out->n, double *);
     if (!w->scratch) return FA_FAIL_MEMORY(err);
-    for (int m = 0; m < w->out->n; m++)
-        if (!(w->scratch[m] = FA_PUSH(arena, fai_muscle_settle_work(&w->out->muscle[m].solid), double)))
-            return FA_FAIL_MEMORY(err);
+    for (int m = 0; m < w->out->n; m++) {
+        const FaBspline *s = &w->out->muscle[m].solid;
+        size_t n = 3 * (size_t)fai_bspline_points(s);
+        if (!(w->scratch[m] = FA_PUSH(arena, n + fai_muscle_settle_work(s), double))) return FA_FAIL_MEMORY(err);
+        memcpy(w->scratch[m], s->c, n * sizeof(double));
+    }
     FA_TRY(fai_flesh_inside_new(w->ground->flesh, &w->inside, err));
     fai_parallel(w->out->n, 1, settle_chunk, w);
+    fai_parallel(w->out->n, 1, settle_pairs, w);
     return FA_OK;
 }
 

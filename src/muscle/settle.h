@@ -14,10 +14,10 @@ typedef struct FaMuscleSettled {
 } FaMuscleSettled;
 
 size_t fai_muscle_settle_work(const FaBspline *solid); // doubles of scratch
-// unit: m of the face for a millimetre of an adult's; held: origin and insertion are on bone, and stay. Thread-safe, no
-// allocation; same bits every time.
-void fai_muscle_settle(const FaFleshInside *flesh, double unit, const bool held[2], FaBspline *solid, double *work,
-                       FaMuscleSettled *out);
+// unit: m of the face for a millimetre of an adult's; held: origin and insertion are on bone, and stay; longer: share
+// of its length that moving its edges may add or take. Thread-safe, no allocation; same bits every time.
+void fai_muscle_settle(const FaFleshInside *flesh, double unit, const bool held[2], double longer, FaBspline *solid,
+                       double *work, FaMuscleSettled *out);
 // Share of the solid that is in flesh.
 double fai_muscle_share(const FaFleshInside *flesh, const FaBspline *solid);
 // What is inside out; lattices of one side and the other differ in sense, so it is the lesser part.

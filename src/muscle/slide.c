@@ -15,6 +15,9 @@ static const double GIVES = 10; // N/m
 // And the upper lid with both corners of the eye: around its middle, in front of the temples.
 static const double EYE[2] = {31.5, 27.5}, LID = 16, TEMPLE = 45;
 static const double SEPTUM = 6; // N/m
+// And the corners of the eye: from the middle of the slit along it, and how far around them.
+static const double SLIT[2] = {31.8, 25.5}, ALONG[2] = {0.9971, 0.0767}, CORNER = 15, AROUND = 3.5;
+static const double TENDON = 3; // N/m
 
 static int nearest(const FaMesh *mesh, const float *x) {
     int best = 0;
@@ -31,6 +34,14 @@ static int nearest(const FaMesh *mesh, const float *x) {
 static bool on_lid(const double at[3]) {
     double aside = fabs(at[0]) - EYE[0], up = at[1] - EYE[1], r = sqrt(aside * aside + up * up);
     return at[2] > TEMPLE && r < LID && up > -0.1 * r;
+}
+
+static bool on_corner(const double at[3]) {
+    for (int side = -1; side <= 1; side += 2) {
+        double x = fabs(at[0]) - SLIT[0] - side * CORNER * ALONG[0], y = at[1] - SLIT[1] - side * CORNER * ALONG[1];
+        if (at[2] > TEMPLE && x * x + y * y < AROUND * AROUND) return true;
+    }
+    return false;
 }
 
 // What is up on the mean head, there: unit.
@@ -58,6 +69,10 @@ int fai_muscle_slide(const FaMuscleGround *g, const FaFilled *f, unsigned char *
         fai_v3_load(f->x, i, x);
         fai_rbf_point(back, x, at);
         if (free) {
+            if (on_corner(at)) {
+                spring[n++] = (FaSpring){.node = i, .stiffness = TENDON, .to = {x[0], x[1], x[2]}};
+                continue;
+            }
             if (!on_lid(at)) continue;
             FaSpring *s = &spring[n++];
             *s = (FaSpring){.node = i, .stiffness = SEPTUM, .to = {x[0], x[1], x[2]}, .one_sided = true};

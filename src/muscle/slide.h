@@ -5,7 +5,8 @@
 // And where the throat gives way: an opening jaw comes back by 3 cm. Flesh has no bone there, but filled flesh ends
 // below it at nodes that the skull carries; these are set free, with weak springs for what hangs in the throat.
 // And the upper lid: a raised brow takes its skin along, but the septum that joins it to the rim of the orbit does not
-// follow. Weak springs hold it back from going up; down it is free, to close the eye.
+// follow. Weak springs hold it back from going up; down it is free, to close the eye. Tendons hold the corners of the
+// eye: weak springs, or the ring that closes the lids would gather them in the middle.
 #ifndef FAI_SLIDE_H
 #define FAI_SLIDE_H
 

@@ -2,49 +2,69 @@
 //
 // The morph is added to the ends of the tracks as they were, not to the muscle as it was simulated: else rounds stop at
 // what the flesh resists at once. What presses into something that touches already is left out of it: flesh cannot go
-// there, and tracks would wind up against it.
+// there, and tracks would wind up against it. Rounds are mixed with those before (muscle/mixing.h); where a mixed round
+// is worse than the best one, the next is a plain step from there; so is the next where tets are inside out (jawOpen).
+//
+// With bones found (section 6) activations are found, flesh is let go of its bones and dragged to the goal, the bones
+// follow, and all begins again in the frame of the skull that was found.
 #include "math/mat3.h"
-#include "muscle/direct.h"
+#include "muscle/free_bones.h"
+#include "muscle/mixing.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { PUSHES = 4096 };
+enum { PUSHES = 4096, LOOSE_ROUNDS = 3, LOOSE_PASSES = 2 };
 
 typedef struct Work {
-    FaMuscleDirector *d;
+    FaMuscleDirector *d; // the view
     FaMuscleModel *m;
-    const float *goal;
-    double *activation, *track;
-    double *x, *at, *field; // (nnode x 3)
-    double *sample, *k, *y; // (nsample x 3; nsample; nsample x 3)
-    double *change, *best;  // (npoint x 3)
-    double *best_x;         // (nnode x 3)
-    FaMusclePush *push;     // (PUSHES)
+    const FaMuscleAim *aim;
+    const float *given; // the goal, and in the skull's frame            (nvert x 3)
+    float *goal;
+    FaDirected *pose;
+    double *x, *field;                   // (nnode x 3)
+    double *sample;                      // (nsample x 3)
+    double *track, *change, *best, *raw; // (npoint x 3)
+    double *best_x;                      // (nnode x 3)
+    FaMusclePush *push;                  // (PUSHES)
+    double *residual;                    // of what is seen                   (nseen x 3)
+    FaMixing mixing;
+    FaMuscleJawLimits limits;
 } Work;
 
 static FaCode allocate(Work *w, FaArena *arena, FaError *err) {
     size_t n = 3 * (size_t)w->m->flesh.nnode, s = 3 * (size_t)w->d->tracks.nsample, p = 3 * (size_t)w->d->tracks.npoint;
-    double **array[] = {&w->at, &w->field, &w->best_x, &w->sample, &w->k, &w->y, &w->change, &w->best};
-    const size_t size[] = {n, n, n, s, s, s, p, p};
+    double **array[] = {&w->field, &w->best_x, &w->sample, &w->track, &w->change, &w->best, &w->raw};
+    const size_t size[] = {n, n, s, p, p, p, p};
     for (int i = 0; i < FA_COUNT(array); i++)
         if (!(*array[i] = FA_PUSH(arena, size[i] + 1, double))) return FA_FAIL_MEMORY(err);
     w->push = FA_PUSH(arena, PUSHES, FaMusclePush);
-    return w->push ? FA_OK : FA_FAIL_MEMORY(err);
+    w->goal = FA_PUSH(arena, 3 * (size_t)w->m->rig->mesh.nvert + 1, float);
+    w->residual = FA_PUSH(arena, 3 * (size_t)w->d->nseen + 1, double);
+    if (!w->push || !w->goal || !w->residual) return FA_FAIL_MEMORY(err);
+    return fai_mixing_new(3 * w->d->tracks.npoint, 3 * w->d->nseen, arena, &w->mixing, err);
 }
 
-static void place_bones(Work *w, const FaPose *jaw) {
-    const FaMuscleModel *m = w->m;
-    memcpy(w->at, m->rest, 3 * (size_t)m->flesh.nnode * sizeof *w->at);
-    for (int i = 0; i < m->flesh.nnode; i++)
-        if (m->flesh.kind[i] == FA_FILLED_JAW) fai_pose_apply(jaw, m->rest + 3 * (size_t)i, w->at + 3 * (size_t)i);
+// The goal as the skull sees it.
+static void place_goal(Work *w) {
+    const FaPose back = fai_pose_inverse(&w->pose->cranium);
+    const size_t n = (size_t)w->m->rig->mesh.nvert;
+    memcpy(w->goal, w->given, 3 * n * sizeof *w->goal);
+    if (w->aim->bones == FA_MUSCLE_BONES_HELD) return;
+    for (size_t v = 0; v < n; v++) {
+        double p[3];
+        fai_v3_load(w->given, (int)v, p);
+        fai_pose_apply(&back, p, p);
+        for (size_t k = 0; k < 3; k++) w->goal[3 * v + k] = (float)p[k];
+    }
 }
 
 // Ends of the tracks of the flesh as it is.
-static void track_of_pose(Work *w) {
-    for (int i = 0; i < 3 * w->m->flesh.nnode; i++) w->field[i] = w->x[i] - w->m->rest[i];
+static void track_of_flesh(Work *w, const double *x, double *track) {
+    for (int i = 0; i < 3 * w->m->flesh.nnode; i++) w->field[i] = x[i] - w->m->rest[i];
     fai_muscle_tracks_sample(&w->d->tracks, w->field, w->sample);
-    fai_muscle_tracks_fit(&w->d->tracks, w->sample, w->track);
+    fai_muscle_tracks_fit(&w->d->tracks, w->sample, track);
 }
 
 // What the skin lacks, without what presses into contact.
@@ -53,7 +73,8 @@ static void find_snap(Work *w) {
     memset(w->field, 0, 3 * (size_t)f->nnode * sizeof *w->field);
     for (int i = 0; i < f->nskin; i++) {
         int node = f->node_of_skin[i], v = w->m->face->skin_vertex[i];
-        for (int k = 0; k < 3 && node >= 0 && f->kind[node] == FA_FILLED_FREE; k++)
+        const bool known = !w->aim->known || w->aim->known[v];
+        for (int k = 0; k < 3 && known && node >= 0 && f->kind[node] == FA_FILLED_FREE; k++)
             w->field[3 * (size_t)node + (size_t)k] =
                 (double)w->goal[3 * (size_t)v + (size_t)k] - w->x[3 * (size_t)node + (size_t)k];
     }
@@ -64,69 +85,149 @@ static void find_snap(Work *w) {
     }
 }
 
-static FaCode simulate(Work *w, double spring, FaMuscleReport *r, FaError *err) {
-    const FaMuscleTracks *t = &w->d->tracks;
-    fai_muscle_tracks_sample(t, w->m->rest, w->y);
-    fai_muscle_tracks_at(t, w->track, w->sample);
-    for (int s = 0; s < t->nsample; s++) w->k[s] = spring * t->volume[s];
-    for (int i = 0; i < 3 * t->nsample; i++) w->y[i] += w->sample[i];
-    fai_muscle_body_pull(w->m->body, w->k, w->y);
-    return fai_muscle_body_pose(w->m->body, w->activation, w->at, w->x, r, err);
+// The change of tracks that would make up for what the skin lacks at x.
+static FaCode find_change(Work *w, FaError *err) {
+    find_snap(w);
+    for (int i = 0; i < w->d->nseen; i++)
+        memcpy(w->residual + 3 * (size_t)i, w->field + 3 * (size_t)w->d->seen_node[i], 3 * sizeof *w->residual);
+    FA_TRY(fai_morph_solve(w->d->morph, w->x, w->field, err));
+    fai_muscle_tracks_sample(&w->d->tracks, w->field, w->sample);
+    fai_muscle_tracks_fit(&w->d->tracks, w->sample, w->change);
+    return FA_OK;
 }
 
-static FaCode play_rounds(Work *w, const FaMuscleAim *aim, FaMuscleHit *hit, FaError *err) {
+static FaCode play_rounds(Work *w, FaMuscleHit *hit, FaError *err) {
+    const FaMuscleAim *aim = w->aim;
     const size_t bytes = 3 * (size_t)w->m->flesh.nnode * sizeof *w->x,
                  track_bytes = 3 * (size_t)w->d->tracks.npoint * sizeof *w->track;
     const int rounds = FA_MIN(aim->rounds > 0 ? aim->rounds : 5, FA_MUSCLE_ROUNDS);
+    FaDirected *p = w->pose;
     FaMuscleReport r = {0};
-    track_of_pose(w);
     hit->rms[0] = fai_muscle_snap(w->d, w->goal, w->x);
-    memcpy(w->best, w->track, track_bytes);
+    memcpy(w->track, w->raw, track_bytes);
+    memcpy(w->best, w->raw, track_bytes);
     memcpy(w->best_x, w->x, bytes);
     for (int i = 1; i <= rounds; i++) {
         FA_TRY(fai_progress(aim->progress, aim->progress_user, "target", (double)i / (rounds + 1), "nothing is kept",
                             err));
-        find_snap(w);
-        FA_TRY(fai_morph_solve(w->d->morph, w->x, w->field, err));
-        fai_muscle_tracks_sample(&w->d->tracks, w->field, w->sample);
-        fai_muscle_tracks_fit(&w->d->tracks, w->sample, w->change);
-        for (int k = 0; k < 3 * w->d->tracks.npoint; k++) w->track[k] += w->change[k];
-        FA_TRY(simulate(w, aim->spring > 0 ? aim->spring : 5e9, &r, err));
+        FA_TRY(find_change(w, err));
+        fai_mixing_next(&w->mixing, w->track, w->change, w->residual, w->track);
+        fai_directed_hold(w->d, &p->jaw, w->track, p->sprung, p->spring);
+        FA_TRY(fai_muscle_body_pose(w->m->body, p->activation, w->d->at, w->x, &r, err));
+        if (r.inverted) fai_mixing_forget(&w->mixing); // flesh that folds does not go on as it did
         hit->rounds = i;
         hit->rms[i] = fai_muscle_snap(w->d, w->goal, w->x);
-        if (!(hit->rms[i] < hit->rms[hit->best])) break;
-        hit->best = i, hit->inverted = r.inverted, hit->volume = r.volume;
-        memcpy(w->best, w->track, track_bytes);
-        memcpy(w->best_x, w->x, bytes);
+        if (hit->rms[i] < hit->rms[hit->best]) {
+            hit->best = i;
+            memcpy(w->best, w->track, track_bytes);
+            memcpy(w->best_x, w->x, bytes);
+            continue;
+        }
+        if (w->mixing.count < 2) break; // that was a plain step
+        fai_mixing_forget(&w->mixing);
+        memcpy(w->track, w->best, track_bytes);
+        memcpy(w->x, w->best_x, bytes);
     }
-    memcpy(w->track, w->best, track_bytes);
-    memcpy(w->x, w->best_x, bytes);
     return FA_OK;
 }
 
-FaCode fai_muscle_target(FaMuscleDirector *d, const FaMuscleAim *aim, const float *goal, const FaPose *jaw,
-                         double *activation, double *track, double *x, FaMuscleHit *hit, FaError *err) {
+// The way there: controls of the raw pose in steps give its nonlinear tracks (section 3), and what rounds added to the
+// ends is added to each in proportion (section 4).
+static FaCode step_controls(Work *w, FaError *err) {
+    FaDirected *p = w->pose;
+    const size_t n = 3 * (size_t)p->npoint;
+    unsigned char none[FA_MUSCLES_MOST] = {0};
+    double part_of[FA_MUSCLES_MOST];
+    for (int level = 1; level <= p->nlevel; level++) {
+        const double part = (double)level / p->nlevel;
+        double *to = p->track + (size_t)(level - 1) * n;
+        const FaPose jaw = fai_directed_jaw(&w->m->face->jaw, &p->jaw, part);
+        for (int i = 0; i < p->nmuscle; i++) part_of[i] = part * p->activation[i];
+        if (level < p->nlevel) {
+            FA_TRY(fai_directed_solve(w->d, part_of, &jaw, w->best, none, 0, level > 1, w->x, NULL, err));
+            track_of_flesh(w, w->x, to);
+        } else
+            memcpy(to, w->raw, n * sizeof *to);
+        for (size_t i = 0; i < n; i++) to[i] += part * (w->best[i] - w->raw[i]);
+    }
+    return FA_OK;
+}
+
+// The pose from rest, as whoever opens it later will make it; and what of the goal it lacks, in the skull's frame.
+static FaCode play_pose(Work *w, FaMuscleHit *hit, FaError *err) {
+    FaMuscleReport r = {0};
+    FaDirected *p = w->pose;
+    const FaPose cranium = p->cranium;
+    FA_TRY(fai_directed_pose(w->d, p, 1, false, w->x, &r, err));
+    hit->inverted = r.inverted, hit->volume = r.volume;
+    hit->played = fai_muscle_snap(w->d, w->goal, w->x);
+    p->cranium = fai_pose_identity();
+    fai_directed_surface(w->d, p, 1, w->x, p->snap); // no weight yet: flesh alone
+    p->cranium = cranium;
+    for (size_t i = 0; i < 3 * (size_t)p->nvert; i++)
+        p->snap[i] = w->aim->known && !w->aim->known[i / 3] ? 0 : w->goal[i] - p->snap[i];
+    return FA_OK;
+}
+
+// Activations and jaw for the goal as the skull sees it, from rest.
+static FaCode find_raw(Work *w, FaMuscleHit *hit, FaError *err) {
+    FaDirected *p = w->pose;
+    place_goal(w);
+    memcpy(w->x, w->m->rest, 3 * (size_t)w->m->flesh.nnode * sizeof *w->x);
+    fai_muscle_body_pull(w->m->body, NULL, NULL);
+    FA_TRY(fai_muscle_inverse(w->d, w->goal, &p->jaw, p->activation, w->x, &hit->raw, err));
+    track_of_flesh(w, w->x, w->raw);
+    return FA_OK;
+}
+
+// Where the bones are: flesh that is let go of them shows it.
+static FaCode find_bones(Work *w, FaMuscleHit *hit, FaError *err) {
+    const FaMuscleJawLimits *limits = w->aim->bones == FA_MUSCLE_BONES_LIMITED ? &w->limits : NULL;
+    if (limits && w->m->face->jaw.found) FA_TRY(fa_muscle_jaw_limits(w->m, &w->limits, err));
+    for (int pass = 0; pass < LOOSE_PASSES; pass++) {
+        const FaPose before = w->pose->cranium;
+        FA_TRY(find_raw(w, hit, err));
+        FA_TRY(fai_free_bones(w->d, w->goal, w->aim->known, LOOSE_ROUNDS, limits, w->raw, w->x, w->pose, err));
+        w->pose->cranium = fai_pose_mul(&before, &w->pose->cranium);
+    }
+    w->d->limits = limits && w->m->face->jaw.found ? limits : NULL;
+    return FA_OK;
+}
+
+static FaCode aim_at(Work *w, FaMuscleHit *hit, FaError *err) {
+    FaMuscleModel *m = w->m;
+    const FaMuscleAim *a = w->aim;
+    FaDirected *p = w->pose;
+    p->cranium = fai_pose_identity();
+    place_goal(w);
+    hit->neutral = fai_muscle_snap(w->d, w->goal, m->rest);
+    fai_muscle_body_contact(m->body, !a->untouched);
+    memset(p->snap_weight, 0, (size_t)p->nvert * sizeof *p->snap_weight);
+    memset(p->sprung, 1, (size_t)p->nmuscle);
+    p->spring = a->spring > 0 ? a->spring : FA_MUSCLE_SPRING;
+    if (a->bones != FA_MUSCLE_BONES_HELD) FA_TRY(find_bones(w, hit, err));
+    FA_TRY(find_raw(w, hit, err));
+    FA_TRY(play_rounds(w, hit, err));
+    FA_TRY(step_controls(w, err));
+    return play_pose(w, hit, err);
+}
+
+FaCode fai_muscle_target(FaMuscleDirector *d, const FaMuscleAim *aim, const float *goal, FaDirected *pose, double *x,
+                         FaMuscleHit *hit, FaError *err) {
     const FaMuscleAim none = {0}, *a = aim ? aim : &none;
-    FaMuscleModel *m = d->model;
-    Work w = {.d = d, .m = m, .goal = goal, .activation = activation, .track = track, .x = x};
+    FaMuscleDirector view = *d;
+    Work w = {.d = &view, .m = d->model, .aim = a, .given = goal, .pose = pose, .x = x};
     double begin = fai_seconds();
     FaArena *arena = fai_arena_new(0);
-    *hit = (FaMuscleHit){.jaw = *jaw};
-    FaCode rc = arena ? allocate(&w, arena, err) : FA_FAIL_MEMORY(err);
-    if (rc >= 0) {
-        memcpy(x, m->rest, 3 * (size_t)m->flesh.nnode * sizeof *x);
-        hit->neutral = fai_muscle_snap(d, goal, x);
-        fai_muscle_body_contact(m->body, !a->untouched);
-        fai_muscle_body_pull(m->body, NULL, NULL);
-        rc = fai_muscle_inverse(d, goal, &hit->jaw, activation, x, &hit->raw, err);
-    }
-    if (rc >= 0) {
-        place_bones(&w, &hit->jaw);
-        rc = play_rounds(&w, a, hit, err);
-    }
-    fai_muscle_body_pull(m->body, NULL, NULL);
-    fai_muscle_body_contact(m->body, true);
-    hit->seconds = fai_seconds() - begin;
+    *hit = (FaMuscleHit){0};
+    FaCode rc = arena ? FA_OK : FA_FAIL_MEMORY(err);
+    if (rc >= 0) rc = fai_muscle_director_view(d, a->known, a->nlandmark, a->landmark, arena, &view, err);
+    if (rc >= 0) rc = allocate(&w, arena, err);
+    if (rc >= 0) rc = aim_at(&w, hit, err);
+    if (view.morph != d->morph) fai_morph_free(view.morph);
+    fai_muscle_body_pull(d->model->body, NULL, NULL);
+    fai_muscle_body_contact(d->model->body, true);
+    hit->seconds = fai_seconds() - begin, hit->seen = view.nseen;
     fai_arena_free(arena);
     return rc < 0 ? rc : FA_OK;
 }

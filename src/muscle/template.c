@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *const fai_muscle_form_name[FA_MUSCLE_FORMS] = {"sheet", "strap", "half ring", "ring"};
 const char *const fai_muscle_bone_name[FA_MUSCLE_BONES] = {"none", "skull", "jaw"};
@@ -76,6 +77,15 @@ FaMuscleId fai_muscle_id(int muscle) {
     snprintf(id.name, sizeof id.name, "%s%s", entry[at].name, tail);
     snprintf(id.alias, sizeof id.alias, "%s%s", entry[at].alias, tail);
     return id;
+}
+
+// The face at rest looks with open eyes: levator palpebrae holds them and is at its shortest, so it gives way until the
+// lids are closed. The palpebral part, as thick as fits into a lid, has to close it against flesh that has no folds.
+FaMuscleTrait fai_muscle_trait(int muscle) {
+    if (muscle < 0 || muscle >= fai_muscle_count()) return (FaMuscleTrait){1, 0};
+    const char *alias = entry[fai_muscle_id(muscle).entry].alias;
+    if (!strcmp(alias, "oculi_palp")) return (FaMuscleTrait){2, 0};
+    return (FaMuscleTrait){1, !strcmp(alias, "lev_palp") ? 0.6 : 0};
 }
 
 // Letters alike in upper and lower case; '*' stands for any rest.

@@ -39,6 +39,13 @@ typedef struct FaMuscleEntry {
 
 const FaMuscleEntry *fai_muscle_entry(int i);
 
+// What of a muscle is not as of the others: its largest stress against theirs, and the strain from which it resists
+// being stretched. 1 and 0 for most, and for muscles that are not in the list.
+typedef struct FaMuscleTrait {
+    double strength, slack;
+} FaMuscleTrait;
+FaMuscleTrait fai_muscle_trait(int muscle);
+
 // The muscles with their mirror images: "zygomaticus_major.L", "zygomaticus_major.R", "orbicularis_oris_superior".
 int fai_muscle_count(void);
 typedef struct FaMuscleId {

@@ -24,8 +24,8 @@
 
 #define PROJECTIVE_PARAMS(X)                                                                                           \
     X(TEXT, face, NAN, 0, 0, "", "FILE.face", "made by fascia build; not given: built from the rig with defaults")     \
-    X(FLAG, filled, 0, 0, 1, "", NULL,                                                                                 \
-      "flesh all through lips and cheeks, from skin to bone, not a layer below the skin; slower")                      \
+    X(CHOICE, flesh, 0, 0, 1, "", "layer|filled",                                                                      \
+      "layer: below the skin. filled: all through lips and cheeks, from skin to bone; slower")                         \
     X(CHOICE, model, 0, 0, 1, "", "volume|surface",                                                                    \
       "volume: flesh between skin and bone. surface: springs on the skin alone")                                       \
     X(CHOICE, solver, 0, 0, 2, "", "quick|gs|pd", "how it is solved; gs and pd are only for comparison")               \
@@ -187,7 +187,7 @@ static FaCode projective_open(FaMethod *m, const FaMethodSetup *setup, FaError *
     FA_TRY(fai_stepper_init(&p->stepper, m->rig, fai_params_at(params, P_rate), fai_params_at(params, P_head),
                             fai_params_at(params, P_gravity), p->arena, err));
     p->felt_last = fai_pose_identity();
-    FA_TRY(fai_method_face(m, setup, P_face, P_filled, err));
+    FA_TRY(fai_method_face(m, setup, P_face, P_flesh, err));
     p->face = m->face;
     FA_TRY(open_contact(p, params, err));
     FA_TRY(open_solver(p, params, err));

@@ -339,6 +339,12 @@ static void put_pull(Page *p, const FaPageTrack *track, const FaPageOptions *o) 
     fai_jw_open(&p->w, "muscles", '{');
     if (track->muscle_x) section(p, "x", "f32", track->muscle_x, 3 * n, sizeof(float));
     if (track->activation) section(p, "activation", "f64", track->activation, (size_t)o->nmuscles, sizeof(double));
+    if (track->muscles_rise) fai_jw_bool(&p->w, "rise", true);
+    if (track->lines && track->nlines > 0 && track->line_points > 0) {
+        fai_jw_int(&p->w, "nlines", track->nlines);
+        section(p, "lines", "f32", track->lines,
+                3 * (size_t)o->nmuscles * (size_t)track->nlines * (size_t)track->line_points, sizeof(float));
+    }
     fai_jw_close(&p->w);
 }
 

@@ -20,9 +20,9 @@
 #include <math.h>
 
 typedef struct Poisson {
-    const FaRig *source;
-    const FaMesh *mesh; // the source's: topology
-    const float *x;     // target positions                                         (nvert x 3)
+    const FaRig *source; // NULL: all of the mesh moves
+    const FaMesh *mesh;  // the source's: topology
+    const float *x;      // target positions                                         (nvert x 3)
     int n;
     FaAlign align;       // source to target
     double screen;       // 1/m2
@@ -82,8 +82,8 @@ static void prepare_triangles(Poisson *p) {
 // The vertices to solve for: moved by some shape, in a triangle with area, first of their copies.
 static int find_held(Poisson *p) {
     int still = 0;
-    memset(p->held, 2, (size_t)p->n);
-    for (int i = 0; i < p->source->nentry; i++) p->held[fai_weld(p->mesh, p->source->row[i])] = 0;
+    memset(p->held, p->source ? 2 : 0, (size_t)p->n);
+    for (int i = 0; p->source && i < p->source->nentry; i++) p->held[fai_weld(p->mesh, p->source->row[i])] = 0;
     for (int v = 0; v < p->n; v++) {
         still += p->held[v] == 2;
         if (fai_weld(p->mesh, v) != v || !(p->mass[v] > 0)) p->held[v] = 1;
@@ -488,5 +488,40 @@ FaCode fai_transfer(const FaRig *source, const FaMesh *target, const FaTransferO
     }
     fai_arena_free(job.work);
     if (report) *report = job.rep;
+    return rc;
+}
+
+// --- a small surface ----------------------------------------------------------------------------------------------
+
+// What the gradients leave open, where it is as a whole, is the source's motion: a screen much longer than the surface.
+#define LOOSE 10.0
+
+static FaCode transfer_surface(Poisson *p, const double *delta, const FaAlign *align, FaArena *work, double *out,
+                               FaError *err) {
+    const FaMesh target = {.nvert = p->n, .ntri = p->mesh->ntri, .x = (float *)p->x, .tri = p->mesh->tri};
+    const double extent = LOOSE * fai_mesh_extent(&target);
+    double *b = FA_PUSH(work, 4 * (size_t)p->n, double), *d = FA_PUSH(work, 4 * (size_t)p->n, double);
+    int fixed;
+    if (!b || !d) return FA_FAIL_MEMORY(err);
+    if (!(extent > 0))
+        return FA_FAIL(err, FA_E_MESH, NULL, "give meshes with a surface", "all vertices of a mesh are in one place");
+    p->screen = 1 / (extent * extent);
+    if (align)
+        p->align = *align;
+    else
+        FA_TRY(fai_register_same(p->mesh, &target, work, &p->align, err));
+    FA_TRY(poisson_open(p, work, &fixed, err));
+    poisson_shape(p, delta, b, d);
+    for (int v = 0; v < p->n; v++) memcpy(out + 3 * (size_t)v, d + 4 * (size_t)v, 3 * sizeof *out);
+    return FA_OK;
+}
+
+FaCode fai_transfer_surface(const FaMesh *source, const double *delta, const float *target, const FaAlign *align,
+                            double *out, FaError *err) {
+    Poisson p = {.mesh = source, .n = source->nvert, .x = target};
+    FaArena *work = fai_arena_new(0);
+    FaCode rc = work ? transfer_surface(&p, delta, align, work, out, err) : FA_FAIL_MEMORY(err);
+    fai_chol_free(p.chol);
+    fai_arena_free(work);
     return rc;
 }

@@ -12,6 +12,7 @@
 #define FAI_TRANSFER_H
 
 #include "fascia/rig.h"
+#include "math/procrustes.h"
 
 typedef struct FaTransferOptions {
     int npair; // corresponding vertices, where the caller knows some; needed for faces that are far apart or turned
@@ -35,5 +36,12 @@ typedef struct FaTransferReport {
 // pairs out of range. Free with fa_rig_free.
 FaCode fai_transfer(const FaRig *source, const FaMesh *target, const FaTransferOptions *options, FaRig **rig,
                     FaTransferReport *report, FaError *err);
+
+// The same for one deformation of a small closed surface: source at rest and where each of its vertices goes (n x 3,
+// m), target: the same triangles elsewhere (n x 3, m). How the surface as a whole moves is the source's motion, turned
+// and scaled. align (nullable): from source to target; NULL: the similarity that fits best. out: of the target (n x 3,
+// m); may be delta.
+FaCode fai_transfer_surface(const FaMesh *source, const double *delta, const float *target, const FaAlign *align,
+                            double *out, FaError *err);
 
 #endif

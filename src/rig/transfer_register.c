@@ -57,10 +57,9 @@ static void triangle_normal(const FaMesh *mesh, const float *x, int t, double ou
     fai_v3_normalize(out);
 }
 
-// The closest point that faces as n does. A surface right behind (the other lip) may be nearer: then look from ever
-// deeper inside.
-static FaHit facing(const FaClosest *tree, const FaMesh *mesh, const float *x, const float p[3], const float n[3],
-                    float reach) {
+// A surface right behind (the other lip) may be nearer: then look from ever deeper inside.
+FaHit fai_facing(const FaClosest *tree, const FaMesh *mesh, const float *x, const float p[3], const float n[3],
+                 float reach) {
     for (int depth = 0; depth < 4; depth++) {
         float in = depth ? reach * 0.1f * (float)(1 << (depth - 1)) : 0, q[3];
         for (int k = 0; k < 3; k++) q[k] = p[k] - in * n[k];
@@ -89,7 +88,7 @@ static void query(void *ctx, int begin, int end, int chunk) {
     const Query *q = ctx;
     (void)chunk;
     for (int i = begin; i < end; i++)
-        q->hit[i] = facing(q->tree, q->mesh, q->x, q->p + 3 * (size_t)i, q->n + 3 * (size_t)i, q->reach);
+        q->hit[i] = fai_facing(q->tree, q->mesh, q->x, q->p + 3 * (size_t)i, q->n + 3 * (size_t)i, q->reach);
 }
 
 static void place(Reg *r, const FaAlign *a) {
@@ -135,8 +134,8 @@ static FaAlign rigid(Reg *r, FaAlign a) {
         float reach = (float)(r->in->reach * (round < 60 ? 6 : 3));
         int n = 0;
         for (int v = 0; v < r->n; v += step) {
-            FaHit hit = facing(r->target, r->in->target, r->in->target->x, r->x + 3 * (size_t)v,
-                               r->normal + 3 * (size_t)v, reach);
+            FaHit hit = fai_facing(r->target, r->in->target, r->in->target->x, r->x + 3 * (size_t)v,
+                                   r->normal + 3 * (size_t)v, reach);
             if (hit.tri < 0) continue;
             fai_v3_load(r->in->source->x, v, r->from + 3 * (size_t)n);
             for (int k = 0; k < 3; k++) r->to[3 * (size_t)n + (size_t)k] = (double)hit.point[k];

@@ -26,6 +26,9 @@ typedef struct FaRegister {
     double rms, worst; // distances of the matched, m
 } FaRegister;
 
+// The closest point to p within reach, of the mesh at x that the tree is of, that faces as n does; tri -1: none.
+FaHit fai_facing(const FaClosest *tree, const FaMesh *mesh, const float *x, const float p[3], const float n[3],
+                 float reach);
 double fai_mesh_extent(
     const FaMesh *mesh); // twice the root mean square distance of the triangles' vertices from their centre, m
 // Same topology: least squares over all vertices in triangles.
