@@ -440,6 +440,7 @@ async function main() {
     tracks: data.tracks.map((t) => t.name),
     seek: (t) => (play(false), seek(t), update()),
     frame: () => lead().frame,
+    late: () => dirty, // what was asked for is not drawn yet
     shown: () => shown.map((v) => ({ track: v.index, cell: v.cell })),
     pair: () => data.pairs.indexOf(pair),
     exact: (i) => (evaluateAll([views[i]]), Array.from(views[i].exact)), // vertices of a track as stored

@@ -25,6 +25,9 @@ export async function browse(check) {
   if (errors.length) throw new Error(`console: ${errors.join('; ')}`);
 }
 
+// Until what was asked for is drawn: on a busy machine seconds.
+export const drawn = (page) => page.waitForFunction('!window.fascia.late()', null, { timeout: 60000 });
+
 // Frames of a PC2 file.
 export function readPc2(bytes) {
   const v = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -1,7 +1,7 @@
 // The page of a pose by muscles in a browser: muscles under transparent skin that are picked by a click, and switched on and off.
 // usage: node check_muscles.mjs PAGE.html MUSCLE [PICTURE.png]      (MUSCLE: one that pulls and is seen from the front)
 import { resolve } from 'node:path';
-import { browse, distance } from './browser.mjs';
+import { browse, distance, drawn } from './browser.mjs';
 
 const [pagePath, name, picture] = process.argv.slice(2);
 const need = (what, text) => {
@@ -26,16 +26,14 @@ await browse(async (page) => {
   need(picked === name, `picked ${picked}, not ${name}`);
   need(/held by/.test(text) && /N at full strength/.test(text) && /activation 0\.\d/.test(text), `it says: ${text}`);
   await page.click('#fold');
-  await page.waitForTimeout(300);
+  await drawn(page);
   if (picture) await page.screenshot({ path: picture });
-  // off and on; a busy machine draws late
+  // off and on
   const visible = async (good, text) => {
-    for (let tries = 0, n; ; tries++) {
-      n = (await page.evaluate((t) => window.fascia.muscles(t), after)).filter((m) => m.visible).length;
-      if (good(n)) return n;
-      need(tries < 60, `${n} are seen: ${text}`);
-      await page.waitForTimeout(250);
-    }
+    await drawn(page);
+    const n = (await page.evaluate((t) => window.fascia.muscles(t), after)).filter((m) => m.visible).length;
+    need(good(n), `${n} are seen: ${text}`);
+    return n;
   };
   await page.click('#muscles-pull');
   const few = await visible((n) => n > 0 && n < 10, 'only those that pull');

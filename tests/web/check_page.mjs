@@ -2,7 +2,7 @@
 // ones we computed. usage: node check_page.mjs PAGE.html TRACK FRAMES.pc2 TOLERANCE_MM [PICTURE.png [MARKERS.csv]]
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { browse, distance, readPc2 } from './browser.mjs';
+import { browse, distance, drawn, readPc2 } from './browser.mjs';
 
 const [pagePath, track, pc2Path, tolerance, picture, markersPath] = process.argv.slice(2);
 const truth = readPc2(readFileSync(pc2Path));
@@ -73,13 +73,13 @@ await browse(async (page) => {
     slider.value = 1;
     slider.dispatchEvent(new Event('input'));
   });
-  await page.waitForTimeout(400);
+  await drawn(page);
   const moved = 1000 * distance(before, await page.evaluate(() => window.fascia.drawn(window.fascia.shown()[0].track)));
   if (!(moved > 5)) throw new Error(`the jawOpen slider moves only ${moved} mm`);
   await page.click('#reset');
   await page.click('#heat');
   await page.click('#wire');
-  await page.waitForTimeout(400);
+  await drawn(page);
   const colours = await page.evaluate(() => {
     const c = document.querySelector('#view');
     const copy = document.createElement('canvas');

@@ -1,7 +1,7 @@
 // The page of an edit in a browser: both tracks step from the neutral, muscles with them, and a muscle that is picked shows its way.
 // usage: node check_ways.mjs PAGE.html MUSCLE [PICTURE.png]      (MUSCLE: one that was edited)
 import { resolve } from 'node:path';
-import { browse, distance } from './browser.mjs';
+import { browse, distance, drawn } from './browser.mjs';
 
 const [pagePath, name, picture] = process.argv.slice(2);
 const need = (what, text) => {
@@ -19,7 +19,7 @@ await browse(async (page) => {
       s.value = f;
       s.dispatchEvent(new Event('input'));
     }, frame);
-    await page.waitForTimeout(500);
+    await drawn(page);
     return at();
   };
   const end = await scrub(8), start = await scrub(0), half = await scrub(4), mm = (a, b) => 1000 * distance(a, b);
@@ -31,7 +31,7 @@ await browse(async (page) => {
   await page.evaluate((n) => [...document.querySelectorAll('#muscle-list button')].find((b) => b.textContent === n).click(), name);
   await page.waitForFunction('window.fascia.picked() && window.fascia.shown().every((s) => window.fascia.way(s.track) > 100)', null, { timeout: 15000 });
   await page.click('#fold');
-  await page.waitForTimeout(500);
+  await drawn(page);
   if (picture) await page.screenshot({ path: picture });
   console.log(`page: ${name} goes ${way.toFixed(1)} mm, ${apart.toFixed(1)} mm of it by the edit; its way is drawn`);
 });
