@@ -10,6 +10,9 @@
 #include "io/import_answer.h"
 #include "method/run_store.h"
 #include "muscle/blendmuscle.h"
+#include "neural/net.h"
+#include "neural/net_template.h"
+#include "neural/shard.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -246,6 +249,24 @@ static void muscle_shapes(void) {
     fai_text_free(&text);
 }
 
+static void samples(void) {
+    float mean[12] = {0, 0, 0, 0.1f, 0, 0, 0, 0.1f, 0, 0, 0, 0.1f}, shape[24] = {0.01f, 0.02f},
+          weight[4] = {0, 1, 0.5f};
+    int tri[6] = {0, 1, 2, 0, 2, 3}, kind[2] = {FA_SAMPLE_CLIP, FA_SAMPLE_RANDOM}, clip[2] = {0, -1};
+    unsigned char region[4] = {0, 1, 2, 4};
+    char clips_of[1][64] = {"alex"};
+    uint16_t move[24];
+    for (int i = 0; i < 24; i++) move[i] = fai_half(0.001f * (float)i);
+    ok(fai_shard_write(path_of("fuzz_shard", "two.shard"),
+                       &(FaShard){7, 3, 4, 2, 2, 1, mean, kind, clip, weight, move, move}, &err));
+    ok(fai_template_write(path_of("fuzz_template", "four"),
+                          &(FaTemplate){7, 4, 2, 2, 1, mean, tri, region, shape, clips_of, "by hand"}, &err));
+    float base[24] = {0.5f, -0.25f, 0, 1}, one[6] = {1, 0.5f, 2, 1, -1, 3}, bias[3] = {0.1f};
+    const FaNet net = {7,    "by hand", 4,   2,   mean, tri, region, 2,         shape,        2,           1, 2, base,
+                       base, base,      one, one, one,  one, 2,      {3, 3, 2}, {shape, one}, {bias, bias}};
+    ok(fai_net_save(&net, path_of("fuzz_net", "small.net"), &err));
+}
+
 static void params(void) {
     static const char *const method[] = {"analytic", "projective", "blendforces", "enrich"};
     for (int i = 0; i < FA_COUNT(method); i++) {
@@ -273,6 +294,7 @@ int main(int argc, char **argv) {
     runs();
     parts();
     muscle_shapes();
+    samples();
     params();
     return 0;
 }

@@ -467,7 +467,7 @@ static FaClip *knots(int n) {
 // show: that share is printed, and bounded.
 static void frame_rates_agree(void **state) {
     (void)state;
-    if (FA_SANITIZED) return; // a matter of numbers, and minutes there
+    if (FA_SANITIZED) return;                        // a matter of numbers, and minutes there
     static const double rates[] = {24, 120, 36, 60}; // the ones between: FASCIA_FULL=1
     const int count = getenv("FASCIA_FULL") ? FA_COUNT(rates) : 2;
     FaClip *clip = knots(10);

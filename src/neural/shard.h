@@ -8,6 +8,7 @@
 #define FAI_SHARD_H
 
 #include "base/base.h"
+#include "neural/pack.h" // fai_half, fai_half_float
 
 typedef enum FaSampleKind { FA_SAMPLE_CLIP, FA_SAMPLE_MIXED, FA_SAMPLE_RANDOM } FaSampleKind;
 
@@ -30,8 +31,5 @@ FaCode fai_shard_write(const char *path, const FaShard *shard, FaError *err);
 // Bounded by the file's size. Free with fai_shard_free. FA_E_FORMAT: damaged, or of another version.
 FaCode fai_shard_read(const char *path, FaShard *shard, FaError *err);
 void fai_shard_free(FaShard *shard); // arrays; empty is fine
-
-uint16_t fai_half(float x); // to nearest even; beyond 65504: infinite
-float fai_half_float(uint16_t h);
 
 #endif

@@ -2,8 +2,8 @@
 //
 // A file beside the shards, written aside and renamed; one changed byte is noticed:
 //   0 8 signature   8 8 size of all   16 8 checksum of what follows   24 the numbers, then the arrays in their order
-#ifndef FAI_TEMPLATE_H
-#define FAI_TEMPLATE_H
+#ifndef FAI_NET_TEMPLATE_H
+#define FAI_NET_TEMPLATE_H
 
 #include "base/base.h"
 
