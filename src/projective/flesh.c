@@ -8,6 +8,7 @@
 #include "base/task.h"
 #include "build/equilibrium.h"
 #include "energy/bend.h"
+#include "face/skin_motion.h"
 #include "math/mat3.h"
 #include "mesh/laplacian.h"
 #include "mesh/mesh.h"
@@ -187,26 +188,9 @@ void fai_flesh_free(FaFlesh *fl) {
 
 // --- frames -------------------------------------------------------------------------------------------------------
 
-typedef struct Goal {
-    const FaFlesh *fl;
-    float *goal;
-} Goal;
-
-static void goal_of_skin(void *ctx, int begin, int end, int chunk) {
-    const Goal *g = ctx;
-    const FaFace *f = g->fl->face;
-    (void)chunk;
-    for (int s = begin; s < end; s++) {
-        const float *at = g->fl->linear + 3 * (size_t)f->skin_vertex[s], *x = f->x0 + 3 * (size_t)s;
-        float *out = g->goal + 4 * (size_t)s;
-        for (int k = 0; k < 3; k++) out[k] = at[k] - x[k];
-        out[3] = 0;
-    }
-}
-
 // fl->linear is set: goals of all nodes.
 static void goal_of_linear(FaFlesh *fl, const float *weights, float *goal) {
-    fai_parallel(fl->face->nskin, 1024, goal_of_skin, &(Goal){fl, goal});
+    fai_face_skin_to(fl->face, fl->linear, goal);
     if (fl->deep) fai_deep_goal(fl->deep, weights, goal);
 }
 
@@ -260,36 +244,6 @@ void fai_flesh_anchors(const FaFlesh *fl, const float *goal, float *anchor) {
         memcpy(anchor + 4 * (size_t)i, goal + 4 * (size_t)fl->anchor_node[i], 4 * sizeof *anchor);
 }
 
-typedef struct Surface {
-    const FaFlesh *fl;
-    const float *skin;
-    float *surface;
-} Surface;
-
-static void surface_of_skin(void *ctx, int begin, int end, int chunk) {
-    const Surface *s = ctx;
-    const FaFlesh *fl = s->fl;
-    const FaFace *f = fl->face;
-    const float *skin = s->skin;
-    float *surface = s->surface;
-    (void)chunk;
-    for (int v = begin; v < end; v++) {
-        const int *ride = f->ride_node + 3 * (size_t)v;
-        float *out = surface + 3 * (size_t)v;
-        int node = f->node_of_vertex[v];
-        if (node >= 0) {
-            memcpy(out, skin + 3 * (size_t)node, 3 * sizeof *out);
-            continue;
-        }
-        memcpy(out, fl->linear + 3 * (size_t)v, 3 * sizeof *out);
-        if (ride[0] < 0) continue;
-        for (int j = 0; j < 3; j++) {
-            const float *now = skin + 3 * (size_t)ride[j], *was = fl->linear + 3 * (size_t)f->skin_vertex[ride[j]];
-            for (int k = 0; k < 3; k++) out[k] += f->ride_weight[3 * (size_t)v + (size_t)j] * (now[k] - was[k]);
-        }
-    }
-}
-
 void fai_flesh_surface(const FaFlesh *fl, const float *skin, float *surface) {
-    fai_parallel(fl->face->nvert, VERTICES, surface_of_skin, &(Surface){fl, skin, surface});
+    fai_face_surface(fl->face, fl->linear, skin, surface);
 }

@@ -13,6 +13,7 @@
 #include "energy/anchor.h"
 #include "energy/bend.h"
 #include "energy/edge.h"
+#include "energy/sheet.h"
 #include "energy/tet.h"
 #include "math/chol.h"
 #include "solve/field.h"
@@ -32,9 +33,10 @@ struct FaProjective {
     FaEdges *edges;
     FaBends *bends;
     FaAnchors *anchors;
-    FaSvdMemo *memo; // NULL: exact
-    float *mass;     // kg                                                           (nnode)
-    double *part;    // sums of chunks of nodes
+    FaSheets *sheets; // NULL: none
+    FaSvdMemo *memo;  // NULL: exact
+    float *mass;      // kg                                                           (nnode)
+    double *part;     // sums of chunks of nodes
 
     // the matrix
     FaChol *chol;           // QUICK, PD
