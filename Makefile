@@ -32,9 +32,9 @@ lint:
 	@cmake --preset release -DFASCIA_TESTS=ON >/dev/null
 	@tools/lint build
 
-# hours; parts of it: tools/soak
+# about an hour; parts of it, and the form of hours: tools/soak --help
 soak:
-	@tools/setup soak
+	@tools/setup test
 	JOBS=$(JOBS) tools/soak
 
 bench: all

@@ -72,6 +72,8 @@ static FaCode load(Job *job, FaError *err) {
         bool good = name < end && blend_number(at + name + 1, end - name - 1, &s->weight[s->n]);
         if (good && end < n) good = blend_number(at + end + 1, n - end - 1, &s->time[s->n]) && s->time[s->n] >= 0;
         if (!good) return cli_wrong(err, "--weights takes NAME=VALUE or NAME=VALUE@MOMENT, not '%.*s'", (int)n, at);
+        if (!job_is_weight(s->weight[s->n]))
+            return cli_wrong(err, "--weights: %.*s: no rig means that; 1 is a whole shape", (int)n, at);
         TRY(blend_shape(job->rig, at, name, &s->target[s->n], err));
         at += n + (at[n] == ',');
     }

@@ -197,7 +197,8 @@ static int set_number(const Option *o, const char *value) {
 
 static int set_unit(const Option *o, const char *value) {
     FaUnit unit = strcmp(value, "auto") ? fa_unit_named(value) : FA_UNIT_AUTO;
-    if (unit < 0) return cli_usage("--%s takes m, dm, cm, mm, in, ft or metres per unit, not '%s'", o->name, value);
+    if (unit < 0 || (unit > 0 && !(unit >= 1e-6 && unit <= 1e6)))
+        return cli_usage("--%s takes m, dm, cm, mm, in, ft or metres per unit, not '%s'", o->name, value);
     return *(FaUnit *)o->to = unit, EXIT_OK;
 }
 

@@ -45,6 +45,7 @@ static FaCode load_frames(MarkerJob *m, FaError *err) {
     const FaRig *rig = m->other ? m->other : m->job.rig;
     if (!path || fa_file_kind(path) == FA_KIND_CLIP) {
         if (path) TRY(load_clip(path, &m->clip, err));
+        if (path) TRY(job_check_weights(m->clip, path, err));
         if (path) TRY(job_bind(&m->job, m->clip, path, rig, err));
         if (path) TRY(job_on_body(&m->job, rig, &m->clip, NULL, err));
         if (!path && !rig->clip) return cli_wrong(err, "%s has no animation: give a clip, a PC2 or a GLB", rig->path);

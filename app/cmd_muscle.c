@@ -159,7 +159,7 @@ FaCode muscle_load_pose(Muscle *m, const char *pose, const char *on, FaError *er
     FaError there = {0};
     if (check_readable(m->path, &there) < 0)
         return cli_wrong(err, "%s is of the face %s, which is not there: name it with --on FACE", pose, m->path);
-    return FA_OK;
+    return outputs_spare(m->path, err);
 }
 
 FaCode muscle_play_pose(Muscle *m, double part, FaError *err) {

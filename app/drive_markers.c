@@ -102,10 +102,10 @@ static FaCode load_markers(DriveJob *j, FaError *err) {
 
 // Another rig's animation: markers on it, carried over.
 static FaCode load_source(DriveJob *j, FaError *err) {
-    FaRigOptions ropt = load_rig_options();
-    TRY(fa_rig_load(drive_settings.from, &ropt, &j->source, err));
+    TRY(load_rig(drive_settings.from, &j->source, err));
     if (fa_file_kind(j->motion) == FA_KIND_CLIP) {
         TRY(load_clip(j->motion, &j->source_clip, err));
+        TRY(job_check_weights(j->source_clip, j->motion, err));
         TRY(fa_sequence_of_clip(j->source, j->source_clip, &j->source_seq, err));
     } else
         TRY(open_frames(j->motion, j->source, &j->source_seq, err));

@@ -1,6 +1,8 @@
 // The walk that every verb makes: rig, clip, frames, figures, file, report.
 #include "job.h"
 
+#include "outputs.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -35,6 +37,7 @@ FaMarkerOptions load_marker_options(void) {
 
 FaCode load_rig(const char *path, FaRig **rig, FaError *err) {
     FaRigOptions opt = load_rig_options();
+    TRY(outputs_spare(path, err));
     return fa_rig_load(path, &opt, rig, err);
 }
 
@@ -329,12 +332,13 @@ static bool writes_motion(const Job *j) {
 }
 
 // Artists go to 2, some channels are degrees; what is far beyond is a mistake that no frame can show.
-static FaCode check_weights(const FaClip *clip, const char *path, FaError *err) {
-    static const float most = 1e4f;
+bool job_is_weight(double w) { return w <= 1e4 && w >= -1e4; }
+
+FaCode job_check_weights(const FaClip *clip, const char *path, FaError *err) {
     for (int f = 0; f < clip->nframe; f++)
         for (int c = 0; c < clip->nchan; c++) {
             float w = clip->weight[(size_t)f * (size_t)clip->nchan + (size_t)c];
-            if (w <= most && w >= -most) continue;
+            if (job_is_weight((double)w)) continue;
             *err = (FaError){.code = FA_E_FORMAT};
             snprintf(err->what, sizeof err->what, "a weight of %g: no rig means that", (double)w);
             snprintf(err->path, sizeof err->path, "%s", path);
@@ -354,7 +358,8 @@ static FaCode load(Job *j, FaError *err) {
     TRY(head_of_clip(j, err));
     j->clip = j->loaded ? j->loaded : j->rig ? j->rig->clip : NULL;
     if (j->no_clip && !j->clip) return cli_wrong(err, "%s has no animation: give %s", j->rig_path, j->no_clip);
-    if (j->no_clip) TRY(check_weights(j->clip, j->clip_path ? j->clip_path : j->rig_path, err));
+    if (j->no_clip || (j->rig && j->clip_path))
+        TRY(job_check_weights(j->clip, j->clip_path ? j->clip_path : j->rig_path, err));
     if (j->no_clip && j->clip_path) TRY(job_bind(j, j->clip, j->clip_path, j->rig, err));
     TRY(examine(j, err));
     if (writes_motion(j)) fa_rig_part_notes(j->rig, j->output, &j->parts);
@@ -629,9 +634,11 @@ FaCode job_weights(const FaRig *rig, const char *text, float *weights, FaError *
         if (at[n] != '=' || n >= sizeof name) return cli_wrong(err, "--weights takes NAME=VALUE,..., not '%s'", at);
         snprintf(name, sizeof name, "%.*s", (int)n, at);
         double v = strtod(at + n + 1, &end);
-        TRY(set_weight(rig, name, (float)v, weights, err));
         if (end == at + n + 1 || (*end && *end != ',') || v - v != 0)
             return cli_wrong(err, "--weights takes NAME=VALUE,..., not '%s'", at);
+        if (!job_is_weight(v))
+            return cli_wrong(err, "--weights: %s=%g: no rig means that; 1 is a whole shape", name, v);
+        TRY(set_weight(rig, name, (float)v, weights, err));
         at = *end ? end + 1 : end;
     }
     return FA_OK;

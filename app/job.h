@@ -168,6 +168,8 @@ void job_cache_frame(const FaRig *rig, double m[9]);
 FaCode job_save(Job *job, FaError *err); // write: the frames, in the format of the path
 // "jawOpen=0.5,...": by their own or their ARKit names, added to weights of 0 (nshape).
 FaCode job_weights(const FaRig *rig, const char *text, float *weights, FaError *err);
+bool job_is_weight(double w); // else no rig means it, and it is refused
+FaCode job_check_weights(const FaClip *clip, const char *path, FaError *err);
 FaCode job_save_still(Job *job, FaError *err); // the same of one frame: an .obj is a mesh, not a sequence of them
 // A clip on a rig that is a body: it is replaced by what is shown there, *felt (nullable) is what the flesh feels;
 // NULL: the same. Said.

@@ -182,7 +182,8 @@ static int run(int argc, const char **argv) {
                                 .say = say,
                                 .json = json,
                                 .free = retarget_free}}};
-    return job_walk(&t.m.job);
+    code = job_walk(&t.m.job);
+    return code == EXIT_OK && (t.m.stalled || t.m.crossings > t.m.crossings_rest) ? EXIT_CONVERGE : code;
 }
 
 const Command cmd_muscle_retarget = {

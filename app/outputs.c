@@ -4,6 +4,7 @@
 #include "job.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,6 +14,8 @@
 enum { MOST = 16 };
 static FaClaim *claim[MOST];
 static int nclaim;
+static const char *named[MOST]; // outputs of this run
+static int nnamed;
 
 void outputs_release(void) {
     while (nclaim > 0) fa_claim_free(claim[--nclaim]);
@@ -25,13 +28,34 @@ static bool same_file(const char *a, const char *b) {
     return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-// Does a value of the command line name this file? It may be a list, FILE,FILE.
+static bool is_folder(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+// The file itself, or the folder that it lies in: shapes and muscles come as folders of meshes.
+static bool holds_file(const char *input, const char *path) {
+    char in[4096];
+    const char *slash = strrchr(path, '/');
+    if (same_file(input, path)) return true;
+    if (!is_folder(input) || access(path, F_OK) != 0 || !(path_has_ext(path, "obj") || path_has_ext(path, "stl")))
+        return false;
+    struct stat x, y;
+    snprintf(in, sizeof in, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
+    return stat(in, &x) == 0 && stat(input, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+// Does a value of the command line name this file? It may be a list, FILE,FILE, and FILE:word.
 static bool names_file(const char *value, const char *path) {
-    if (same_file(value, path)) return true;
+    if (holds_file(value, path)) return true;
     int n;
-    char **item = strchr(value, ',') ? split_list(value, &n) : NULL;
+    char **item = split_list(value, &n);
     bool found = false;
-    for (int i = 0; item && i < n; i++) found |= same_file(item[i], path);
+    for (int i = 0; item && i < n; i++) {
+        char *word = strrchr(item[i], ':');
+        found |= holds_file(item[i], path);
+        if (word) *word = 0, found |= holds_file(item[i], path);
+    }
     free(item);
     return found;
 }
@@ -57,7 +81,7 @@ static int check_format(const Command *cmd, const char *verb, const char *path) 
 
 static int check_inputs(const Command *cmd, const char *path, int argc, const char **argv) {
     bool read = false;
-    for (int i = 0; i < argc; i++) read |= argv[i] != path && same_file(argv[i], path);
+    for (int i = 0; i < argc; i++) read |= argv[i] != path && holds_file(argv[i], path);
     for (const Option *o = cmd->options; o && o->name; o++)
         if (o->kind == OPT_TEXT && *(const char **)o->to) read |= names_file(*(const char **)o->to, path);
     for (const FaParamInfo *p = cmd->method ? fa_method_params(cmd->method) : NULL; p && p->name; p++)
@@ -65,11 +89,19 @@ static int check_inputs(const Command *cmd, const char *path, int argc, const ch
     return read ? cli_usage("%s: this run reads it, so it is not replaced: name another output", path) : EXIT_OK;
 }
 
+FaCode outputs_spare(const char *path, FaError *err) {
+    for (int i = 0; i < nnamed; i++)
+        if (holds_file(path, named[i]))
+            return cli_wrong(err, "%s: this run reads it, so it is not replaced: name another output", named[i]);
+    return FA_OK;
+}
+
 // ext: of what is written; NULL: the name says.
 static int take(const Command *cmd, const char *verb, const char *path, const char *ext, int argc, const char **argv) {
     FaError err = {0};
     int rc = check_inputs(cmd, path, argc, argv);
     if (rc != EXIT_OK) return rc;
+    if (nnamed < MOST) named[nnamed++] = path;
     if (!common.force && fa_output_fits(path, ext, &err) < 0) return cli_fail(&err);
     if (common.dry_run || nclaim == MOST) return EXIT_OK;
     char who[64];

@@ -9,7 +9,7 @@
 #include <math.h>
 
 static char rig[4200], clip[4200], captured[4200], maps[4200], take[4200], trust[4200], other[4200], face[4200],
-    hand[4200], hand_moves[4200], nod[4200];
+    hand[4200], hand_moves[4200], nod[4200], muscles[4200], pose[4200], edits[4200], own[4200];
 
 // A box before the left cheek, and how it comes nearer.
 static void make_hand(void) {
@@ -24,6 +24,25 @@ static void make_hand(void) {
         fprintf(m, "%.6f,0,0,0,1,%g,%g,%g\n", i / 30.0, -0.0005 * i, 0.002 * i * i, -0.0005 * i);
     fclose(f);
     fclose(m);
+}
+
+// A face with muscles and a pose of it; a muscle of one's own below the left eye.
+static void make_muscles(void) {
+    snprintf(muscles, sizeof muscles, "%s", test_path("muscles.face"));
+    snprintf(pose, sizeof pose, "%s", test_path("smile.pose"));
+    snprintf(edits, sizeof edits, "%s", test_path("edits.json"));
+    snprintf(own, sizeof own, "%s", test_path("zygomaticus_major.L.obj"));
+    assert_int_equal(RUN("muscle", "build", rig, "--flesh-size", "500", "-o", muscles), 0);
+    assert_int_equal(RUN("muscle", "pose", muscles, "--act", "zyg_maj=.3", "-o", pose), 0);
+    FILE *f = fopen(edits, "wb"), *o = fopen(own, "wb");
+    fputs("{\"edits\": [{\"muscle\": \"zyg_maj.*\", \"u\": 1, \"move\": {\"up\": 2}, \"key\": 1}]}", f);
+    fclose(f);
+    for (int i = 0; i < 8; i++) {
+        const double u = (i >> 1) / 3.0; // a band from the cheek bone to the corner of the mouth
+        fprintf(o, "v %g %g %g\n", 0.06 - 0.03 * u, 0.0 - 0.04 * u, 0.05 + 0.02 * u + (i & 1 ? 0.004 : 0));
+    }
+    for (int i = 0; i < 3; i++) fprintf(o, "f %d %d %d %d\n", 2 * i + 1, 2 * i + 2, 2 * i + 4, 2 * i + 3);
+    fclose(o);
 }
 
 static int make_files(void **state) {
@@ -60,6 +79,7 @@ static int make_files(void **state) {
     fputs("time,head.qx,head.qy,head.qz,head.qw,head.px,head.py,head.pz\n", n);
     for (int i = 0; i < 4; i++) fprintf(n, "%.6f,0,0,0,1,0,%g,0\n", i / 30.0, 0.01 * (i % 2));
     fclose(n);
+    make_muscles();
     return 0;
 }
 
@@ -126,7 +146,6 @@ static const Value values[] = {
     {"overlay", NULL},
     {"face-model", other},
     {"face-model-unit", "cm"},
-    {"landmarks", maps},
     {"identities", maps},
     {"face", NULL},
     {"model", "surface"},
@@ -180,7 +199,7 @@ static const Value values[] = {
     {"head:clip", "smile"},
     {"level", "1"},
     {"identity", "nose_width=2"},
-    {"bones", NULL},
+    {"head:bones", NULL},
     {"list", NULL},
     {"zoo", NULL},
     {"list-zoo", NULL},
@@ -225,6 +244,33 @@ static const Value values[] = {
     {"pictures", NULL},
     {"equilibrium", NULL},
     {"floor", "0.5"},
+    {"act", "inc_*=.4"},
+    {"muscle pose:jaw", "open=3"},
+    {"part", "0.5"},
+    {"on", muscles},
+    {"show", "muscles"},
+    {"cut", NULL},
+    {"curves", NULL},
+    {"own-muscles", own},
+    {"own-unit", "mm"},
+    {"muscle target:rounds", "2"},
+    {"spring", "5e10"},
+    {"snap", "0.5"},
+    {"muscle target:snap", "all"},
+    {"no-contact", NULL},
+    {"bones", "on"},
+    {"landmarks", maps},
+    {"muscle target:landmarks", "v5,v100,v200,v300,v400,v500,v600"},
+    {"to", captured},
+    {"to-unit", "cm"},
+    {"markers", take},
+    {"muscle target:frame", "5"},
+    {"muscle target:neutral", "0"},
+    {"marker-map", maps},
+    {"edits", edits},
+    {"by", "skin"},
+    {"motion", "dynamic"},
+    {"muscle play:contact", "off"},
 };
 
 static const Value *value_of(const char *verb, const char *name) {
@@ -245,6 +291,7 @@ typedef struct Mode {
     const char *quiet;       // options that act only on other files than these, and say so in the guide
 } Mode;
 #define ARGS (const char *const[])
+#define QUIET "head-units joint head-smooth fps world cache-unit bake-error max-targets hinge collider "
 static const Mode modes[] = {
     {&cmd_blend, ARGS{"blend", rig, clip, NULL}, "glb", "head-units joint head-smooth"},
     {&cmd_blend, ARGS{"blend", rig, "--weights", "jawOpen=1,mouthSmileLeft=0.4", "--time", "0.5", NULL}, "pc2", "fps"},
@@ -297,9 +344,32 @@ static const Mode modes[] = {
     {&cmd_info, ARGS{"info", take, NULL}, NULL, ""},
     {&cmd_info, ARGS{"info", face, NULL}, NULL, ""},
     {&cmd_build, ARGS{"build", rig, "--simulate-vertices", "200", NULL}, "face", ""},
+    {&cmd_muscle, ARGS{"muscle", "build", rig, "--flesh-size", "500", NULL}, "face",
+     "head-units joint head-smooth shapes own-unit"},
+    {&cmd_muscle, ARGS{"muscle", "list", muscles, NULL}, NULL, "head-units joint head-smooth unit"},
+    // one frame: no head moves in a clip, and the mesh has no joints; a pose of a mesh in metres is in metres
+    {&cmd_muscle, ARGS{"muscle", "pose", muscles, "--act", "zyg_maj=.5", NULL}, "obj", QUIET "spring"},
+    {&cmd_muscle, ARGS{"muscle", "pose", pose, NULL}, "obj", QUIET "on"},
+    {&cmd_muscle, ARGS{"muscle", "target", muscles, "--weights", "mouthSmileLeft=.6", "--rounds", "1", NULL}, "obj",
+     QUIET},
+    {&cmd_muscle, ARGS{"muscle", "edit", pose, "--edits", edits, NULL}, "obj", QUIET "on"},
+    {&cmd_muscle, ARGS{"muscle", "retarget", muscles, pose, muscles, NULL}, "obj", QUIET "snap by"},
+    {&cmd_muscle, ARGS{"muscle", "play", muscles, clip, "--frames", "3-5", NULL}, "pc2",
+     "head-units joint head-smooth hinge fps"},
     {&cmd_head, ARGS{"head", "--level", "0", NULL}, "glb", "truth"},
     {&cmd_head, ARGS{"head", "--list", NULL}, NULL, ""},
 };
+
+// "muscle pose" for a verb of a verb; its command.
+static const char *verb_of(const Mode *m, const Command **cmd) {
+    static char both[64];
+    *cmd = m->cmd;
+    if (!m->cmd->verbs) return m->args[0];
+    for (const Command *const *v = m->cmd->verbs; *v; v++)
+        if (!strcmp((*v)->name, m->args[1])) *cmd = *v;
+    snprintf(both, sizeof both, "%s %s", m->args[0], m->args[1]);
+    return both;
+}
 
 static size_t bytes_of(const char *path, char **data) {
     FILE *f = fopen(path, "rb");
@@ -334,7 +404,9 @@ static int play(const Mode *m, const char *option, const char *value, const char
     return run(args);
 }
 
-static bool takes_no_value(const char *name) {
+static bool takes_no_value(const char *name, const Command *cmd) {
+    for (const Option *o = cmd->options; o->name; o++)
+        if (!strcmp(o->name, name)) return o->kind == OPT_FLAG;
     return is_in(name,
                  "raw per-vertex world check any-size retarget literal loop-motion loop bones list list-zoo sheet "
                  "views strip turntable displacement wire flat hold-head label alone no-intersections shapes deep "
@@ -353,8 +425,16 @@ static bool same_bytes(const char *one, const char *two) {
 static char printed[1 << 20]; // by a mode without an output
 static int nacts, nrefused, nwrong;
 
+static bool writes_another_file(const char *name, const Command *cmd) {
+    for (const Option *o = cmd->options; o->name; o++)
+        if (!strcmp(o->name, name)) return o->kind == OPT_OUT;
+    return false;
+}
+
 static void try_option(const Mode *m, const char *name, const char *base, const char *out) {
-    const Value *v = value_of(m->args[0], name);
+    const Command *cmd;
+    const Value *v = value_of(verb_of(m, &cmd), name);
+    if (writes_another_file(name, cmd)) return;
     if (is_in(
             name,
             "map mesh up any-size names report overlay face save-map picture keep materials-preview pictures paint zoo "
@@ -363,7 +443,7 @@ static void try_option(const Mode *m, const char *name, const char *base, const 
         return;
     for (int i = 0; m->args[i]; i++)
         if (!strncmp(m->args[i], "--", 2) && !strcmp(m->args[i] + 2, name)) return; // given already
-    int code = play(m, name, takes_no_value(name) ? NULL : v->value, out);
+    int code = play(m, name, takes_no_value(name, cmd) ? NULL : v->value, out);
     if (!strcmp(name, "unit") && code != 0) return; // refused, or in that unit it is no head
     if (code == 2) {
         if (!strstr(output, name)) {
@@ -404,9 +484,11 @@ static void every_option(void **state) {
         if (code != 0 && code != 4) fail_msg("%s %s: %s", modes[i].args[0], modes[i].args[1], output);
         memcpy(printed, output, sizeof printed);
         const char *to = file ? out : NULL;
-        for (const Option *o = modes[i].cmd->options; o->name; o++)
+        const Command *cmd;
+        verb_of(&modes[i], &cmd);
+        for (const Option *o = cmd->options; o->name; o++)
             if (o->kind != OPT_GROUP) try_option(&modes[i], o->name, base, to);
-        const char *method = modes[i].cmd->method;
+        const char *method = cmd->method;
         for (const FaParamInfo *p = method ? fa_method_params(method) : NULL; p && p->name; p++) {
             char dashed[64];
             snprintf(dashed, sizeof dashed, "%s", p->name);

@@ -175,7 +175,48 @@ static void enrich(void **state) {
     }
 }
 
+// What no rig means, wherever a number is given: refused by name.
+static void numbers_that_nobody_means(void **state) {
+    (void)state;
+    char *rig = rig_path[HUGE_WEIGHTS], *clip = clip_path[HUGE_WEIGHTS], out[600], pc2[600], face[600], tusk[600];
+    snprintf(out, sizeof out, "%s", test_path("far.obj"));
+    snprintf(pc2, sizeof pc2, "%s", test_path("far.pc2"));
+    snprintf(face, sizeof face, "%s", test_path("muscle.face"));
+    snprintf(tusk, sizeof tusk, "%s", test_path("tusk.obj"));
+    FILE *f = fopen(tusk, "wb");
+    fputs("v 1e30 -0.1 0.2\nv 0.05 -0.1 0.2\nv 0 0.05 0.2\nv 0 0 0.25\nf 1 2 3\nf 1 2 4\nf 2 3 4\nf 3 1 4\n", f);
+    fclose(f);
+    assert_int_equal(RUN("muscle", "build", rig, "--flesh-size", "500", "-o", face), 0);
+    const struct {
+        int code;
+        const char *said, *args[12];
+    } runs[] = {
+        {3, "no rig means that", {"convert", rig, pc2, "--clip", clip}},
+        {3, "no rig means that", {"render", rig, "--clip", clip, "-o", test_path("far.png")}},
+        {3, "no rig means that", {"markers", rig, clip, "-o", test_path("far.csv")}},
+        {3, "no rig means that", {"drive", rig, clip, "--from", rig, "-o", pc2}},
+        {3, "no rig means that", {"muscle", "play", face, clip, "-o", pc2}},
+        {2, "no rig means that", {"blend", rig, "--weights", "jawOpen=1e30", "-o", out}},
+        {2, "no rig means that", {"render", rig, "--weights", "jawOpen=1e30", "-o", test_path("far.png")}},
+        {2, "no rig means that", {"muscle", "target", face, "--weights", "jawOpen=1e30", "-o", out}},
+        {2, "no rig means that", {"muscle", "retarget", face, face, "--weights", "jawOpen=1e30", "-o", out}},
+        {2, "is no activation", {"muscle", "pose", face, "--act", "zyg_maj=1e30", "-o", out}},
+        {2, "no jaw goes there", {"muscle", "pose", face, "--jaw", "open=1e30", "-o", out}},
+        {3, "a collider 1e+30 m away", {"muscle", "pose", face, "--act", "zyg_maj=.1", "--collider", tusk, "-o", out}},
+        {2, "--unit takes", {"drive", rig, "--unit", "1e30", "-o", pc2}},
+        {2, "--cache-unit takes", {"convert", rig, pc2, "--cache-unit", "1e30"}},
+        {2, "far outside of the head", {"drive", rig, clip, "--hinge", "1e30,0,0", "-o", pc2}},
+    };
+    for (int i = 0; i < FA_COUNT(runs); i++) {
+        int code = run(runs[i].args);
+        if (code != runs[i].code || !strstr(output, runs[i].said))
+            fail_msg("%s %s: %d: %s", runs[i].args[0], runs[i].args[1], code, output);
+        test_attack("extreme clips and rigs on a method", 1);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(drive), cmocka_unit_test(blend), cmocka_unit_test(enrich)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(drive), cmocka_unit_test(blend), cmocka_unit_test(enrich),
+                                       cmocka_unit_test(numbers_that_nobody_means)};
     return cmocka_run_group_tests(tests, make, NULL);
 }

@@ -113,6 +113,60 @@ static void inputs_stay(void **state) {
     assert_false(same_bytes(png, rig));
 }
 
+// Neither is what a run reads without being told: the rig of a face, the face of a pose, a file of a folder.
+static void inputs_of_inputs_stay(void **state) {
+    (void)state;
+    char mine[4200], keep[4200], face[4200], pose[4200], edits[4200], tusk[4200], folder[4200];
+    snprintf(mine, sizeof mine, "%s", test_path("inner.glb"));
+    snprintf(keep, sizeof keep, "%s", test_path("inner_keep.glb"));
+    snprintf(face, sizeof face, "%s", test_path("inner.face"));
+    snprintf(pose, sizeof pose, "%s", test_path("inner.pose"));
+    snprintf(edits, sizeof edits, "%s", test_path("edits.json"));
+    snprintf(tusk, sizeof tusk, "%s", test_path("tusk.obj"));
+    snprintf(folder, sizeof folder, "%s", test_path("shapes"));
+    copy(rig, mine);
+    copy(rig, keep);
+    assert_int_equal(RUN("muscle", "build", mine, "--flesh-size", "500", "-o", face), 0);
+    assert_int_equal(RUN("muscle", "pose", face, "--act", "zyg_maj=.2", "-o", pose), 0);
+    FILE *f = fopen(edits, "wb"), *o = fopen(tusk, "wb");
+    fputs("{\"edits\": [{\"muscle\": \"zyg_maj.*\", \"u\": 1, \"move\": {\"up\": 1}, \"key\": 1}]}", f);
+    fputs("v -0.05 -0.1 0.2\nv 0.05 -0.1 0.2\nv 0 0.05 0.2\nv 0 0 0.25\nf 1 2 3\nf 1 2 4\nf 2 3 4\nf 3 1 4\n", o);
+    fclose(f);
+    fclose(o);
+    char with[4300], shape[4300], inside[4300];
+    snprintf(inside, sizeof inside, "%s/", folder);
+    assert_int_equal(RUN("convert", mine, inside), 0);
+    snprintf(with, sizeof with, "%s:jaw", tusk);
+    snprintf(shape, sizeof shape, "%s/jawOpen.obj", folder);
+    assert_int_equal(access(shape, F_OK), 0);
+    const char *const runs[][12] = {
+        {"drive", face, smile, "-o", mine},
+        {"muscle", "pose", face, "--act", "zyg_maj=.2", "-o", mine},
+        {"muscle", "pose", pose, "-o", mine},
+        {"muscle", "edit", pose, "--edits", edits, "-o", pose},
+        {"muscle", "edit", pose, "--edits", edits, "-o", mine},
+        {"muscle", "build", face, "-o", face},
+        {"muscle", "target", face, "--weights", "jawOpen=.1", "-o", mine},
+        {"muscle", "play", face, smile, "-o", mine},
+        {"muscle", "retarget", face, pose, face, "-o", mine},
+        {"muscle", "retarget", face, pose, face, "-o", pose},
+        {"muscle", "pose", face, "--act", "zyg_maj=.2", "--collider", with, "-o", tusk},
+        {"blend", folder, "--weights", "jawOpen=1", "--time", "0.5", "-o", shape},
+    };
+    copy(pose, test_path("pose_before"));
+    copy(face, test_path("face_before"));
+    copy(shape, test_path("shape_before"));
+    copy(tusk, test_path("tusk_before"));
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        int code = run(runs[i]);
+        if (code != 2) fail_msg("%s %s: %d: %s", runs[i][0], runs[i][1], code, output);
+        SAID("this run reads it");
+    }
+    assert_true(same_bytes(mine, keep) && same_bytes(pose, test_path("pose_before")));
+    assert_true(same_bytes(face, test_path("face_before")) && same_bytes(shape, test_path("shape_before")));
+    assert_true(same_bytes(tusk, test_path("tusk_before")));
+}
+
 static void formats_are_refused_before_the_work(void **state) {
     (void)state;
     assert_int_equal(RUN("enrich", rig, smile, "-o", test_path("x.xyz")), 2);
@@ -420,6 +474,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verbs_survive_a_kill),
         cmocka_unit_test(inputs_stay),
+        cmocka_unit_test(inputs_of_inputs_stay),
         cmocka_unit_test(formats_are_refused_before_the_work),
         cmocka_unit_test(links_and_pipes),
         cmocka_unit_test(two_runs_one_output),

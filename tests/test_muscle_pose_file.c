@@ -74,6 +74,52 @@ static void face_beside(void **state) {
     fa_directed_free(b);
 }
 
+// One bit of any digit changed: noticed, or the values are those that were written.
+static void changed_bytes(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaDirected *a = example(), *b;
+    FaText text = {0}, again = {0};
+    long noticed = 0;
+    CHECK_OK(fai_directed_write(a, "faces/head.face", &text, &err), &err);
+    for (size_t i = 0; i < text.size; i++)
+        for (int bit = 0; bit < 8; bit += 3) {
+            text.data[i] ^= (char)(1 << bit);
+            if (fai_directed_parse(text.data, text.size, NULL, &b, &err) < 0) {
+                noticed++;
+            } else {
+                again.size = 0;
+                CHECK_OK(fai_directed_write(b, fa_directed_face(b), &again, &err), &err);
+                text.data[i] ^= (char)(1 << bit); // as it was
+                assert_int_equal(again.size, text.size);
+                assert_memory_equal(again.data, text.data, text.size);
+                text.data[i] ^= (char)(1 << bit);
+                fa_directed_free(b);
+            }
+            text.data[i] ^= (char)(1 << bit);
+        }
+    test_attack("bytes changed in a file that we read back", (long)(3 * text.size));
+    print_message("%ld of %zu changes noticed, the others are of no value\n", noticed, 3 * text.size);
+    assert_true(noticed > (long)(2 * text.size));
+    // by hand: without the sum
+    char *sum = strstr(text.data, "\"sum\"");
+    assert_non_null(sum);
+    memcpy(sum, "\"hum\"", 5);
+    *strstr(text.data, "0.25") = '1';
+    assert_int_equal(fai_directed_parse(text.data, text.size, NULL, &b, &err), FA_E_FORMAT); // 1.25 is out of range
+    *strstr(text.data, "1.25") = '0', *(strstr(text.data, "0.25") + 2) = '7';
+    CHECK_OK(fai_directed_parse(text.data, text.size, NULL, &b, &err), &err);
+    assert_true(b->activation[0] == 0.75);
+    fa_directed_free(b);
+    memcpy(sum, "\"sum\"", 5);
+    err = (FaError){0};
+    assert_int_equal(fai_directed_parse(text.data, text.size, NULL, &b, &err), FA_E_FORMAT);
+    assert_true(strstr(err.what, "check sum") && strstr(err.remedy, "by hand"));
+    fa_directed_free(a);
+    fai_text_free(&text);
+    fai_text_free(&again);
+}
+
 static void refuses(const char *from, const char *to, const char *place, const char *what) {
     char text[2000];
     const char *at = strstr(GOOD, from);
@@ -105,6 +151,6 @@ static void wrong_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(face_beside),
-                                       cmocka_unit_test(wrong_files)};
+                                       cmocka_unit_test(changed_bytes), cmocka_unit_test(wrong_files)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -301,9 +301,22 @@ static FaCode add_body(FaColliders *c, const FaRig *rig, const FaCollider *from,
     return rc < 0 ? fai_fail_in(err, rc, path) : rc;
 }
 
+static const double FARTHEST = 1e4; // m: nothing comes from there
+
 FaCode fa_collider_load(const char *path, const FaRig *rig, FaRig **mesh, FaError *err) {
     FaRigOptions options = {.unit = rig->file_unit, .any_size = true};
-    return fa_rig_load(path, &options, mesh, err);
+    FA_TRY(fa_rig_load(path, &options, mesh, err));
+    for (int i = 0; i < 3 * (*mesh)->mesh.nvert; i++) {
+        if (fabs((double)(*mesh)->mesh.x[i]) <= FARTHEST) continue;
+        const double x = (double)(*mesh)->mesh.x[i];
+        fa_rig_free(*mesh);
+        *mesh = NULL;
+        return fai_fail_in(err,
+                           FA_FAIL(err, FA_E_FORMAT, FA_PLACE("vertex %d", i / 3),
+                                   "mend the mesh; it is read in the rig's unit", "a collider %g m away", x),
+                           path);
+    }
+    return FA_OK;
 }
 
 // --- samples of the skin ------------------------------------------------------------------------------------------

@@ -4,18 +4,21 @@
 //      "spring": 5e9, "jaw": {"q": [x, y, z, w], "p": [x, y, z]}, "cranium": {...},
 //      "muscles": [{"name": "zygomaticus_major.L", "activation": 0.7, "sprung": true, "points": 56,
 //                   "track": [[x, y, z, ...], ...]}],                          one list to a level, from the neutral on
-//      "snap": [...], "snap_weight": [...]}
-// What is all 0 is left out: tracks, the snap; the cranium at rest. Other members are not read.
+//      "snap": [...], "snap_weight": [...], "sum": "0123456789abcdef"}
+// What is all 0 is left out: tracks, the snap; the cranium at rest. Other members are not read. The sum is of the
+// values, not of their text; without it nothing is checked, so that a pose may be written by hand.
 #include "base/file.h"
 #include "base/json.h"
 #include "io/markers.h"
 #include "math/mat3.h"
 #include "muscle/directed.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char FORMAT[] = "fascia pose";
 enum { VERSION = 1, MUSCLE_POINTS_MOST = FA_BSPLINE_MAX * FA_BSPLINE_MAX * FA_BSPLINE_MAX };
@@ -23,6 +26,54 @@ static const size_t LARGEST = (size_t)1 << 30; // bytes
 static const double FAR = 1;                   // m: nothing of a face goes so far
 static const double UNIT = 1e-6;               // quaternions are of length 1, nearly
 static const char WRITE_AGAIN[] = "write it again: fascia muscle target|pose|edit ... -o x.pose";
+
+// --- the check sum ------------------------------------------------------------------------------------------------
+
+static uint64_t sum_doubles(const double *v, size_t n, uint64_t h) {
+    for (size_t i = 0; i < n; i++) {
+        const double x = v[i] + 0.0; // -0 may be left out of the file
+        h = fai_hash64(&x, sizeof x, h);
+    }
+    return h;
+}
+
+static uint64_t sum_floats(const float *v, size_t n, uint64_t h) {
+    for (size_t i = 0; i < n; i++) {
+        const float x = v[i] + 0.0f;
+        h = fai_hash64(&x, sizeof x, h);
+    }
+    return h;
+}
+
+static uint64_t sum_pose(const FaPose *p, uint64_t h) { return sum_doubles(p->p, 3, sum_doubles(p->q, 4, h)); }
+
+// face: as the file names it; nullable
+static uint64_t sum_of(const FaDirected *d, const char *face) {
+    const int sizes[] = {d->nmuscle, d->npoint, d->nlevel, d->nvert};
+    const size_t n = (size_t)d->nmuscle;
+    uint64_t h = fai_hash64(sizes, sizeof sizes, d->mesh);
+    if (face) h = fai_hash64(face, strlen(face), h);
+    for (size_t i = 0; i < n; i++) h = fai_hash64(d->name[i], strlen(d->name[i]), h);
+    h = fai_hash64(d->start, (n + 1) * sizeof *d->start, h);
+    h = fai_hash64(d->sprung, n * sizeof *d->sprung, h);
+    h = sum_doubles(d->activation, n, sum_doubles(&d->spring, 1, h));
+    h = sum_pose(&d->cranium, sum_pose(&d->jaw, h));
+    h = sum_doubles(d->track, 3 * (size_t)d->npoint * (size_t)d->nlevel, h);
+    h = sum_floats(d->snap, 3 * (size_t)d->nvert, h);
+    return sum_floats(d->snap_weight, (size_t)d->nvert, h);
+}
+
+static FaCode check_sum(const FaJson *root, const FaDirected *d, FaError *err) {
+    const char *said, *face;
+    char sum[20];
+    FA_TRY(fai_json_str_or(root, "sum", "", &said, err));
+    FA_TRY(fai_json_str_or(root, "face", "", &face, err));
+    snprintf(sum, sizeof sum, "%016" PRIx64, sum_of(d, *face ? face : NULL));
+    if (!*said || strcmp(said, sum) == 0) return FA_OK;
+    return FA_FAIL(err, FA_E_FORMAT, "/sum",
+                   "take it from a copy, or write it again; if you changed it by hand, remove \"sum\"",
+                   "a value is not what was written: the check sum does not fit");
+}
 
 // --- writing ------------------------------------------------------------------------------------------------------
 
@@ -77,7 +128,7 @@ static void write_muscle(FaJsonWriter *w, const FaDirected *d, int i) {
 FaCode fai_directed_write(const FaDirected *d, const char *face, FaText *text, FaError *err) {
     FaJsonWriter w = {.text = text, .pretty = true};
     const FaPose still = fai_pose_identity();
-    char tag[FA_RIG_TAG + 1];
+    char tag[FA_RIG_TAG + 1], sum[20];
     fai_jw_open(&w, NULL, '{');
     fai_jw_str(&w, "format", FORMAT);
     fai_jw_int(&w, "version", VERSION);
@@ -94,6 +145,8 @@ FaCode fai_directed_write(const FaDirected *d, const char *face, FaText *text, F
     fai_jw_close(&w);
     write_floats(&w, "snap", d->snap, 3 * (size_t)d->nvert);
     write_floats(&w, "snap_weight", d->snap_weight, (size_t)d->nvert);
+    snprintf(sum, sizeof sum, "%016" PRIx64, sum_of(d, face && *face ? face : NULL));
+    fai_jw_str(&w, "sum", sum);
     fai_jw_close(&w);
     fai_text_str(text, "\n");
     return text->failed ? FA_FAIL_MEMORY(err) : FA_OK;
@@ -287,7 +340,8 @@ static FaCode read_all(const FaJson *root, const char *folder, FaDirected **out,
     FA_TRY(read_pose(root, "cranium", &d->cranium, err));
     FA_TRY(read_floats(root, "snap", 3 * (size_t)nvert, -FAR, d->snap, err));
     FA_TRY(read_floats(root, "snap_weight", (size_t)nvert, 0, d->snap_weight, err));
-    return read_face(root, folder, d, err);
+    FA_TRY(read_face(root, folder, d, err));
+    return check_sum(root, d, err);
 }
 
 FaCode fai_directed_parse(const char *json, size_t size, const char *folder, FaDirected **out, FaError *err) {

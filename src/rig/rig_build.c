@@ -404,7 +404,6 @@ static FaCode build(FaRigDraft *d, const FaRigHints *hints, const FaRigOptions *
     rig->axes_how = frame.axes_how;
     memcpy(rig->axes, frame.axes, sizeof rig->axes);
     for (int i = 0; i < 9; i++) rig->local[i] = frame.unit * in.scale[i];
-    FA_TRY(fai_rig_hinge(rig, d->joint, d->njoint, options ? options->hinge : NULL, d->arena, err));
 
     if (hints->splits_seams) FA_TRY(weld(d, err));
     FA_TRY(transform_mesh(d, rig->local, err));
@@ -415,6 +414,7 @@ static FaCode build(FaRigDraft *d, const FaRigHints *hints, const FaRigOptions *
                        "%d polygons cross themselves or have no area: cut into a plain fan", bad);
     FA_TRY(collect_shapes(d, rig->local, rig, err));
     rig->mesh = d->mesh;
+    FA_TRY(fai_rig_hinge(rig, d->joint, d->njoint, options ? options->hinge : NULL, d->arena, err));
     rig->names = d->names;
     note_second_head(d);
     rig->file_mesh = d->file_mesh;

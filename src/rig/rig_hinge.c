@@ -11,6 +11,21 @@ static void place(FaRig *rig, const double at[3]) {
         rig->hinge[k] = rig->local[3 * k] * at[0] + rig->local[3 * k + 1] * at[1] + rig->local[3 * k + 2] * at[2];
 }
 
+// A jaw turns in its head: not three times the mesh's size away from its first vertex.
+static bool is_near(const FaRig *rig) {
+    double low[3], high[3], size = 0, off = 0;
+    for (int v = 0; v < rig->mesh.nvert; v++)
+        for (int k = 0; k < 3; k++) {
+            const double x = (double)rig->mesh.x[3 * v + k];
+            low[k] = v ? fmin(low[k], x) : x, high[k] = v ? fmax(high[k], x) : x;
+        }
+    for (int k = 0; k < 3 && rig->mesh.nvert; k++) {
+        size = fmax(size, high[k] - low[k]);
+        off = fmax(off, fabs(rig->hinge[k] - (double)rig->mesh.x[k]));
+    }
+    return off <= 3 * size;
+}
+
 // Three numbers and nothing else.
 static bool read_point(const char *text, double at[3]) {
     for (int k = 0; k < 3; k++) {
@@ -48,7 +63,9 @@ FaCode fai_rig_hinge(FaRig *rig, const FaDraftJoint *joint, int njoint, const ch
     if (option && read_point(option, at)) {
         place(rig, at);
         rig->hinge_how = "given";
-        return FA_OK;
+        if (is_near(rig)) return FA_OK;
+        return FA_FAIL(err, FA_E_ARG, NULL, "give the point in the coordinates of the mesh in its file",
+                       "--hinge %.60s is far outside of the head: no jaw turns there", option);
     }
     for (int i = 0; i < njoint; i++) {
         if (option ? strcmp(joint[i].name, option) != 0 : !is_jaw(joint[i].name)) continue;

@@ -11,7 +11,7 @@ typedef struct FaDraftJoint {
 } FaDraftJoint;
 
 // Set rig->hinge and hinge_how (in the rig's arena) from option ("x,y,z" in file coordinates, or a joint's name; NULL:
-// a joint that is called a jaw) and rig->local. FA_E_ARG: it is neither.
+// a joint that is called a jaw) and rig->local. FA_E_ARG: it is neither, or far outside of rig->mesh.
 FaCode fai_rig_hinge(FaRig *rig, const FaDraftJoint *joint, int njoint, const char *option, FaArena *arena,
                      FaError *err);
 
