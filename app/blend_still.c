@@ -9,22 +9,22 @@ typedef struct Still {
     FaClip *clip; // one channel per shape
     FaSequence *seq;
     FaOscillator o;
+    FaMaps maps;
+    double moment; // of those without one of their own, and of forces
     int n;
     int *target;    // (n)
     double *weight; // (n)
     double *time;   // (n)
+    float *room;    // weights of one frame      (nshape)
 } Still;
 
 // --- what is shared with candidates -------------------------------------------------------------------------------
 
-FaCode blend_shape(const FaRig *rig, const char *name, size_t n, int *shape, FaError *err) {
-    for (int pass = 0; pass < 2; pass++)
-        for (*shape = 0; *shape < rig->nshape; ++*shape) {
-            const FaShape *s = &rig->shape[*shape];
-            const char *own = pass == 0 ? s->name : s->arkit >= 0 && s->half == 0 ? fa_arkit_name(s->arkit) : "";
-            if (strlen(own) == n && !strncmp(own, name, n)) return FA_OK;
-        }
-    return cli_wrong(err, "the rig has no shape '%.*s'; fascia info %s names them", (int)n, name, rig->path);
+FaCode blend_shapes(const FaRig *rig, const char *name, size_t n, int shape[FA_NAMED_MOST], int *count, FaError *err) {
+    char text[200];
+    if (n >= sizeof text) return cli_wrong(err, "'%.40s...' is no name of a shape", name);
+    snprintf(text, sizeof text, "%.*s", (int)n, name);
+    return fa_rig_shapes_named(rig, text, shape, FA_NAMED_MOST, count, err);
 }
 
 bool blend_number(const char *text, size_t n, double *v) {
@@ -43,6 +43,10 @@ void blend_oscillator(FaOscillator *o) {
     if (cli_given("stiffness")) o->stiffness = fa_params_get(cli_params, "stiffness");
 }
 
+bool blend_spring_given(void) {
+    return cli_given("mass") || cli_given("damping") || cli_given("stiffness") || cli_given("maps");
+}
+
 FaCode blend_clip_new(const FaRig *rig, int nframe, FaClip **clip, FaError *err) {
     const char **names = malloc((size_t)(rig->nshape + 1) * sizeof *names);
     if (!names) return cli_no_memory(err);
@@ -54,54 +58,94 @@ FaCode blend_clip_new(const FaRig *rig, int nframe, FaClip **clip, FaError *err)
 
 // --- stills -------------------------------------------------------------------------------------------------------
 
-// "jawOpen=0.5,mouthSmileLeft=1@0.4"; moments that are not given are --time's.
-static FaCode load(Job *job, FaError *err) {
-    Still *s = (Still *)job;
-    double moment = 1;
-    if (blend.time && (!blend_number(blend.time, strlen(blend.time), &moment) || moment < 0))
-        return cli_wrong(err, "--time takes one number from 0 (source) on, not '%s'", blend.time);
-    size_t room = strlen(blend.weights) + 1;
-    s->target = malloc(room * sizeof *s->target);
-    s->weight = malloc(room * sizeof *s->weight);
-    s->time = malloc(room * sizeof *s->time);
-    if (!s->target || !s->weight || !s->time) return cli_no_memory(err);
-    for (const char *at = blend.weights; *at; s->n++) {
-        size_t n = strcspn(at, ","), name = strcspn(at, "="), end = strcspn(at, "@");
-        end = end < n ? end : n;
-        s->time[s->n] = moment;
-        bool good = name < end && blend_number(at + name + 1, end - name - 1, &s->weight[s->n]);
-        if (good && end < n) good = blend_number(at + end + 1, n - end - 1, &s->time[s->n]) && s->time[s->n] >= 0;
-        if (!good) return cli_wrong(err, "--weights takes NAME=VALUE or NAME=VALUE@MOMENT, not '%.*s'", (int)n, at);
-        if (!job_is_weight(s->weight[s->n]))
-            return cli_wrong(err, "--weights: %.*s: no rig means that; 1 is a whole shape", (int)n, at);
-        TRY(blend_shape(job->rig, at, name, &s->target[s->n], err));
-        at += n + (at[n] == ',');
+// One NAME=VALUE[@MOMENT], on all shapes that the name means.
+static FaCode parse_weight(Still *s, const char *at, size_t n, FaError *err) {
+    size_t name = strcspn(at, "="), end = strcspn(at, "@");
+    double weight = 0, time = s->moment;
+    int shape[FA_NAMED_MOST], count;
+    end = end < n ? end : n;
+    bool good = name < end && blend_number(at + name + 1, end - name - 1, &weight);
+    if (good && end < n) good = blend_number(at + end + 1, n - end - 1, &time) && time >= 0;
+    if (!good) return cli_wrong(err, "--weights takes NAME=VALUE or NAME=VALUE@MOMENT, not '%.*s'", (int)n, at);
+    if (!job_is_weight(weight))
+        return cli_wrong(err, "--weights: %.*s: no rig means that; 1 is a whole shape", (int)n, at);
+    TRY(blend_shapes(s->job.rig, at, name, shape, &count, err));
+    for (int i = 0; i < count; i++, s->n++) {
+        s->target[s->n] = shape[i];
+        s->weight[s->n] = weight;
+        s->time[s->n] = time;
     }
-    blend_oscillator(&s->o);
     return FA_OK;
 }
 
-// One frame, or --slider frames from the source to the moment, as a clip of the rig's shapes.
+// "jawOpen=0.5,mouthSmileLeft=1@0.4"; moments that are not given are --time's.
+static FaCode load(Job *job, FaError *err) {
+    Still *s = (Still *)job;
+    const char *maps = fa_params_text(cli_params, "maps");
+    s->moment = 1;
+    if (blend.time && (!blend_number(blend.time, strlen(blend.time), &s->moment) || s->moment < 0))
+        return cli_wrong(err, "--time takes one number from 0 (source) on, not '%s'", blend.time);
+    size_t room = FA_NAMED_MOST * (strlen(blend.weights) / 3 + 1); // "a=1," at least, for each
+    s->target = malloc(room * sizeof *s->target);
+    s->weight = malloc(room * sizeof *s->weight);
+    s->time = malloc(room * sizeof *s->time);
+    s->room = malloc((size_t)(job->rig->nshape + 1) * sizeof *s->room);
+    if (!s->target || !s->weight || !s->time || !s->room) return cli_no_memory(err);
+    for (const char *at = blend.weights; *at;) {
+        size_t n = strcspn(at, ",");
+        TRY(parse_weight(s, at, n, err));
+        at += n + (at[n] == ',');
+    }
+    blend_oscillator(&s->o);
+    return *maps ? fa_analytic_maps_load(maps, job->rig, &s->o, &s->maps, err) : FA_OK;
+}
+
+// Frame f of --slider on the way from the source to the moment; of one frame that is the moment. x nullable.
+static FaCode pose(Still *s, int f, float *weights, float *x, FaError *err) {
+    int nframe = s->clip->nframe;
+    double part = nframe > 1 ? (double)f / (nframe - 1) : 1;
+    float *surface = x ? x : malloc(3 * (size_t)s->job.rig->mesh.nvert * sizeof *surface);
+    double *time = malloc((size_t)(s->n + 1) * sizeof *time);
+    for (int i = 0; time && i < s->n; i++) time[i] = part * s->time[i];
+    FaStill still = {.n = s->n,
+                     .shape = s->target,
+                     .weight = s->weight,
+                     .moment = time,
+                     .sculpt = fa_params_text(cli_params, "sculpt"),
+                     .maps = &s->maps,
+                     .time = part * s->moment};
+    FaCode rc =
+        surface && time ? fa_analytic_still(s->job.rig, &s->o, &still, weights, surface, err) : cli_no_memory(err);
+    free(time);
+    if (!x) free(surface);
+    return rc;
+}
+
+static FaCode read_pose(void *user, int frame, float *x, FaError *err) {
+    Still *s = user;
+    return pose(s, frame, s->room, x, err);
+}
+
+// One frame, or --slider frames from the source to the moment; the weights go along as a clip.
 static FaCode make(Job *job, FaError *err) {
     Still *s = (Still *)job;
     int nframe = blend.slider > 0 ? blend.slider : 1, nshape = job->rig->nshape;
-    float *out = malloc((size_t)(s->n + 1) * sizeof *out);
-    double *time = malloc((size_t)(s->n + 1) * sizeof *time);
-    FaCode rc = out && time ? blend_clip_new(job->rig, nframe, &s->clip, err) : cli_no_memory(err);
-    for (int f = 0; rc >= 0 && f < nframe; f++) {
-        for (int i = 0; i < s->n; i++) time[i] = nframe > 1 ? s->time[i] * f / (nframe - 1) : s->time[i];
-        rc = fa_analytic_slider(&s->o, s->n, s->weight, time, out, err);
-        for (int i = 0; rc >= 0 && i < s->n; i++) s->clip->weight[f * nshape + s->target[i]] += out[i];
-    }
-    free(out);
-    free(time);
-    if (rc >= 0) rc = fa_sequence_of_clip(job->rig, s->clip, &s->seq, err);
+    TRY(blend_clip_new(job->rig, nframe, &s->clip, err));
+    for (int f = 0; f < nframe; f++) TRY(pose(s, f, s->clip->weight + (size_t)f * (size_t)nshape, NULL, err));
+    TRY(fa_sequence_custom(job->rig->mesh.nvert, nframe, s->clip->fps, read_pose, s, &s->seq, err));
     snprintf(job->generator, sizeof job->generator, "fascia %s blend --weights %.120s", fa_version(), blend.weights);
     job->frames = s->seq;
     job->played = s->clip;
     job->last = nframe - 1;
     job->one_picture = nframe == 1;
-    return rc;
+    return FA_OK;
+}
+
+// At 0 and 1 every spring is where it must be.
+static bool spring_shows(const Still *s) {
+    bool shows = blend.slider > 2 || *fa_params_text(cli_params, "sculpt") || s->maps.nhandle;
+    for (int i = 0; i < s->n; i++) shows |= s->time[i] != 0 && s->time[i] != 1;
+    return shows;
 }
 
 static double weight_at_end(const Still *s, int i) {
@@ -114,6 +158,8 @@ static void say(Job *job) {
     for (int i = 0; i < s->n; i++)
         cli_say("%-24s weight %g at %g: %.6f", job->rig->shape[s->target[i]].name, s->weight[i], s->time[i],
                 weight_at_end(s, i));
+    if (!spring_shows(s) && blend_spring_given())
+        cli_say("note: at 0 and 1 the source and the target are met whatever the spring is; --time 0.5 shows it");
     if (over > 2) cli_say("note: on its way it goes %.1f times as far as the target; raise the damping", over);
 }
 
@@ -133,6 +179,8 @@ static void still_free(Job *job) {
     free(s->target);
     free(s->weight);
     free(s->time);
+    free(s->room);
+    fa_analytic_maps_free(&s->maps);
 }
 
 int blend_still(const char *rig_path) {

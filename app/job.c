@@ -512,6 +512,7 @@ static FaCode save_page(const Job *j, FaError *err) {
     tracks[n++] =
         (FaPageTrack){.name = j->track, .seq = j->cut, .clip = job_clip(j), .numbers = numbers, .nnumbers = measured};
     for (int i = 0; i < n; i++) tracks[i].crossings = out_options.check;
+    tracks[n - 1].labels = j->labels;
     char title[64];
     snprintf(title, sizeof title, "fascia %s", j->verb);
     FaPageOptions opt = {.title = title, .facts = j->generator, .progress = cli_progress};
@@ -528,7 +529,8 @@ static FaCode save_picture(const Job *j, FaError *err) {
     if (path_has_ext(j->output, "png") && !j->one_picture) {
         int n = fa_sequence_nframe(j->cut);
         job.picture = FA_PICTURE_FRAMES;
-        job.tiles = n < 120 ? n : 120;
+        job.tiles = j->captions || n < 120 ? n : 120;
+        job.captions = j->captions;
         job.look.width = job.look.height = 200;
     }
     return fa_render_file(j->cut, &job, j->output, err);
@@ -616,15 +618,12 @@ FaCode job_save_still(Job *j, FaError *err) {
 
 // --- weights ------------------------------------------------------------------------------------------------------
 
-// One NAME=VALUE for the rig's shapes, by their own or their ARKit names.
+// One NAME=VALUE for all shapes that the name means.
 static FaCode set_weight(const FaRig *rig, const char *name, float v, float *out, FaError *err) {
-    int hits = 0, arkit = fa_arkit_match(name, NULL);
-    for (int s = 0; s < rig->nshape; s++)
-        if (!strcmp(rig->shape[s].name, name)) out[s] = v, hits++;
-    for (int s = 0; s < rig->nshape && arkit >= 0 && !hits; s++)
-        if (rig->shape[s].arkit == arkit) out[s] = v;
-    for (int s = 0; s < rig->nshape && arkit >= 0; s++) hits += rig->shape[s].arkit == arkit;
-    return hits ? FA_OK : cli_wrong(err, "the rig has no shape '%s'; fascia info --shapes lists them", name);
+    int shape[FA_NAMED_MOST], n;
+    TRY(fa_rig_shapes_named(rig, name, shape, FA_NAMED_MOST, &n, err));
+    for (int i = 0; i < n; i++) out[shape[i]] = v;
+    return FA_OK;
 }
 
 FaCode job_weights(const FaRig *rig, const char *text, float *weights, FaError *err) {

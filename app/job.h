@@ -130,13 +130,15 @@ struct Job {
     FaRun *run;
     Record record;
     FaRunStats stats;
-    double ms;            // per frame, beside the method's own
-    FaSequence *frames;   // the result
-    const FaClip *played; // goes with them; nullable
-    FaSequence *linear;   // linear blending, frame by frame; NULL: of played
-    int first, last;      // the frames asked for
-    double fps, start;    // of the output; 0: as the frames and the clip say, 0 s
-    bool one_picture;     // a picture shows one frame, not a sheet of them
+    double ms;                   // per frame, beside the method's own
+    FaSequence *frames;          // the result
+    const FaClip *played;        // goes with them; nullable
+    FaSequence *linear;          // linear blending, frame by frame; NULL: of played
+    int first, last;             // the frames asked for
+    double fps, start;           // of the output; 0: as the frames and the clip say, 0 s
+    bool one_picture;            // a picture shows one frame, not a sheet of them
+    const char *const *captions; // under the tiles of a sheet of frames; NULL: number and time
+    const char *const *labels;   // of frames on a page, to pick from; nullable
 
     FaSequence *moved, *cut, *before; // those frames: in the world; as written; of linear blending
     FaClip *cut_clip;                 // of them; NULL: played
@@ -166,7 +168,7 @@ FaCode job_bind(Job *job, const FaClip *clip, const char *clip_path, const FaRig
 // What points in metres are multiplied with to be those of a cache.
 void job_cache_frame(const FaRig *rig, double m[9]);
 FaCode job_save(Job *job, FaError *err); // write: the frames, in the format of the path
-// "jawOpen=0.5,...": by their own or their ARKit names, added to weights of 0 (nshape).
+// "jawOpen=0.5,...", all shapes that a name means (fa_rig_shapes_named), into weights of 0 (nshape).
 FaCode job_weights(const FaRig *rig, const char *text, float *weights, FaError *err);
 bool job_is_weight(double w); // else no rig means it, and it is refused
 FaCode job_check_weights(const FaClip *clip, const char *path, FaError *err);

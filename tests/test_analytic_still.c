@@ -255,7 +255,7 @@ static void test_candidates(void **state) {
     assert_true(w[0] == 0 && w[1] == 0 && w[4] == 0);
     char label[80];
     fa_candidates_label(c, 26, label, sizeof label);
-    assert_string_equal(label, "26: browInnerUp 0.67 mouthSmileLeft 0.33");
+    assert_string_equal(label, "26: browInnerUp 0.67, mouthSmileLeft 0.33, t 0.40");
     CHECK_OK(fa_sequence_read(seq, 26, x, &err), &err);
     fa_rig_blend(rig, w, want);
     assert_memory_equal(x, want, 3 * (size_t)rig->mesh.nvert * sizeof *x);

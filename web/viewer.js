@@ -3,17 +3,21 @@ import { Color, PerspectiveCamera, Raycaster, Vector2, Vector3, WebGLRenderer } 
 import { OrbitControls } from 'three/examples/jsm/controls/OrbitControls.js';
 import { chartFrame, drawChart } from './chart.js';
 import { frameAt, load } from './data.js';
+import { buildSliders, response } from './sliders.js';
 import { evaluateExact, extent, framed, HUES, makeView, paint, pose, ramp, shape, showMarkers, showMuscles, swing, travels } from './scene.js';
 
 const $ = (id) => document.getElementById(id);
 const MOUTH_VIEW = 0.08; // m, height of the close-up
 
 let data, renderer, camera, controls, views = [], shown = [], pair = null;
-let override = null, playing = false, time = 0, dirty = true, focus = 'head', turned = false, fitted = '', picked = -1;
+let override = null, playing = false, time = 0, dirty = true, focus = 'head', turned = false, fitted = '', picked = -1, sliders = null;
+const picks = new Set(); // frames of the leading track
 
 // before and after have the same two colours in every pair
 const hue = (view) => (pair && pair.before !== pair.after ? HUES[pair.before === view.index ? 0 : 1] : view.hue);
 const lead = () => shown.at(-1) || views[0]; // the track whose frames the time bar counts
+// weights that replace the clip's: the shape sliders', else those of the page's sliders, linear on the first face
+const weightsOf = (view) => override || (sliders ? sliders.weights(view.rig.shapes.length, view === views[0]) : null);
 const overlaid = () => $('layout').querySelector('[value=over]').checked && shown.length > 1;
 const heatMax = () => 10 ** +$('heat-max').value; // mm
 const element = (tag, text, attributes = {}) => {
@@ -74,7 +78,7 @@ function frameOf(view) {
 function evaluateAll(wanted) {
   for (const view of wanted) {
     view.frame = frameOf(view);
-    evaluateExact(view, override);
+    evaluateExact(view, weightsOf(view));
   }
 }
 
@@ -96,7 +100,7 @@ function update() {
   evaluateAll(new Set(shown.flatMap((v) => [v, partnerOf(v), heatFrom(v)]).filter(Boolean)));
   for (const view of shown) {
     pose(view, $('moving').checked);
-    shape(view, partnerOf(view), times, override, true);
+    shape(view, partnerOf(view), times, weightsOf(view), true);
     for (const s of view.solids) s.wire.visible = $('wire').checked;
     paint(view, { heat: heatFrom(view), max, over: over && hue(view), crossings: $('crossings').checked });
     showMuscles(view, partnerOf(view), { on: muscleBoxes().map((b) => b.checked), thin: +$('thin').value, picked, times });
@@ -106,6 +110,8 @@ function update() {
   $('clock').textContent = `${lead().frame} / ${lead().track.times.length - 1}  ${time.toFixed(2)} s`;
   showChart();
   showLabels();
+  showPick();
+  if (!document.body.classList.contains('folded')) showInForce();
 }
 
 // Names over the cells, with the number that the chart shows.
@@ -308,23 +314,56 @@ function buildShapes() {
       const weights = shown[0].track.weights;
       override ||= Float32Array.from(shapes, (_, i) => (weights && shown[0].rig === data.rigs[0] ? weights[shown[0].frame * shapes.length + i] : 0));
       override[s] = +slider.value;
-      out.textContent = slider.value;
       playing && play(false);
       dirty = true;
     };
     label.append(element('span', shape.name, { title: shape.name }), slider, out);
     $('shapes').append(label);
   });
-  $('reset').onclick = () => {
-    override = null;
-    for (const s of $('shapes').querySelectorAll('input')) s.value = 0;
-    for (const o of $('shapes').querySelectorAll('output')) o.textContent = '';
-    dirty = true;
-  };
+  $('reset').onclick = () => ((override = null), (dirty = true));
   $('filter').oninput = () => {
     const want = $('filter').value.toLowerCase();
     for (const l of $('shapes').children) l.hidden = !l.textContent.toLowerCase().includes(want);
   };
+}
+
+// The weights in force: the sliders stand where the clip, or whatever replaces it, has each shape.
+function showInForce() {
+  const { shapes } = data.rigs[0], view = lead(), own = weightsOf(view), weights = view.rig === data.rigs[0] ? view.track.weights : null;
+  [...$('shapes').children].forEach((label, s) => {
+    const w = own ? own[s] : weights ? weights[view.frame * shapes.length + s] : 0, input = label.children[1];
+    if (document.activeElement !== input || !override) input.value = w;
+    label.children[2].textContent = Math.abs(w) < 5e-4 ? '' : w.toFixed(2);
+  });
+}
+
+// --- picks ---
+
+const numberOf = (frame) => parseInt(lead().track.labels[frame]);
+
+function showPick() {
+  const { labels } = lead().track;
+  $('pick-box').hidden = !labels;
+  if (!labels) return;
+  const on = picks.has(lead().frame);
+  $('label').textContent = labels[lead().frame];
+  $('pick').textContent = on ? '★ Picked' : '☆ Pick';
+  $('pick').setAttribute('aria-pressed', String(on));
+}
+
+function togglePick() {
+  const { labels } = lead().track, frame = lead().frame;
+  if (!labels) return;
+  if (!picks.delete(frame)) picks.add(frame);
+  $('picks').textContent = '';
+  for (const f of [...picks].sort((a, b) => a - b)) {
+    const b = element('button', labels[f]);
+    b.onclick = () => seek(lead().track.times[f]);
+    $('picks').append(b);
+  }
+  $('picks-box').hidden = !picks.size;
+  $('picks-option').textContent = picks.size ? `--pick ${[...picks].map(numberOf).sort((a, b) => a - b).join(',')}` : '';
+  dirty = true;
 }
 
 // --- muscles ---
@@ -391,6 +430,14 @@ function buildControls() {
   $('chart').onpointerdown = $('chart').onpointermove = (e) => {
     if (e.buttons) seek(lead().track.times[chartFrame($('chart'), e, lead().track.times.length)]);
   };
+  $('pick').onclick = togglePick;
+  $('picks-copy').onclick = () => navigator.clipboard?.writeText($('picks-option').textContent);
+  if (data.sliders) {
+    $('sliders-box').hidden = false;
+    document.body.classList.remove('folded');
+    $('fold').setAttribute('aria-expanded', 'true');
+    sliders = buildSliders($('sliders'), data.sliders, element, () => ((override = null), (dirty = true)));
+  }
   $('fold').onclick = () => ($('fold').setAttribute('aria-expanded', String(!document.body.classList.toggle('folded'))), (dirty = true));
   for (const b of $('focus').children) b.onclick = () => look(b.dataset.focus);
   $('focus').querySelector('[data-focus=mouth]').hidden = !data.rigs.some((r) => r.mouth);
@@ -407,6 +454,7 @@ function onKey(e) {
   if (e.key === ' ') play(!playing);
   else if (step) play(false), seek(times[Math.min(Math.max(lead().frame + step, 0), times.length - 1)]);
   else if (e.key === 'j') nextJump();
+  else if (e.key === 'p') togglePick();
   else if (e.key === 'm') look(focus === 'mouth' ? 'head' : 'mouth');
   else if (e.key === 'h') $('heat').click();
   else if (e.key === '0' && views.length > 2) choosePair(null);
@@ -450,6 +498,9 @@ async function main() {
     slide: (weights) => ((override = weights && Float32Array.from(data.rigs[0].shapes, (s) => weights[s.name] || 0)), update()), // as sliders do
     parts: (i) => (shape(views[i], null, 1, override), views[i].solids.slice(1).map((s) => ({ name: s.part.name, x: Array.from(s.x) }))), // meshes that come along
     muscles: (i) => views[i].muscles.map((m, k) => ({ name: data.muscles[k].name, activation: m.activation, visible: m.mesh.visible, x: Array.from(m.x) })),
+    picks: () => $('picks-option').textContent,
+    response, // of a spring {m, c, k} at t
+    sliders: (i) => (sliders ? Array.from(weightsOf(views[i])) : null), // weights in force on a face
     picked: () => data.muscles?.[picked]?.name || null,
     // points of the way that is drawn for it in a track, 0: none is
     way: (i) => (views[i].ways?.lines.visible ? views[i].ways.lines.geometry.attributes.position.count : 0),

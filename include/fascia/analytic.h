@@ -69,14 +69,24 @@ FA_API FaCode fa_force_parse(const char *text, FaForce *force, FaError *err);
 
 // --- clips --------------------------------------------------------------------------------------------------------
 
+/// A push on a place: the force in a direction, on each vertex as much as it reaches it.
+typedef struct FaHandle {
+    FaForce force;       // a constant one of size 1 comes to rest at 1 m
+    double direction[3]; // of length 1; canonical: x the subject's left, y up, z front
+    float *reach;        // 0..1                                                       (nvert)
+} FaHandle;
+
 /// What differs over the face; all nullable. `shape` and `vertex` exclude each other.
 typedef struct FaMaps {
     FaOscillator *shape;  // one per shape                                             (nshape)
     FaOscillator *vertex; // one per vertex                                            (nvert)
     float *gain;          // how much of the head's acceleration a vertex feels, 0..1  (nvert)
+    FaHandle *handle;     //                                                           (nhandle)
+    int nhandle;
 } FaMaps;
 
 /// Read maps (JSON, docs/guide/blend.md) for a rig; what they leave open is `base`. Free with fa_analytic_maps_free.
+/// Saving writes springs and gains, no handles.
 FA_API FaCode fa_analytic_maps_load(const char *path, const FaRig *rig, const FaOscillator *base, FaMaps *maps,
                                     FaError *err);
 FA_API FaCode fa_analytic_maps_save(const FaMaps *maps, const FaRig *rig, const char *path, FaError *err);
@@ -84,6 +94,21 @@ FA_API void fa_analytic_maps_free(FaMaps *maps);
 /// The gain used where none is given: how far the soft shapes of the rig (not eyes, not tongue) move a vertex, 0..1.
 /// (nvert)
 FA_API void fa_analytic_gain(const FaRig *rig, float *gain);
+
+/// A still under maps and forces: every target has its own weight and moment, forces have acted for `time`.
+typedef struct FaStill {
+    int n;
+    const int *shape;     // n of each; a shape may come several times
+    const double *weight; //
+    const double *moment; // >= 0
+    const char *sculpt;   // "NAME=FORCE,..." as the method's parameter; nullable
+    const FaMaps *maps;   // nullable
+    double time;          // of sculpt and the maps' handles, >= 0
+} FaStill;
+/// weights (nshape): what the shapes come to; x (nvert x 3, m, rig's frame): the surface, with springs by vertex and
+/// handles, too. Refuses as fa_analytic_response does.
+FA_API FaCode fa_analytic_still(const FaRig *rig, const FaOscillator *o, const FaStill *still, float *weights, float *x,
+                                FaError *err);
 
 // --- choosing -----------------------------------------------------------------------------------------------------
 
@@ -102,11 +127,14 @@ FA_API uint64_t fa_draw(uint64_t seed, uint64_t count, uint64_t i);
 typedef struct FaCandidateOptions {
     const int *target; // shapes to combine                                           (ntarget)
     int ntarget;
-    int levels;         // 2..1000: all combinations; 0: random ones
-    bool raw;           // do not divide the weights of a combination by their sum
-    uint64_t seed;      // of random ones
-    uint64_t draws;     // how many random ones; 0: 50
-    const double *time; // moments, 0..1; NULL: only 1                                 (ntime)
+    const int *slider; // which of them are one, such as two halves of a shape: numbers from 0 on, rising by at most 1;
+                       // NULL: each is its own                                      (ntarget)
+    const char *const *name; // of sliders, for labels; borrowed as long as candidates live; NULL: their first shapes'
+    int levels;              // 2..1000: all combinations; 0: random ones
+    bool raw;                // do not divide the weights of a combination by their sum
+    uint64_t seed;           // of random ones
+    uint64_t draws;          // how many random ones; 0: 50
+    const double *time;      // moments, 0..1; NULL: only 1                                 (ntime)
     int ntime;
     uint64_t limit; // refuse more than this; 0: 1,000,000
 } FaCandidateOptions;
@@ -119,7 +147,15 @@ FA_API FaCode fa_candidates_new(const FaRig *rig, const FaOscillator *o, const F
 FA_API void fa_candidates_free(FaCandidates *c);
 FA_API uint64_t fa_candidates_count(const FaCandidates *c);                           // combinations times moments
 FA_API void fa_candidates_weights(const FaCandidates *c, uint64_t i, float *weights); // per shape of the rig (nshape)
-FA_API void fa_candidates_label(const FaCandidates *c, uint64_t i, char *text, size_t size); // "17: jawOpen 0.50, ..."
+/// "17: jawOpen 0.50, cheekPuff 0.50, t 0.20, order 2 1": its number, the weights that are not 0; the moment if it is
+/// not 1 for all; of random ones the permutation that the weights come from.
+FA_API void fa_candidates_label(const FaCandidates *c, uint64_t i, char *text, size_t size);
+FA_API double fa_candidates_time(const FaCandidates *c, uint64_t i); // its moment
+/// Sliders: their number, the name of one, its weight before the response, and its number in a random candidate's
+/// permutation (0: not in it, or not a random one).
+FA_API int fa_candidates_sliders(const FaCandidates *c);
+FA_API const char *fa_candidates_slider(const FaCandidates *c, int slider);
+FA_API void fa_candidates_mixture(const FaCandidates *c, uint64_t i, double *weight, int *order);
 /// One frame each, for sheets, pages and caches; borrowed from c.
 FA_API FaSequence *fa_candidates_sequence(FaCandidates *c);
 /// Write the rig with the picked ones as further shapes ("blend_17"). .glb, .gltf, .usda or a folder of OBJ. Atomic.

@@ -38,8 +38,10 @@ typedef struct FaPageTrack {
     const float *lines; // middles of the muscles on their way, shown for the one that is picked; nullable
                         //                                              (nmuscles x nlines x line_points x 3, m)
     int nlines, line_points;
-    const double *activation; // of them, 0..1; NULL, and no muscle_x: this track shows none
-                              //                                                      (nmuscles of the page)
+    const double *activation;  // of them, 0..1; NULL, and no muscle_x: this track shows none
+                               //                                                      (nmuscles of the page)
+    const char *const *labels; // "17: jawOpen 0.50": the page lets one pick frames by a click and lists the numbers
+                               // that their labels begin with; nullable                     (frames)
 } FaPageTrack;
 
 /// A moment that tells: a button that jumps there.
@@ -80,6 +82,14 @@ typedef struct FaPageMuscle {
     const int *tri;    //                                      (ntri x 3)
 } FaPageMuscle;
 
+/// A target that the page's own sliders move: its weight, its moment, its spring. The first track of such a page shows
+/// linear blending, the others what the springs make of it.
+typedef struct FaPageSlider {
+    const char *name;
+    const int *shape; // of the page's rig               (nshape)
+    int nshape;
+} FaPageSlider;
+
 typedef struct FaPageOptions {
     const FaPagePart *parts; // what comes along; NULL: the other meshes of the rig's own file
     int nparts;
@@ -90,10 +100,13 @@ typedef struct FaPageOptions {
     int npairs;
     const FaPageMuscle *muscles; // of the page's own rig; nullable
     int nmuscles;
-    const char *title;      // nullable
-    const char *facts;      // lines at the bottom: command, parameters, figures; nullable
-    double bake_error_mm;   // how exactly frames are stored; 0: 0.02
-    FaProgressFn *progress; // nullable
+    const FaPageSlider *sliders; // nullable
+    int nsliders;
+    double mass, damping, stiffness; // that they begin with
+    const char *title;               // nullable
+    const char *facts;               // lines at the bottom: command, parameters, figures; nullable
+    double bake_error_mm;            // how exactly frames are stored; 0: 0.02
+    FaProgressFn *progress;          // nullable
     void *progress_user;
 } FaPageOptions;
 FA_API FaPageOptions fa_page_options_default(void); // bake_error_mm

@@ -119,7 +119,8 @@ typedef struct FaRenderJob {
     const float *weights;          // shape weights to show in place of that frame; nullable   (nshape)
     int first, last;               // frames of a film or sheet; last < 0: the end
     int tiles, columns;            // of a sheet of frames; columns of any sheet; 0: chosen
-    const char *const *captions;   // of the frames in a sheet of them; NULL: number and time  (frames)
+    const char *const *captions;   // of the frames in a sheet of them, lines parted by '\n'; NULL: number and time
+                                   //                                                           (frames)
     double fps;                    // of a film; 0: the sequence's, 24 for a turntable
     double seconds;                // of a turntable; 0: 4
     bool label;                    // frame number and time in each picture of a film

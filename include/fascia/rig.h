@@ -144,6 +144,11 @@ FA_API const char *fa_arkit_name(int i);
 /// Match any naming in use (ARKit, _L/_R, ICT-FaceKit, VRM 0/1, FACS AUs, prefixes like "shapes.") to ARKit:
 /// its index, or -1. *half (nullable) as in FaShape.
 FA_API int fa_arkit_match(const char *name, int *half);
+/// The shapes that a name means, in order: those that a clip's channel of this name would drive, such as both halves
+/// where the rig has only those ("cheekPuff" for cheekPuff_L and cheekPuff_R), and the teeth's own. At least one, or
+/// FA_E_ARG. shape: at most `most` of them.
+FA_API FaCode fa_rig_shapes_named(const FaRig *rig, const char *name, int *shape, int most, int *count, FaError *err);
+#define FA_NAMED_MOST 16 // what one name can mean is not more than this
 
 /// x = neutral + sum of weights[i] * shape i. weights: nshape; x: nvert x 3, m. Any thread; same bits for any thread
 /// count.

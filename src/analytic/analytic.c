@@ -13,6 +13,7 @@
 // Symbols: y -> y, y' -> v, w at the last frame -> w, u and u' -> u, du, (a0, A) at the last moment -> a.
 #include "analytic/analytic.h"
 #include "analytic/follow.h"
+#include "analytic/handle.h"
 #include "analytic/sculpt.h"
 #include "analytic/sharp.h"
 #include "analytic/vertex_follow.h"
@@ -39,7 +40,7 @@
     X(NUMBER, rate, 240, 10, 10000, "Hz", NULL, "how often the head's acceleration is sampled")                        \
     X(FLAG, regions, 1, 0, 1, "", NULL,                                                                                \
       "lids, lips, eyes, teeth and tongue keep the clip's timing; off: all of the face is equally soft")               \
-    X(TEXT, maps, NAN, 0, 0, "", "FILE.json", "mass, damping, stiffness and gain per shape, region or vertex")         \
+    X(TEXT, maps, NAN, 0, 0, "", "FILE.json", "mass, damping, stiffness, gain and forces per shape, region or vertex") \
     X(TEXT, sculpt, NAN, 0, 0, "", "NAME=FORCE,...",                                                                   \
       "forces on shapes: constant:SIZE, linear:SIZE or sine:SIZE:HZ[:DEGREES]")
 
@@ -59,6 +60,7 @@ typedef struct Analytic {
     double *least;    // weights below this move nothing by 0.5 um   (nshape)
     float *weights;   // filtered, for the blender                   (nshape)
     FaSculpts sculpts;
+    FaHandles handles;
 
     double head_gain, share, rate, up[3];
     float *pull[4]; // gain, gain * x, y, z                        (nvert)
@@ -170,6 +172,7 @@ static FaCode use_maps(Analytic *a, const FaMaps *maps, bool regions, FaError *e
         return FA_FAIL(err, FA_E_ARG, NULL, "give oscillators per shape, or per vertex (regions)",
                        "the maps hold both");
     FA_TRY(group_shapes(a, maps->shape, err));
+    FA_TRY(fai_handles_new(rig, maps, &a->handles, err));
     float *gain = FA_NEW(rig->mesh.nvert, float);
     if (!gain) return FA_FAIL_MEMORY(err);
     FaCode rc = FA_OK;
@@ -222,6 +225,7 @@ static void analytic_close(FaMethod *m) {
     fai_vertex_follow_free(a->vertex);
     fai_sharp_free(a->sharp);
     fai_sculpts_free(&a->sculpts);
+    fai_handles_free(&a->handles);
     fa_free(a->group_o);
     fa_free(a->group);
     fa_free(a->shape_group);
@@ -421,6 +425,7 @@ static FaCode analytic_step(FaMethod *m, const FaInput *in, float *surface, FaSt
         fai_vertex_follow_prepare(a->vertex, span / n);
         fai_vertex_follow_step(a->vertex, surface, n, head ? a->path : NULL, surface);
         push_sculpts(a, in->time, surface);
+        fai_handles_push(&a->handles, &a->o, fai_vertex_follow_springs(a->vertex), in->time - a->start, surface);
         return FA_OK;
     }
     prepare(a, span);
@@ -433,6 +438,7 @@ static FaCode analytic_step(FaMethod *m, const FaInput *in, float *surface, FaSt
         step_head(a, n, span / n);
         pull_surface(a, surface);
     }
+    fai_handles_push(&a->handles, &a->o, NULL, in->time - a->start, surface);
     return FA_OK;
 }
 

@@ -7,9 +7,11 @@
 #include "analytic/picks.h"
 #include "base/base.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "fascia/analytic.h"
 
 #include <math.h>
+#include <strings.h>
 
 // --- counting -----------------------------------------------------------------------------------------------------
 
@@ -96,12 +98,13 @@ struct FaCandidates {
     const FaRig *rig;
     FaBlender *blender;
     FaSequence *seq;
-    int *target; // (ntarget)
-    int ntarget, levels, ntime;
-    double *s;       // the response at each moment          (ntime)
-    double *time;    // (ntime)
-    double *scratch; // of read                              (ntarget)
-    float *weights;  // of read                              (nshape)
+    int *target;             // (ntarget)
+    int *slider;             // that moves it                           (ntarget)
+    const char *const *name; // of sliders; NULL: their first shape's
+    int ntarget, nslider, levels, ntime;
+    double *s;      // the response at each moment          (ntime)
+    double *time;   // (ntime)
+    float *weights; // of read                              (nshape)
     bool raw;
     uint64_t seed, space, count;
 };
@@ -124,16 +127,20 @@ static FaCode check_options(const FaRig *rig, const FaCandidateOptions *o, FaErr
     }
     if (o->levels != 0 && (o->levels < 2 || o->levels > 1000))
         return FA_FAIL(err, FA_E_ARG, NULL, "give 2 (off, on) to 1000", "%d levels are not possible", o->levels);
-    if (o->levels == 0 && o->ntarget > 20)
-        return FA_FAIL(err, FA_E_LIMIT, NULL, "name at most 20 shapes",
-                       "the permutations of %d shapes cannot be counted", o->ntarget);
+    for (int i = 0; o->slider && i < o->ntarget; i++)
+        if (o->slider[i] < 0 || o->slider[i] > (i ? o->slider[i - 1] + 1 : 0) || (i && o->slider[i] < o->slider[i - 1]))
+            return FA_FAIL(err, FA_E_ARG, FA_PLACE("target %d", i), "number them from 0 on, each once or more",
+                           "%d is no slider here", o->slider[i]);
     return FA_OK;
 }
 
 static FaCode count_them(FaCandidates *c, const FaCandidateOptions *o, FaError *err) {
     const FaCandidateOptions usual = fa_candidate_options_default();
     uint64_t limit = o->limit ? o->limit : usual.limit, draws = o->draws ? o->draws : usual.draws;
-    c->space = o->levels ? fa_explore_count(o->ntarget, o->levels) : fa_permutation_count(o->ntarget);
+    if (o->levels == 0 && c->nslider > 20)
+        return FA_FAIL(err, FA_E_LIMIT, NULL, "name at most 20 shapes",
+                       "the permutations of %d shapes cannot be counted", c->nslider);
+    c->space = o->levels ? fa_explore_count(c->nslider, o->levels) : fa_permutation_count(c->nslider);
     uint64_t combinations = o->levels ? c->space : FA_MIN(draws, c->space);
     if (combinations == 0 || combinations > limit / (uint64_t)c->ntime ||
         combinations * (uint64_t)c->ntime > INT32_MAX) {
@@ -166,10 +173,13 @@ static FaCode fill(FaCandidates *c, const FaOscillator *osc, const FaCandidateOp
     c->target = FA_NEW(c->ntarget, int);
     c->s = FA_NEW(c->ntime, double);
     c->time = FA_NEW(c->ntime, double);
-    c->scratch = FA_NEW(c->ntarget, double);
+    c->slider = FA_NEW(c->ntarget, int);
     c->weights = FA_NEW(c->rig->nshape, float);
-    if (!c->target || !c->s || !c->time || !c->scratch || !c->weights) return FA_FAIL_MEMORY(err);
+    if (!c->target || !c->s || !c->time || !c->slider || !c->weights) return FA_FAIL_MEMORY(err);
     memcpy(c->target, o->target, (size_t)c->ntarget * sizeof *c->target);
+    for (int i = 0; i < c->ntarget; i++) c->slider[i] = o->slider ? o->slider[i] : i;
+    c->nslider = c->slider[c->ntarget - 1] + 1;
+    c->name = o->name;
     for (int i = 0; i < c->ntime; i++) {
         c->time[i] = o->time ? o->time[i] : 1;
         FA_TRY(fa_analytic_response(osc, c->time[i], &c->s[i], err));
@@ -200,7 +210,7 @@ void fa_candidates_free(FaCandidates *c) {
     fa_free(c->target);
     fa_free(c->s);
     fa_free(c->time);
-    fa_free(c->scratch);
+    fa_free(c->slider);
     fa_free(c->weights);
     fa_free(c);
 }
@@ -208,51 +218,84 @@ void fa_candidates_free(FaCandidates *c) {
 uint64_t fa_candidates_count(const FaCandidates *c) { return c->count; }
 FaSequence *fa_candidates_sequence(FaCandidates *c) { return c->seq; }
 
-// Weights of the targets, before the response.
-static void target_weights(const FaCandidates *c, uint64_t combination, double *w) {
+double fa_candidates_time(const FaCandidates *c, uint64_t i) { return c->time[i % (uint64_t)c->ntime]; }
+int fa_candidates_sliders(const FaCandidates *c) { return c->nslider; }
+
+const char *fa_candidates_slider(const FaCandidates *c, int slider) {
+    int t = 0;
+    while (c->slider[t] != slider) t++;
+    return c->name ? c->name[slider] : c->rig->shape[c->target[t]].name;
+}
+
+// Weights of the sliders, before the response.
+void fa_candidates_mixture(const FaCandidates *c, uint64_t i, double *w, int *order) {
+    int number[20] = {0}, sum = 0;
+    uint64_t combination = i / (uint64_t)c->ntime;
+    for (int t = 0; order && t < c->nslider; t++) order[t] = 0;
     if (c->levels) {
-        fa_explore_weights(c->ntarget, c->levels, combination, c->raw, w);
+        fa_explore_weights(c->nslider, c->levels, combination, c->raw, w);
         return;
     }
-    int number[20], sum = 0;
-    fa_permutation_at(c->ntarget, fa_draw(c->seed, c->space, combination), number);
-    for (int t = 0; t < c->ntarget; t++) sum += number[t];
-    for (int t = 0; t < c->ntarget; t++) w[t] = (double)number[t] / sum;
+    fa_permutation_at(c->nslider, fa_draw(c->seed, c->space, combination), number);
+    for (int t = 0; t < c->nslider; t++) sum += number[t];
+    for (int t = 0; t < c->nslider; t++) w[t] = (double)number[t] / sum;
+    if (order) memcpy(order, number, (size_t)c->nslider * sizeof *order);
 }
 
 void fa_candidates_weights(const FaCandidates *c, uint64_t i, float *weights) {
     double w[MOST_TARGETS];
     memset(weights, 0, (size_t)c->rig->nshape * sizeof *weights);
     if (i >= c->count) return;
-    target_weights(c, i / (uint64_t)c->ntime, w);
+    fa_candidates_mixture(c, i, w, NULL);
     double s = c->s[i % (uint64_t)c->ntime];
-    for (int t = 0; t < c->ntarget; t++) weights[c->target[t]] = (float)(s * w[t]);
+    for (int t = 0; t < c->ntarget; t++) weights[c->target[t]] = (float)(s * w[c->slider[t]]);
+}
+
+// "t 0.20", where it tells something; "order 2 1", the numbers that a random mixture was drawn as.
+static void label_rest(const FaCandidates *c, uint64_t i, const int *order, FaText *text) {
+    double t = fa_candidates_time(c, i);
+    int last = c->nslider;
+    int hundredths = (int)(100 * t + 0.5);
+    if (c->ntime > 1 || t != 1) fai_text_printf(text, ", t %d.%02d", hundredths / 100, hundredths % 100);
+    if (c->levels) return;
+    while (last > 1 && !order[last - 1]) last--;
+    fai_text_str(text, ", order");
+    for (int k = 0; k < last; k++) fai_text_printf(text, " %d", order[k]);
 }
 
 void fa_candidates_label(const FaCandidates *c, uint64_t i, char *text, size_t size) {
     double w[MOST_TARGETS];
-    int at = snprintf(text, size, "%llu:", (unsigned long long)i);
-    if (i >= c->count) return;
-    target_weights(c, i / (uint64_t)c->ntime, w);
-    for (int t = 0; t < c->ntarget && at >= 0 && (size_t)at < size; t++) {
-        if (w[t] == 0) continue;
-        int hundredths = (int)(100 * w[t] + 0.5);
-        at += snprintf(text + at, size - (size_t)at, " %s %d.%02d", c->rig->shape[c->target[t]].name, hundredths / 100,
-                       hundredths % 100);
+    int order[MOST_TARGETS];
+    FaText all = {0};
+    const char *comma = "";
+    fai_text_printf(&all, "%llu:", (unsigned long long)i);
+    if (i < c->count) {
+        fa_candidates_mixture(c, i, w, order);
+        for (int t = 0; t < c->nslider; t++) {
+            if (w[t] == 0) continue;
+            int hundredths = (int)(100 * w[t] + 0.5);
+            fai_text_printf(&all, "%s %s %d.%02d", comma, fa_candidates_slider(c, t), hundredths / 100,
+                            hundredths % 100);
+            comma = ",";
+        }
+        label_rest(c, i, order, &all);
     }
+    snprintf(text, size, "%s", all.failed ? "" : all.data);
+    fai_text_free(&all);
 }
 
+// Files of shapes may lie where capitals do not count.
 static bool has_shape(const FaRig *rig, const char *name) {
     for (int s = 0; s < rig->nshape; s++)
-        if (!strcmp(rig->shape[s].name, name)) return true;
+        if (!strcasecmp(rig->shape[s].name, name)) return true;
     return false;
 }
 
-// "blend_17"; "blend_17_2" where the rig has one from an earlier pick.
+// "blend_17"; "blend_17_2" where the rig has one from an earlier pick. There are more names than a rig has shapes.
 static void name_candidate(const FaRig *rig, uint64_t i, char name[32]) {
     snprintf(name, 32, "blend_%llu", (unsigned long long)i);
-    for (int k = 2; has_shape(rig, name) && k < 1000; k++)
-        snprintf(name, 32, "blend_%llu_%d", (unsigned long long)i % 10000000000000000ULL, k);
+    for (int k = 2; has_shape(rig, name); k++)
+        snprintf(name, 32, "blend_%llu_%d", (unsigned long long)i % 1000000000u, k);
 }
 
 FaCode fa_candidates_save(const FaCandidates *c, const uint64_t *pick, int npick, const char *path, FaError *err) {

@@ -2,7 +2,7 @@
 //
 // A region blends between what the map says and what was there before it by its weight at a vertex, in logarithms:
 // halfway between 2 and 8 Hz is 4 Hz.
-#include "analytic/sculpt.h"
+#include "analytic/handle.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "fascia/analytic.h"
@@ -15,6 +15,8 @@ void fa_analytic_maps_free(FaMaps *maps) {
     fa_free(maps->shape);
     fa_free(maps->vertex);
     fa_free(maps->gain);
+    for (int i = 0; i < maps->nhandle; i++) fa_free(maps->handle[i].reach);
+    fa_free(maps->handle);
     *maps = (FaMaps){0};
 }
 
@@ -93,16 +95,22 @@ static FaCode read_oscillator(Reader *r, const FaJson *v, const FaOscillator *ba
     return FA_OK;
 }
 
+static FaCode shapes_named(Reader *r, const FaJson *v, const char *name, int shape[FA_NAMED_MOST], int *n) {
+    FaCode rc = fa_rig_shapes_named(r->rig, name, shape, FA_NAMED_MOST, n, NULL);
+    if (rc == FA_E_ARG) return bad(r, v, "fascia info --shapes lists them", "the rig has no such shape");
+    return rc < 0 ? FA_FAIL_MEMORY(r->err) : FA_OK;
+}
+
 static FaCode read_shapes(Reader *r, const FaJson *shapes) {
     if (!shapes) return FA_OK;
     r->maps->shape = FA_NEW(r->rig->nshape, FaOscillator);
     if (!r->maps->shape) return FA_FAIL_MEMORY(r->err);
     for (int s = 0; s < r->rig->nshape; s++) r->maps->shape[s] = r->base;
     for (const FaJson *v = shapes->first; v; v = v->next) {
-        int s = fai_shape_find(r->rig, v->key, strlen(v->key));
-        if (s < 0) return bad(r, v, "fascia info names the shapes", "the rig has no such shape");
+        int shape[FA_NAMED_MOST], n;
         bool given;
-        FA_TRY(read_oscillator(r, v, &r->base, &r->maps->shape[s], &given));
+        FA_TRY(shapes_named(r, v, v->key, shape, &n));
+        for (int i = 0; i < n; i++) FA_TRY(read_oscillator(r, v, &r->base, &r->maps->shape[shape[i]], &given));
     }
     return FA_OK;
 }
@@ -123,21 +131,20 @@ static FaCode gain_map(Reader *r) {
     return FA_OK;
 }
 
-// How far a shape moves each vertex, 1 where it moves most.
+// How far the shapes of a name move each vertex, 1 where they move most.
 static FaCode weight_of_shape(Reader *r, const FaJson *name) {
     const FaRig *rig = r->rig;
-    int s = fai_shape_find(rig, name->string, strlen(name->string));
-    if (s < 0) return bad(r, name, "fascia info names the shapes", "the rig has no such shape");
+    int shape[FA_NAMED_MOST], n;
     double most = 1e-12;
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = rig->shape[s].first; i < rig->shape[s].first + rig->shape[s].count; i++) {
-            double d[3];
-            fai_v3_load(rig->delta, i, d);
-            if (pass == 0)
-                most = fmax(most, fai_v3_norm(d));
-            else
-                r->weight[rig->row[i]] = fai_v3_norm(d) / most;
+    FA_TRY(shapes_named(r, name, name->string, shape, &n));
+    for (int i = 0; i < n; i++)
+        for (int e = rig->shape[shape[i]].first; e < rig->shape[shape[i]].first + rig->shape[shape[i]].count; e++) {
+            double d[3], *to = &r->weight[rig->row[e]];
+            fai_v3_load(rig->delta, e, d);
+            *to = fmax(*to, fai_v3_norm(d));
+            most = fmax(most, *to);
         }
+    for (int v = 0; v < rig->mesh.nvert; v++) r->weight[v] /= most;
     return FA_OK;
 }
 
@@ -239,6 +246,55 @@ static FaCode read_region(Reader *r, const FaJson *region) {
     return FA_OK;
 }
 
+// "direction": [0, 0, 1], of any length.
+static FaCode read_direction(Reader *r, const FaJson *force, double d[3]) {
+    FaJson *list;
+    FA_TRY(fai_json_array_or_null(force, "direction", &list, r->err));
+    bool good = list && list->count == 3;
+    int k = 0;
+    for (const FaJson *v = good ? list->first : NULL; v; v = v->next, k++) {
+        good &= fai_json_is(v, FA_JSON_NUMBER) && fabs(v->number) < 1e100;
+        d[k] = good ? v->number : 0;
+    }
+    if (!good || !fai_v3_normalize(d))
+        return bad(r, list ? list : force, "write \"direction\": [0, 0, 1]: the subject's left, up, front",
+                   "the force has no direction");
+    return FA_OK;
+}
+
+// {"vertices": [120], "radius": 12, "force": "constant:4", "direction": [0, 0, 1]}: millimetres.
+static FaCode read_force(Reader *r, const FaJson *v) {
+    if (!fai_json_is(v, FA_JSON_OBJECT))
+        return bad(r, v, "write {\"shape\": \"cheekPuff\", \"force\": \"constant:3\", \"direction\": [0, 0, 1]}",
+                   "a force is an object");
+    FaHandle h = {0};
+    const char *text;
+    double radius;
+    FA_TRY(region_weight(r, v));
+    FA_TRY(fai_json_str_or(v, "force", "", &text, r->err));
+    FA_TRY(fai_json_num_or(v, "radius", 0, &radius, r->err));
+    FA_TRY(read_direction(r, v, h.direction));
+    if (fa_force_parse(text, &h.force, NULL) < 0 || fabs(h.force.size) > 1000)
+        return bad(r, v, "write \"force\": \"constant:3\", \"linear:3\" or \"sine:2:4\": at most 1000 mm, Hz",
+                   "this is no force");
+    if (!(radius >= 0 && radius <= 1000)) return bad(r, v, "give 0 to 1000 mm", "this is no radius");
+    h.force.size *= 1e-3;
+    if (radius > 0) FA_TRY(fai_handle_reach(r->rig, 1e-3 * radius, r->weight, r->err));
+    if (!(h.reach = FA_NEW(r->rig->mesh.nvert, float))) return FA_FAIL_MEMORY(r->err);
+    for (int i = 0; i < r->rig->mesh.nvert; i++) h.reach[i] = (float)r->weight[i];
+    r->maps->handle[r->maps->nhandle++] = h;
+    return FA_OK;
+}
+
+static FaCode read_forces(Reader *r, const FaJson *forces) {
+    if (!forces) return FA_OK;
+    if (forces->count > 64) return bad(r, forces, "give 64 at most", "these are too many forces");
+    r->maps->handle = FA_NEW(forces->count + 1, FaHandle);
+    if (!r->maps->handle) return FA_FAIL_MEMORY(r->err);
+    for (const FaJson *v = forces->first; v; v = v->next) FA_TRY(read_force(r, v));
+    return FA_OK;
+}
+
 // One number per vertex of the member `key`; *list is NULL if it is absent.
 static FaCode vertex_numbers(Reader *r, const FaJson *vertices, const char *key, FaJson **list) {
     FA_TRY(fai_json_array_or_null(vertices, key, list, r->err));
@@ -279,22 +335,23 @@ static FaCode read_vertices(Reader *r, const FaJson *vertices) {
 }
 
 static FaCode read_all(Reader *r, const FaJson *root) {
-    static const char *const known[] = {"version", "generator", "shapes", "regions", "vertices"};
+    static const char *const known[] = {"version", "generator", "shapes", "regions", "vertices", "forces"};
     if (!fai_json_is(root, FA_JSON_OBJECT))
         return bad(r, root, "write {\"regions\": [...]}", "the maps are no JSON object");
     for (const FaJson *v = root->first; v; v = v->next) {
         bool found = false;
         for (int i = 0; i < FA_COUNT(known); i++) found |= !strcmp(v->key, known[i]);
-        if (!found) return bad(r, v, "known are: shapes, regions, vertices", "there is no such member");
+        if (!found) return bad(r, v, "known are: shapes, regions, vertices, forces", "there is no such member");
     }
-    FaJson *shapes, *regions, *vertices;
+    FaJson *shapes, *regions, *vertices, *forces;
     FA_TRY(fai_json_object_or_null(root, "shapes", &shapes, r->err));
     FA_TRY(fai_json_array_or_null(root, "regions", &regions, r->err));
     FA_TRY(fai_json_object_or_null(root, "vertices", &vertices, r->err));
+    FA_TRY(fai_json_array_or_null(root, "forces", &forces, r->err));
     FA_TRY(read_shapes(r, shapes));
     FA_TRY(read_vertices(r, vertices));
     for (const FaJson *v = regions ? regions->first : NULL; v; v = v->next) FA_TRY(read_region(r, v));
-    return FA_OK;
+    return read_forces(r, forces);
 }
 
 FaCode fa_analytic_maps_load(const char *path, const FaRig *rig, const FaOscillator *base, FaMaps *maps, FaError *err) {

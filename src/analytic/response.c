@@ -225,32 +225,29 @@ FaCode fa_force_parse(const char *text, FaForce *force, FaError *err) {
 
 // --- forces on shapes ---------------------------------------------------------------------------------------------
 
-int fai_shape_find(const FaRig *rig, const char *name, size_t n) {
-    for (int s = 0; s < rig->nshape; s++)
-        if (strlen(rig->shape[s].name) == n && !strncmp(rig->shape[s].name, name, n)) return s;
-    for (int s = 0; s < rig->nshape; s++) {
-        const char *arkit =
-            rig->shape[s].arkit >= 0 && rig->shape[s].half == 0 ? fa_arkit_name(rig->shape[s].arkit) : "";
-        if (strlen(arkit) == n && !strncmp(arkit, name, n)) return s;
+// One force on each shape that the name means.
+static FaCode add_sculpts(const FaRig *rig, const char *name, const FaForce *force, FaSculpts *out, FaError *err) {
+    int shape[FA_NAMED_MOST], n;
+    FA_TRY(fa_rig_shapes_named(rig, name, shape, FA_NAMED_MOST, &n, err));
+    for (int i = 0; i < n; i++) {
+        FaSculpt *more = fai_grow_array(out->sculpt, &out->room, out->count + 1, sizeof *more);
+        if (!more) return FA_FAIL_MEMORY(err);
+        out->sculpt = more;
+        more[out->count++] = (FaSculpt){shape[i], *force};
     }
-    return -1;
+    return FA_OK;
 }
 
 FaCode fai_sculpts_parse(const char *text, const FaRig *rig, FaSculpts *out, FaError *err) {
     while (*text) {
         size_t n = strcspn(text, ","), name = strcspn(text, "=");
-        char force[96];
-        if (name >= n || n - name > sizeof force) return bad_force(text, err);
-        FaSculpt s = {.shape = fai_shape_find(rig, text, name)};
-        if (s.shape < 0)
-            return FA_FAIL(err, FA_E_ARG, NULL, "fascia info names the shapes", "the rig has no shape '%.*s'",
-                           (int)FA_MIN(name, (size_t)80), text);
+        char force[96], of[200];
+        FaForce f;
+        if (name >= n || n - name > sizeof force || name >= sizeof of) return bad_force(text, err);
+        snprintf(of, sizeof of, "%.*s", (int)name, text);
         snprintf(force, sizeof force, "%.*s", (int)(n - name - 1), text + name + 1);
-        FA_TRY(fa_force_parse(force, &s.force, err));
-        FaSculpt *more = fai_grow_array(out->sculpt, &out->room, out->count + 1, sizeof *more);
-        if (!more) return FA_FAIL_MEMORY(err);
-        out->sculpt = more;
-        more[out->count++] = s;
+        FA_TRY(fa_force_parse(force, &f, err));
+        FA_TRY(add_sculpts(rig, of, &f, out, err));
         text += n + (text[n] == ',');
     }
     return FA_OK;

@@ -15,9 +15,8 @@ typedef struct FaSculpts {
     int count, room;
 } FaSculpts;
 
-// "jawOpen=constant:0.3,cheekPuff=sine:0.2:4"; "" is none. Shapes by their own name, then by their ARKit name.
+// "jawOpen=constant:0.3,cheekPuff=sine:0.2:4"; "" is none. A name is all shapes that it means.
 FaCode fai_sculpts_parse(const char *text, const FaRig *rig, FaSculpts *out, FaError *err);
 void fai_sculpts_free(FaSculpts *s);
-int fai_shape_find(const FaRig *rig, const char *name, size_t n); // -1 if there is none
 
 #endif

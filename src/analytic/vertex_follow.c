@@ -201,6 +201,8 @@ void fai_vertex_follow_push(const FaVertexFollow *f, const FaRig *rig, int shape
     fai_parallel(rig->shape[shape].count, CHUNK, push_chunk, &p);
 }
 
+const FaOscillator *fai_vertex_follow_springs(const FaVertexFollow *f) { return f->o; }
+
 void fai_vertex_follow_calm(FaVertexFollow *f, const float *keep) {
     for (int i = 0; i < f->n; i++)
         for (int k = 0; k < 3 && keep[i] < 1; k++) {

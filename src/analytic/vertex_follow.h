@@ -22,6 +22,7 @@ void fai_vertex_follow_step(FaVertexFollow *f, const float *target, int n, const
 // What the vertices of a shape answer to a force on it since t seconds, each in its own way, in closed form: added.
 void fai_vertex_follow_push(const FaVertexFollow *f, const FaRig *rig, int shape, const FaForce *force, double t,
                             float *surface);
+const FaOscillator *fai_vertex_follow_springs(const FaVertexFollow *f); // (nvert)
 // Each vertex keeps a share of its way from the target, 0..1, and of its velocity (nvert).
 void fai_vertex_follow_calm(FaVertexFollow *f, const float *keep);
 void fai_vertex_follow_state(FaVertexFollow *f, FaStream *s);

@@ -313,6 +313,26 @@ static FaCode put_rigs(Page *p, const FaRig *rig, const FaPageTrack *tracks, int
     return rc;
 }
 
+static void put_sliders(Page *p, const FaPageOptions *o) {
+    FaJsonWriter *w = &p->w;
+    if (!o->nsliders) return;
+    fai_jw_open(w, "sliders", '{');
+    fai_jw_num(w, "mass", o->mass);
+    fai_jw_num(w, "damping", o->damping);
+    fai_jw_num(w, "stiffness", o->stiffness);
+    fai_jw_open(w, "targets", '[');
+    for (int i = 0; i < o->nsliders; i++) {
+        fai_jw_open(w, NULL, '{');
+        fai_jw_str(w, "name", o->sliders[i].name);
+        fai_jw_open(w, "shapes", '[');
+        for (int k = 0; k < o->sliders[i].nshape; k++) fai_jw_int(w, NULL, o->sliders[i].shape[k]);
+        fai_jw_close(w);
+        fai_jw_close(w);
+    }
+    fai_jw_close(w);
+    fai_jw_close(w);
+}
+
 // --- muscles ------------------------------------------------------------------------------------------------------
 
 static void put_muscles(Page *p, const FaPageOptions *o) {
@@ -637,6 +657,9 @@ static FaCode put_track(Page *p, const FaPageTrack *track, Residual *s, FaPageJu
     if (rc >= 0 && !given) rc = put_companion_motions(p, s->rig, track, err);
     if (rc >= 0) rc = put_markers(p, track, err);
     put_pull(p, track, o);
+    if (track->labels) fai_jw_open(&p->w, "labels", '[');
+    for (int f = 0; track->labels && f < n; f++) fai_jw_str(&p->w, NULL, track->labels[f]);
+    if (track->labels) fai_jw_close(&p->w);
     if (rc >= 0) rc = put_numbers(p, track, &s->rig->mesh, most, err);
     fai_jw_close(&p->w);
     return rc;
@@ -819,6 +842,7 @@ FaCode fa_page_save(const char *path, const FaRig *rig, const FaPageTrack *track
     fai_jw_str(&p.w, "title", o->title ? o->title : "fascia");
     if (o->facts) fai_jw_str(&p.w, "facts", o->facts);
     put_muscles(&p, o);
+    put_sliders(&p, o);
     FaCode rc = put_rigs(&p, rig, tracks, ntrack, o, err);
     if (rc >= 0) rc = put_tracks(&p, tracks, ntrack, o, err);
     if (rc >= 0) rc = put_pairs(&p, tracks, ntrack, o, err);

@@ -401,7 +401,11 @@ static FaCode draw_sheet(Work *w, FaError *err) {
     double scale = w->renderer->heat_max_mm;
     bool legend = (w->job->against || w->job->heat) && scale > 0;
     w->renderer->no_legend = legend; // one for all
-    FA_TRY(fai_sheet_new(&sheet, count, w->job->columns, o->width, o->height, w->job->look.caption, legend, err));
+    int lines = 1;
+    for (int i = 0; i < count && w->job->captions && w->picture == FA_PICTURE_FRAMES; i++)
+        lines = FA_MAX(lines, fai_caption_lines(w->job->captions[sheet_frame(w, i)]));
+    FA_TRY(fai_sheet_new_lines(&sheet, count, w->job->columns, o->width, o->height, w->job->look.caption, legend, lines,
+                               err));
     FaCode rc = FA_OK;
     if (legend) fai_sheet_legend(&sheet, scale, o->heat_title ? o->heat_title : "mm");
     for (int i = 0; i < count && rc >= 0; i++) {

@@ -22,13 +22,24 @@ static float caption_size(const FaSheet *s) {
     return FA_MAX(7.0f, 0.042f * (float)FA_MIN(s->tile_width, s->tile_height));
 }
 
+int fai_caption_lines(const char *caption) {
+    int n = 1;
+    for (; *caption && n < 8; caption++) n += *caption == '\n';
+    return n;
+}
+
 FaCode fai_sheet_new(FaSheet *s, int count, int columns, int tile_width, int tile_height, const char *title,
                      bool legend, FaError *err) {
+    return fai_sheet_new_lines(s, count, columns, tile_width, tile_height, title, legend, 1, err);
+}
+
+FaCode fai_sheet_new_lines(FaSheet *s, int count, int columns, int tile_width, int tile_height, const char *title,
+                           bool legend, int lines, FaError *err) {
     *s = (FaSheet){.tile_width = tile_width, .tile_height = tile_height, .count = count};
     if (count < 1) return FA_FAIL(err, FA_E_ARG, NULL, NULL, "there is nothing to put on the sheet");
     float size = caption_size(s);
     s->gap = FA_MAX(2, tile_width / 64);
-    s->caption = (int)(2.6f * size);
+    s->caption = (int)((2.6f + 1.5f * (float)(lines - 1)) * size);
     s->top = legend || (title && *title) ? (int)(4.2f * size) : s->gap;
     s->columns = columns > 0 ? FA_MIN(columns, count) : choose_columns(count, tile_width, tile_height + s->caption);
     s->rows = (count + s->columns - 1) / s->columns;
@@ -56,13 +67,17 @@ void fai_sheet_put(FaSheet *s, int i, const FaImage *tile, const char *caption) 
     int x = s->gap + i % s->columns * (s->tile_width + s->gap),
         y = s->top + i / s->columns * (s->tile_height + s->caption + s->gap);
     fai_canvas_place(&s->image, tile, x, y);
-    if (!caption) return;
-    float size = caption_size(s);
-    char text[256];
-    snprintf(text, sizeof text, "%s", caption);
-    fai_text_fit(text, size, (float)s->tile_width - 2);
-    fai_canvas_text(&s->image, (float)x + 0.5f * (float)s->tile_width, (float)(y + s->tile_height) + 1.75f * size, size,
-                    FA_ALIGN_CENTRE, text, (FaInk){222, 223, 226, 1});
+    float size = caption_size(s), baseline = (float)(y + s->tile_height) + 1.75f * size;
+    int room = fai_caption_lines(caption ? caption : "");
+    for (const char *at = caption; at && room-- > 0; baseline += 1.5f * size) {
+        char text[256];
+        const char *end = strchr(at, '\n');
+        snprintf(text, sizeof text, "%.*s", end ? (int)(end - at) : (int)strlen(at), at);
+        fai_text_fit(text, size, (float)s->tile_width - 2);
+        fai_canvas_text(&s->image, (float)x + 0.5f * (float)s->tile_width, baseline, size, FA_ALIGN_CENTRE, text,
+                        (FaInk){222, 223, 226, 1});
+        at = end ? end + 1 : NULL;
+    }
 }
 
 void fai_sheet_free(FaSheet *s) { fa_image_free(&s->image); }
