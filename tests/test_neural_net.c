@@ -16,8 +16,16 @@ static float *random_floats(size_t n, float scale, uint64_t seed) {
 }
 
 static FaNet make(void) {
-    FaNet net = {.key = 9, .made = "a test", .nvert = NVERT, .ntri = 2, .nweight = NWEIGHT, .nd = ND, .nn = NN, .nc = NC,
-                 .nlayer = 3, .width = {ND + NN, H, H, NC}};
+    FaNet net = {.key = 9,
+                 .made = "a test",
+                 .nvert = NVERT,
+                 .ntri = 2,
+                 .nweight = NWEIGHT,
+                 .nd = ND,
+                 .nn = NN,
+                 .nc = NC,
+                 .nlayer = 3,
+                 .width = {ND + NN, H, H, NC}};
     const size_t n3 = 3 * NVERT;
     net.mean = random_floats(n3, 0.1f, 1);
     net.tri = FA_NEW(6, int);
@@ -77,8 +85,7 @@ static void test_round_trip(void **state) {
     CHECK_OK(fai_net_save(&b, test_path("b.net"), &err), &err);
     same_file(test_path("a.net"), test_path("b.net"));
     double off = 0, most = 0;
-    for (size_t i = 0; i < NC * n3; i++)
-        off = fmax(off, fabsf(a.u[i] - b.u[i])), most = fmax(most, fabsf(a.u[i]));
+    for (size_t i = 0; i < NC * n3; i++) off = fmax(off, fabsf(a.u[i] - b.u[i])), most = fmax(most, fabsf(a.u[i]));
     assert_true(off > 0 && off <= most / 127 / 2 * 1.001);
     fai_net_round(&a);
     assert_memory_equal(a.u, b.u, NC * n3 * sizeof(float));

@@ -39,7 +39,7 @@ void fai_net_free(FaNet *net); // arrays; empty is fine
 // again gives the same bytes. Reading is bounded by the file's size, 8 times and 32 MB.
 FaCode fai_net_save(const FaNet *net, const char *path, FaError *err);
 FaCode fai_net_load(const char *path, FaNet *net, FaError *err);
-void fai_net_round(FaNet *net); // to what the file holds, without one
+void fai_net_round(FaNet *net); // to what the file holds, without one; the bases alone where there is no ridge yet
 FaCode fai_net_parse(const void *data, size_t size, const char *name, FaNet *net, FaError *err); // from memory
 
 // Inputs in components: z of a difference and q of a neutral (both nvert x 3), squashed.

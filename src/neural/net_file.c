@@ -27,9 +27,7 @@ static float scale_of(const float *x, size_t n) {
     return scale;
 }
 
-static int step_of(float x, float scale) {
-    return scale > 0 ? FA_MIN(MOST, FA_MAX(-MOST, (int)lrintf(x / scale))) : 0;
-}
+static int step_of(float x, float scale) { return scale > 0 ? FA_MIN(MOST, FA_MAX(-MOST, (int)lrintf(x / scale))) : 0; }
 
 static void round_columns(float *x, size_t n, int count) {
     for (int k = 0; k < count; k++) {
@@ -50,7 +48,7 @@ void fai_net_round(FaNet *net) {
     round_columns(net->vd, n3, net->nd);
     round_columns(net->vn, n3, net->nn);
     round_columns(net->u, n3, net->nc);
-    round_halfs(net->ridge, (size_t)net->nc * (size_t)net->nd);
+    if (net->ridge) round_halfs(net->ridge, (size_t)net->nc * (size_t)net->nd);
     for (int i = 0; i < net->nlayer; i++) round_halfs(net->weight[i], layer_size(net, i));
 }
 
@@ -161,7 +159,8 @@ static void take_columns(FaUnpack *u, float *x, int nvert, int count) {
 
 static void take_bases(FaUnpack *u, FaNet *net, size_t size) {
     const size_t n3 = 3 * (size_t)net->nvert, all = (size_t)(net->nweight + net->nd + net->nn + net->nc);
-    if (u->bad || u->memory || all * n3 * sizeof(float) > 8 * size + (32u << 20)) { // columns of nothing cost a file nothing
+    if (u->bad || u->memory ||
+        all * n3 * sizeof(float) > 8 * size + (32u << 20)) { // columns of nothing cost a file nothing
         u->bad = true;
         return;
     }
@@ -170,8 +169,7 @@ static void take_bases(FaUnpack *u, FaNet *net, size_t size) {
     net->vn = FA_NEW((size_t)net->nn * n3, float);
     net->u = FA_NEW((size_t)net->nc * n3, float);
     u->memory = !net->shape || !net->vd || !net->vn || !net->u;
-    for (int s = 0; !u->memory && s < net->nweight; s++)
-        take_columns(u, net->shape + (size_t)s * n3, net->nvert, 1);
+    for (int s = 0; !u->memory && s < net->nweight; s++) take_columns(u, net->shape + (size_t)s * n3, net->nvert, 1);
     if (!u->memory) take_columns(u, net->vd, net->nvert, net->nd);
     if (!u->memory) take_columns(u, net->vn, net->nvert, net->nn);
     if (!u->memory) take_columns(u, net->u, net->nvert, net->nc);
@@ -232,7 +230,7 @@ FaCode fai_net_load(const char *path, FaNet *net, FaError *err) {
 }
 
 void fai_net_free(FaNet *net) {
-    void *const array[] = {net->mean, net->tri, net->region, net->shape, net->vd, net->vn,
+    void *const array[] = {net->mean, net->tri, net->region, net->shape, net->vd,   net->vn,
                            net->u,    net->sd,  net->sn,     net->su,    net->ridge};
     for (int i = 0; i < FA_COUNT(array); i++) fa_free(array[i]);
     for (int i = 0; i < FA_NET_LAYERS; i++) {

@@ -7,10 +7,10 @@
 #include "base/text.h"
 
 void fai_pack_begin(FaText *t, const char signature[8]);
-FaCode fai_pack_end(FaText *t, FaError *err);                        // header made right; FA_E_MEMORY where t failed
-FaCode fai_pack_write(FaText *t, const char *path, FaError *err);    // the same, into a file; frees t in any case
-void fai_pack_halfs(FaText *t, const float *x, size_t n);            // as halfs
-void fai_pack_name(FaText *t, const char *text, size_t room);        // terminated, the rest zero
+FaCode fai_pack_end(FaText *t, FaError *err);                     // header made right; FA_E_MEMORY where t failed
+FaCode fai_pack_write(FaText *t, const char *path, FaError *err); // the same, into a file; frees t in any case
+void fai_pack_halfs(FaText *t, const float *x, size_t n);         // as halfs
+void fai_pack_name(FaText *t, const char *text, size_t room);     // terminated, the rest zero
 
 typedef struct FaUnpack {
     const unsigned char *at, *end;

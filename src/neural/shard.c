@@ -55,7 +55,8 @@ FaCode fai_shard_read(const char *path, FaShard *shard, FaError *err) {
     *shard = (FaShard){0};
     FA_TRY(fai_file_read(path, 0, &bytes, err));
     if (fai_unpack_begin(&u, bytes.data, bytes.size, SIGNATURE)) take_all(&u, shard);
-    FaCode rc = fai_unpack_end(&u, "a shard of samples", "remove it, and run fascia dataset again: it makes it anew", err);
+    FaCode rc =
+        fai_unpack_end(&u, "a shard of samples", "remove it, and run fascia dataset again: it makes it anew", err);
     fai_bytes_free(&bytes);
     if (rc < 0) fai_shard_free(shard);
     return fai_fail_in(err, rc, path);
