@@ -165,14 +165,19 @@ const Command cmd_muscle_play = {
         "  fascia muscle play head.face talk.csv --snap 0 -o flesh.mp4    flesh alone, without the rest of the "
         "sculpts\n"
         "  fascia muscle play head.face talk.csv --motion dynamic --head-motion run.bvh -o run.glb     cheeks swing\n"
+        "  fascia muscle play head.face talk.csv --edits lips.json -o talk.glb   tracks moved in some frames\n"
         "  fascia muscle play head.face talk.csv --frames 0-99 -o out.pc2\n"
         "  fascia muscle play head.glb -o rom.glb                         the rig's own animation; muscles are made "
         "now\n",
-    .notes = "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif.\n"
-             "Every shape needs its muscles once, some seconds each: fascia muscle build RIG --shapes -o head.face. "
-             "Those\n"
-             "that a clip uses and FACE has not are made on the way, and kept beside the output as "
-             "FACE.muscle.shapes.\n",
+    .notes =
+        "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif.\n"
+        "Every shape needs its muscles once, some seconds each: fascia muscle build RIG --shapes -o head.face. "
+        "Those\n"
+        "that a clip uses and FACE has not are made on the way, and kept beside the output as "
+        "FACE.muscle.shapes.\n"
+        "lips.json: {\"fps\": 30, \"edits\": [{\"muscle\": \"inc_*\", \"move\": {\"medial\": 6}, \"frames\": [40, 60], "
+        "\"ease\": 6},\n"
+        "  {\"muscle\": \"dao\", \"activation\": 0.4}]}\n",
     .options = options,
     .writes = "glb gltf vrm pc2 mdd usda obj html png mp4 m4v mov gif csv json",
     .method = "muscle",

@@ -1,4 +1,5 @@
 // fascia muscle target: the muscles that bring a face to a pose of its shapes, to a sculpt or a scan, or to markers.
+#include "jaw_poses.h"
 #include "muscle_goal.h"
 #include "muscle_page.h"
 
@@ -7,7 +8,7 @@
 #include <string.h>
 
 static Goal asked = {.neutral = -1};
-static const char *snap = "none";
+static const char *snap = "none", *jaw_poses;
 static int rounds, bones;
 static double spring;
 static bool untouched;
@@ -28,6 +29,8 @@ static const Option options[] = {
      "vertices that activations and jaw are found by: v12,v88,... or a map .json (480, far from each other)"},
     {"bones", 0, OPT_CHOICE, &bones, "held|on|limited", 0, 0,
      "on: skull and jaw are put where the flesh goes; limited: the jaw no farther than the rig's shapes take it"},
+    {"jaw-poses", 0, OPT_TEXT, &jaw_poses, "FILE,...", 0, 0,
+     "with --bones limited: the jaw no farther than in these: clips, .pose files, posed meshes"},
     {"rounds", 0, OPT_INT, &rounds, "N", 1, 32, "how often what is missing is given to the muscles, at most (5)"},
     {"spring", 0, OPT_NUM, &spring, "N/M4", 1e6, 1e13,
      "how firmly muscles drag the flesh: 5e10 comes closer and bends it more (5e9)"},
@@ -45,7 +48,8 @@ typedef struct Target {
     float *weight; // of the snap                                                       (nvert)
     FaMuscleSnapReport snapped;
     FaMuscleTargeted found;
-    double final; // m: farthest that the result is from the goal
+    FaMuscleJawLimits limits; // of --jaw-poses
+    double final;             // m: farthest that the result is from the goal
 } Target;
 
 // How much of what no muscle makes is added.
@@ -76,6 +80,7 @@ static FaCode make(Job *j, FaError *err) {
     TRY(muscle_open(j, err));
     TRY(goal_read(&t->goal, j->rig, t->m.model, err));
     TRY(read_snap(t, err));
+    if (jaw_poses) TRY(jaw_poses_read(jaw_poses, j->rig, t->m.model, &t->limits, err));
     const FaMuscleTargetOptions o = {.rounds = rounds,
                                      .spring = spring,
                                      .untouched = untouched,
@@ -84,6 +89,7 @@ static FaCode make(Job *j, FaError *err) {
                                      .landmark = g->landmark,
                                      .known = g->known,
                                      .bones = (FaMuscleBones)bones,
+                                     .limits = jaw_poses ? &t->limits : NULL,
                                      .progress = cli_progress};
     if (!(t->m.x = malloc(3 * (size_t)j->rig->mesh.nvert * sizeof *t->m.x))) return cli_no_memory(err);
     TRY(fa_muscle_target(t->m.model, g->x, g->weights, &o, t->m.x, &t->m.directed, &t->found, err));
@@ -115,6 +121,11 @@ static void say(Job *j) {
             1e3 * f->neutral, 1e3 * f->rms[0], 1e3 * f->rms[f->best], f->best, f->rounds, f->seconds);
     cli_say("%d tets inside out; volume of the flesh %+.2f %%; triangles that cross: %d, at rest %d; jaw %.1f degrees",
             f->inverted, 100 * f->volume_change, t->m.crossings, t->m.crossings_rest, f->open);
+    if (jaw_poses)
+        cli_say("jaw, as far as those poses take it: open %.1f to %.1f degrees, forward %.1f to %.1f mm, side %.1f to "
+                "%.1f mm",
+                t->limits.open[0], t->limits.open[1], 1e3 * t->limits.forward[0], 1e3 * t->limits.forward[1],
+                1e3 * t->limits.side[0], 1e3 * t->limits.side[1]);
     if (bones) cli_say("bones: head turned by %.2f degrees, moved by %.2f mm", f->turned, 1e3 * f->moved);
     if (t->weight && strcmp(snap, "all") != 0)
         cli_say("snap: %d vertices on lines, %d touched%s", t->snapped.line, t->snapped.touched,
@@ -158,7 +169,8 @@ static void target_free(Job *j) {
     muscle_free(j);
 }
 
-#define COMMON "landmarks bones rounds spring snap collider no-contact hinge world cache-unit bake-error max-targets"
+#define COMMON                                                                                                         \
+    "landmarks bones jaw-poses rounds spring snap collider no-contact hinge world cache-unit bake-error max-targets"
 
 static int run(int argc, const char **argv) {
     (void)argc;
@@ -172,6 +184,7 @@ static int run(int argc, const char **argv) {
                         : asked.markers ? "markers frame neutral marker-map " COMMON " !snap"
                                         : "weights " COMMON);
     if (code != EXIT_OK) return code;
+    if (jaw_poses && bones != 2) return cli_usage("--jaw-poses goes with --bones limited");
     if (untouched && common.output && path_has_ext(common.output, "pose"))
         return cli_usage("--no-contact is for comparison: a .pose is played with lips that touch");
     Target t = {.goal = asked,
@@ -199,6 +212,8 @@ const Command cmd_muscle_target = {
         "  fascia muscle target head.face --weights mouthSmileLeft=1,mouthSmileRight=1 -o smile.pose  to be edited\n"
         "  fascia muscle target head.face --to smile.obj --snap folds.json -o smile.glb its folds, and lips of flesh\n"
         "  fascia muscle target head.face --to scan.obj --to-unit mm --bones on -o scan.png    a scan, head turned\n"
+        "  fascia muscle target head.face --to scan.obj --bones limited --jaw-poses rom.csv -o scan.pose   as far as "
+        "in rom.csv\n"
         "  fascia muscle target head.face --markers take.c3d --frame 90 -o frame.glb    one frame of markers\n"
         "  fascia muscle target head.face --weights mouthPucker=1 --json                the figures alone\n",
     .notes =

@@ -15,6 +15,7 @@ static void check(const FaEdit *e) {
         if (!(e->retime[k][0] > e->retime[k - 1][0])) abort();
     if (!(e->activation >= 0 && e->activation <= 1) || !(fabs(e->open) <= 45) || !(fabs(e->side) <= 0.031)) abort();
     if (!e->muscle[0] && !e->jaw[0] && !e->jaw[1] && !e->jaw[2]) abort();
+    if (!(e->from >= 0 && e->to >= e->from && e->to <= 1e7 && e->ease >= 0 && e->ease <= 1e7)) abort();
     if (e->fall == FA_FALL_WIDTH && !(e->width > 0)) abort();
 }
 

@@ -548,6 +548,20 @@ static void test_bones(void **state) {
     print_message("turned: farthest %.2f mm, with bones %.2f; head %.2f degrees\n", played[0], played[1],
                   said_number("head_turn"));
     CHECK_NEAR(said_number("head_turn"), 3, 0.3);
+    // a jaw that opens by half of the rig's way in all poses that it is learnt from stays there
+    const char *rom = test_path("rom.csv"), text[] = "time,jawOpen\n0,0\n0.1,0.5\n";
+    CHECK_OK(fai_file_write(rom, text, sizeof text - 1, &(FaError){0}), &(FaError){0});
+    double open[2];
+    for (int learnt = 0; learnt < 2; learnt++) {
+        assert_int_equal(RUN("muscle", "target", face, "--weights", "jawOpen=1", "--bones", "limited", "--no-contact",
+                             "--rounds", "1", "-o", out, "--json", learnt ? "--jaw-poses" : "-q", learnt ? rom : "-q"),
+                         0);
+        open[learnt] = said_number("jaw_open");
+    }
+    print_message("jaw: %.1f degrees, %.1f as far as it was learnt\n", open[0], open[1]);
+    assert_true(open[1] > 0.4 * open[0] && open[1] < 0.6 * open[0]);
+    assert_int_equal(RUN("muscle", "target", face, "--weights", "jawOpen=1", "--jaw-poses", rom, "-o", out), 2);
+    SAID("--jaw-poses goes with --bones limited");
     assert_true(played[1] < 0.6 * played[0]);
 }
 

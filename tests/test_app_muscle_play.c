@@ -66,6 +66,19 @@ static void test_options(void **state) {
         assert_int_equal(RUN("muscle", "play", face, clip, option[i][0], option[i][1], "-o", other, "-q"), 0);
         assert_false(same_file(one, other));
     }
+    const char *edits = test_path("frames.json");
+    const char *text =
+        "{\"fps\":30,\"edits\":[{\"muscle\":\"dao\",\"move\":{\"down\":5},\"frames\":[3,4],\"ease\":1}]}";
+    CHECK_OK(fai_file_write(edits, text, strlen(text), &(FaError){0}), &(FaError){0});
+    assert_int_equal(RUN("muscle", "play", face, clip, "--edits", edits, "-o", other, "--json"), 0);
+    assert_true(said_number("unsolved") == 0);
+    assert_false(same_file(one, other));
+    text = "{\"edits\":[{\"muscle\":\"dao\",\"move\":{\"downwards\":5}}]}";
+    CHECK_OK(fai_file_write(edits, text, strlen(text), &(FaError){0}), &(FaError){0});
+    assert_int_equal(RUN("muscle", "play", face, clip, "--edits", edits, "-o", other), 3);
+    SAID("frames.json");
+    SAID("'downwards' is no direction");
+    assert_int_equal(RUN("muscle", "play", face, clip, "--edits", test_path("nowhere.json"), "-o", other), 5);
     assert_int_equal(RUN("muscle", "play", face, clip, "--face", face, "-o", other), 2);
     SAID("the face is the first file");
     assert_int_equal(RUN("muscle", "play", rig, "-o", other), 2);

@@ -2,6 +2,7 @@
 // labels: unit
 #include "test.h"
 
+#include "muscle/clip_edits.h"
 #include "muscle/curves.h"
 #include "muscle/edits.h"
 
@@ -26,6 +27,26 @@ static void reads_all(void **state) {
     assert_true(e.edit[2].how == FA_ACTIVATION_LENGTH && e.edit[3].nretime == 3 && e.spring == 5e10);
     assert_true(e.edit[4].jaw[0] && !e.edit[4].jaw[1] && e.edit[4].open == 6);
     CHECK_NEAR(e.edit[4].side, -2e-3, 1e-12);
+    fai_edits_free(&e);
+}
+
+static void reads_times(void **state) {
+    (void)state;
+    const char *json =
+        "{\"fps\":24,\"edits\":[{\"muscle\":\"dao\",\"activation\":1,\"frames\":[48,60],\"ease\":6},"
+        "{\"muscle\":\"dao\",\"activation\":1,\"seconds\":[2,2]},{\"muscle\":\"dao\",\"activation\":1}]}";
+    FaEdits e;
+    FaError err = {0};
+    CHECK_OK(fai_edits_parse(json, strlen(json), &e, &err), &err);
+    assert_true(e.edit[0].timed && e.edit[1].timed && !e.edit[2].timed);
+    CHECK_NEAR(e.edit[0].from, 2, 1e-12);
+    CHECK_NEAR(e.edit[0].to, 2.5, 1e-12);
+    CHECK_NEAR(e.edit[0].ease, 0.25, 1e-12);
+    CHECK_NEAR(fai_clip_edit_share(&e.edit[0], 1.875), 0.5, 1e-12);
+    CHECK_NEAR(fai_clip_edit_share(&e.edit[0], 1.75), 0, 0);
+    CHECK_NEAR(fai_clip_edit_share(&e.edit[0], 2.5 + 1e-9), 1, 0);
+    CHECK_NEAR(fai_clip_edit_share(&e.edit[0], 2.7), 0.2 * 0.2 * (3 - 2 * 0.2), 1e-9);
+    assert_true(fai_clip_edit_share(&e.edit[2], 1e6) == 1 && e.edit[1].ease > 0.1);
     fai_edits_free(&e);
 }
 
@@ -58,6 +79,12 @@ static void wrong_edits(void **state) {
             "[0, 0]");
     refuses("{\"muscle\":\"*\",\"retime\":[[0.1,0],[1,1]]}", "/edits/1/retime", "begins", "[0, 0]");
     refuses("{\"jaw\":{\"open\":60}}", "/edits/1/jaw/open", "60", "45");
+    refuses("{\"muscle\":\"dao\",\"activation\":1,\"frames\":[1,2]}", "/edits/1/frames", "a second", "fps");
+    refuses("{\"muscle\":\"dao\",\"activation\":1,\"seconds\":[2,1]}", "/edits/1/seconds/1", "1", "from 2");
+    refuses("{\"muscle\":\"dao\",\"activation\":1,\"seconds\":2}", "/edits/1/seconds", "range", "[40, 60]");
+    refuses("{\"muscle\":\"dao\",\"activation\":1,\"seconds\":[1,2],\"frames\":[1,2]}", "/edits/1/seconds", "there are",
+            "one");
+    refuses("{\"muscle\":\"dao\",\"activation\":1,\"ease\":1}", "/edits/1/ease", "without", "frames");
     refuses("{\"jaw\":{\"wide\":6}}", "/edits/1/jaw", "'wide' means nothing", "open");
 }
 
@@ -80,7 +107,7 @@ static void curves(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reads_all), cmocka_unit_test(wrong_edits),
-                                       cmocka_unit_test(curves)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(reads_all), cmocka_unit_test(reads_times),
+                                       cmocka_unit_test(wrong_edits), cmocka_unit_test(curves)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

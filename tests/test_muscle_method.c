@@ -1,6 +1,7 @@
 // The shapes of a rig as muscles make them, and clips played with them: resumed builds and threads give the same bytes,
 // sculpts are met, half a weight is about half of the way, rest is rest to the bit.
 // labels: heavy
+#include "base/file.h"
 #include "face/face.h"
 #include "fascia/muscle.h"
 #include "math/mat3.h"
@@ -289,6 +290,76 @@ static void test_without_muscles(void **state) {
     fa_face_free(plain);
 }
 
+static void write_edits(const char *path, const char *text) {
+    CHECK_OK(fai_file_write(path, text, strlen(text), &(FaError){0}), &(FaError){0});
+}
+
+static FaCode try_edits(const char *path, FaError *err) {
+    FaMethod *m = NULL;
+    FaParams *params;
+    CHECK_OK(fa_params_new("muscle", &params, err), err);
+    CHECK_OK(fa_params_set(params, "edits", path, err), err);
+    FaCode rc = fa_method_open("muscle", &(FaMethodSetup){.rig = rig, .face = face, .params = params}, &m, err);
+    fa_method_close(m);
+    fa_params_free(params);
+    return rc;
+}
+
+// Edits act in their frames, ease in and out, also where all weights are 0; before them nothing changes by a bit, and
+// a state that is loaded in the middle goes on to the same bits.
+static void test_clip_edits(void **state) {
+    (void)state;
+    FaError err = {0};
+    const char *path = test_path("clip_edits.json");
+    write_edits(path,
+                "{\"fps\":30,\"edits\":[{\"muscle\":\"zyg_maj.L\",\"move\":{\"up\":6,\"lateral\":4},\"around\":25,"
+                "\"frames\":[6,9],\"ease\":3},{\"muscle\":\"frontalis*\",\"activation\":0.5,\"frames\":[6,9],"
+                "\"ease\":0}]}");
+    FaMethod *plain = open_playing(NULL, NULL), *m = open_playing("edits", path);
+    float *with = malloc(bytes);
+    unsigned char *kept = malloc(fa_method_state_size(m));
+    double off[16];
+    memset(weights, 0, (size_t)rig->nshape * sizeof *weights);
+    for (int f = 0; f < 15; f++) {
+        weights[left] = f < 12 ? 0.04f * (float)f : 0;
+        step_to(m, f / 30.0);
+        memcpy(with, x, bytes);
+        if (f == 7) fa_method_save(m, kept);
+        step_to(plain, f / 30.0);
+        off[f] = farthest(with, x);
+    }
+    print_message("edited frames: %.2f %.2f %.2f mm off, before %.2f, after %.2f\n", 1e3 * off[5], 1e3 * off[7],
+                  1e3 * off[9], 1e3 * off[3], 1e3 * off[14]);
+    assert_true(off[0] == 0 && off[3] == 0 && off[4] > 1e-4 && off[4] < off[5] && off[5] < off[7]);
+    assert_true(off[7] > 1.5e-3 && off[9] > 1.5e-3 && off[10] < off[9] && off[14] == 0);
+    weights[left] = 0.04f * 8;
+    CHECK_OK(fa_method_load(m, kept, fa_method_state_size(m), &err), &err);
+    step_to(m, 8 / 30.0);
+    memcpy(with, x, bytes);
+    CHECK_OK(fa_method_load(m, kept, fa_method_state_size(m), &err), &err);
+    step_to(m, 8 / 30.0);
+    assert_memory_equal(with, x, bytes);
+    fa_method_close(m);
+    fa_method_close(plain);
+    free(with);
+    free(kept);
+    memset(weights, 0, (size_t)rig->nshape * sizeof *weights);
+
+    static const char *const wrong[][2] = {
+        {"{\"edits\":[{\"jaw\":{\"open\":6}}]}", "the jaw is an edit of a pose"},
+        {"{\"edits\":[{\"muscle\":\"*\",\"retime\":[[0,0],[1,1]]}]}", "retiming is an edit"},
+        {"{\"edits\":[{\"muscle\":\"dao\",\"activation\":\"length\"}]}", "by length"},
+        {"{\"edits\":[{\"muscle\":\"dao\",\"move\":{\"up\":1},\"key\":0.5}]}", "a key"},
+        {"{\"spring\":1e10,\"edits\":[]}", "one spring"},
+        {"{\"edits\":[{\"muscle\":\"biceps\",\"activation\":0.5}]}", "no muscle 'biceps'"}};
+    for (int i = 0; i < FA_COUNT(wrong); i++) {
+        write_edits(path, wrong[i][0]);
+        err = (FaError){0};
+        assert_true(try_edits(path, &err) < 0);
+        if (!strstr(err.what, wrong[i][1])) fail_msg("%s: %s", wrong[i][0], err.what);
+    }
+}
+
 // --- in time ------------------------------------------------------------------------------------------------------
 
 // A head that is shaken from side to side for 0.3 s, 40 mm at 5 Hz.
@@ -401,6 +472,7 @@ int main(void) {
                                        cmocka_unit_test(test_odd_bytes),
                                        cmocka_unit_test(test_sculpts_are_met),
                                        cmocka_unit_test(test_without_muscles),
+                                       cmocka_unit_test(test_clip_edits),
                                        cmocka_unit_test(test_swings),
                                        cmocka_unit_test(test_settles),
                                        cmocka_unit_test(test_rests)};

@@ -1,10 +1,8 @@
-// Selective snaps by what is known of them: curves, ways along edges, weights on a plane; files that are wrong; and the
-// mixing of rounds on a linear system.
+// Selective snaps by what is known of them: curves, ways along edges, weights on a plane; files that are wrong.
 // labels: unit
 #include "test.h"
 
 #include "muscle/falloff.h"
-#include "muscle/mixing.h"
 #include "muscle/snap_lines.h"
 #include "muscle/snap_weights.h"
 
@@ -137,33 +135,8 @@ static void test_file(void **state) {
     }
 }
 
-// x <- x + (b - A x) of a matrix with eigenvalues of 0.1 to 0.9: mixing halves what plain steps leave after six.
-static void test_mixing(void **state) {
-    (void)state;
-    FaError err = {0};
-    FaArena *arena = fai_arena_new(0);
-    FaMixing mixing;
-    const double eigen[5] = {0.1, 0.3, 0.5, 0.7, 0.9};
-    double x[2][5] = {{0}}, step[5], off[2] = {0};
-    CHECK_OK(fai_mixing_new(5, 5, arena, &mixing, &err), &err);
-    for (int round = 0; round < 6; round++)
-        for (int way = 0; way < 2; way++) {
-            for (int k = 0; k < 5; k++) step[k] = eigen[k] * (1 - x[way][k]);
-            if (way)
-                fai_mixing_next(&mixing, x[1], step, step, x[1]);
-            else
-                for (int k = 0; k < 5; k++) x[0][k] += step[k];
-        }
-    for (int way = 0; way < 2; way++)
-        for (int k = 0; k < 5; k++) off[way] = fmax(off[way], fabs(1 - x[way][k]));
-    print_message("plain %.3f, mixed %.4f\n", off[0], off[1]);
-    assert_true(off[0] > 0.4 && off[1] < 0.5 * off[0]);
-    fai_arena_free(arena);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_falloff), cmocka_unit_test(test_way),
-                                       cmocka_unit_test(test_weights), cmocka_unit_test(test_file),
-                                       cmocka_unit_test(test_mixing)};
+                                       cmocka_unit_test(test_weights), cmocka_unit_test(test_file)};
     return cmocka_run_group_tests(tests, make, drop);
 }

@@ -173,8 +173,13 @@ typedef enum FaMuscleBones {
     FA_MUSCLE_BONES_HELD,  // the skull stands; the jaw is found with the activations
     FA_MUSCLE_BONES_FOUND, // flesh is let go of them once, and they are put where it went: a turned head, a jaw beyond
                            // its shapes
-    FA_MUSCLE_BONES_LIMITED, // the same, but the jaw stays within what the rig's own shapes do (fa_muscle_jaw_limits)
+    FA_MUSCLE_BONES_LIMITED, // the same, but the jaw stays within limits: those given, or what the rig's own shapes do
 } FaMuscleBones;
+
+/// How far a jaw goes: degrees; m forward and to the subject's left.
+typedef struct FaMuscleJawLimits {
+    double open[2], forward[2], side[2]; // least, most
+} FaMuscleJawLimits;
 
 typedef struct FaMuscleTargetOptions {
     int rounds;                 // at most; 0: 5
@@ -185,7 +190,8 @@ typedef struct FaMuscleTargetOptions {
     const int *landmark;        //                                                                           (nlandmark)
     const unsigned char *known; // nonzero where the goal is known (markers, half a scan); NULL: everywhere  (nvert)
     FaMuscleBones bones;
-    FaProgressFn *progress; // nullable
+    const FaMuscleJawLimits *limits; // with FA_MUSCLE_BONES_LIMITED; NULL: fa_muscle_jaw_limits
+    FaProgressFn *progress;          // nullable
     void *progress_user;
 } FaMuscleTargetOptions;
 FA_API FaMuscleTargetOptions fa_muscle_target_options_default(void); // all 0
@@ -245,12 +251,14 @@ typedef struct FaMuscleSnapReport {
 FA_API FaCode fa_muscle_snap_load(FaMuscleModel *model, const char *path, float *weight, FaMuscleSnapReport *report,
                                   FaError *err);
 
-/// How far the rig's own shapes take the jaw, each at weight 1: degrees; m forward and to the subject's left.
-typedef struct FaMuscleJawLimits {
-    double open[2], forward[2], side[2]; // least, most
-} FaMuscleJawLimits;
-/// FA_E_ARG: the rig's shapes move no jaw.
+/// How far the rig's own shapes take the jaw, each at weight 1. FA_E_ARG: the rig's shapes move no jaw.
 FA_API FaCode fa_muscle_jaw_limits(const FaMuscleModel *model, FaMuscleJawLimits *limits, FaError *err);
+/// The same from poses of your own: begin with limits that are all 0, the jaw at rest, and widen them by the jaw of
+/// each pose: of weights of the rig's shapes (nshape), of a posed surface (nvert x 3, m, head frame: opened as far as
+/// the skin on it is, in steps of a degree), of a directed pose (fa_directed_jaw).
+FA_API void fa_muscle_jaw_widen(FaMuscleJawLimits *limits, const FaMuscleJaw *jaw);
+FA_API FaMuscleJaw fa_muscle_jaw_of_weights(const FaMuscleModel *model, const float *weights);
+FA_API FaMuscleJaw fa_muscle_jaw_of_surface(const FaMuscleModel *model, const float *x);
 
 // --- goals of other kinds -----------------------------------------------------------------------------------------
 

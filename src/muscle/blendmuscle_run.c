@@ -9,12 +9,14 @@ enum { MODELS = 4 };
 typedef struct Run {
     const FaMuscleShapesOptions *o;
     FaBlendMuscles all;
-    int nmodel, npending;
+    int nmodel, missing;
     FaMuscleModel *model[MODELS]; // the first is the caller's
     FaMuscleDirector *director[MODELS];
-    int pending[MODELS];
-    FaError error[MODELS];
-    FaCode code[MODELS];
+    FaBlendMuscle *shape[MODELS]; // where each makes them                      (nshape)
+    pthread_mutex_t lock;         // of what follows, and of all.shape
+    unsigned char *begun;         // (nshape)
+    FaCode code;                  // the first that failed
+    FaError error;
 } Run;
 
 FaMuscleShapesOptions fa_muscle_shapes_options_default(void) { return (FaMuscleShapesOptions){0}; }
@@ -72,21 +74,17 @@ static FaCode keep_in_face(const Run *r, FaFace *face, FaError *err) {
 
 // One model per thread, as many as there is work for.
 static FaCode open_models(Run *r, const FaFace *face, FaError *err) {
-    const int missing = count_missing(r), most = FA_MIN(FA_MIN(fa_threads(), MODELS), missing);
+    const int most = FA_MIN(FA_MIN(fa_threads(), MODELS), r->missing);
     r->nmodel = 1;
     while (r->nmodel < most) {
         FA_TRY(fa_muscle_open(r->model[0]->rig, face, NULL, &r->model[r->nmodel], err));
         FA_TRY(fai_muscle_director(r->model[r->nmodel], &r->director[r->nmodel], err));
         r->nmodel++;
     }
-    return FA_OK;
-}
-
-static void batch(void *ctx, int begin, int end, int chunk) {
-    Run *r = ctx;
-    (void)chunk;
-    for (int i = begin; i < end; i++)
-        r->code[i] = fai_blend_muscle_make(r->director[i], r->pending[i], &r->all, &r->error[i]);
+    r->begun = FA_NEW((size_t)r->all.nshape + 1, unsigned char);
+    for (int i = 0; i < r->nmodel && r->begun; i++)
+        if (!(r->shape[i] = FA_NEW((size_t)r->all.nshape + 1, FaBlendMuscle))) return FA_FAIL_MEMORY(err);
+    return r->begun ? FA_OK : FA_FAIL_MEMORY(err);
 }
 
 static FaCode tell(const Run *r, double done, FaError *err) {
@@ -96,28 +94,65 @@ static FaCode tell(const Run *r, double done, FaError *err) {
                         err);
 }
 
-static FaCode make_missing(Run *r, FaError *err) {
-    const int missing = count_missing(r);
-    for (int left = missing; left > 0; left = count_missing(r)) {
-        FA_TRY(tell(r, 1 - (double)left / missing, err));
-        r->npending = 0;
-        for (int i = 0; i < r->all.nshape && r->npending < r->nmodel; i++)
-            if (is_next(r, i)) r->pending[r->npending++] = i;
-        memset(r->error, 0, sizeof r->error);
-        // one alone has all threads
-        if (r->npending == 1)
-            batch(r, 0, 1, 0);
-        else
-            fai_parallel(r->npending, 1, batch, r);
-        for (int i = 0; i < r->npending; i++) {
-            const FaError *e = &r->error[i];
-            const char *name = r->model[0]->rig->shape[r->pending[i]].name;
-            if (r->code[i] < 0)
-                return FA_FAIL(err, r->code[i], FA_PLACE("shape '%.80s'", name), e->remedy, "%s", e->what);
-        }
-        FA_TRY(write_part(r, err));
+static void fail(Run *r, FaCode code, const FaError *error) {
+    if (r->code >= 0) r->code = code, r->error = *error;
+}
+
+// The next one that no one has begun; -1: none that could be made now.
+static int take(Run *r) {
+    int next = -1;
+    pthread_mutex_lock(&r->lock);
+    for (int i = 0; i < r->all.nshape && next < 0 && r->code >= 0; i++)
+        if (!r->begun[i] && is_next(r, i)) next = i;
+    if (next >= 0) r->begun[next] = 1;
+    pthread_mutex_unlock(&r->lock);
+    return next;
+}
+
+// What is finished is kept at once, and told.
+static void hand_in(Run *r, int shape, FaBlendMuscle *made, FaCode code, const FaError *failed) {
+    FaError err = *failed;
+    const FaRig *rig = r->model[0]->rig;
+    pthread_mutex_lock(&r->lock);
+    if (code < 0)
+        FA_FAIL(&err, code, FA_PLACE("shape '%.80s'", rig->shape[shape].name), failed->remedy, "%s", failed->what);
+    else {
+        r->all.shape[shape] = *made;
+        *made = (FaBlendMuscle){0};
+        code = write_part(r, &err);
+        if (code >= 0 && r->code >= 0) code = tell(r, 1 - (double)count_missing(r) / r->missing, &err);
     }
-    return tell(r, 1, err);
+    if (code < 0) fail(r, code, &err);
+    pthread_mutex_unlock(&r->lock);
+}
+
+// A model makes one shape after the other, while there are any; no one waits for who has a slow one.
+static void work(void *ctx, int begin, int end, int chunk) {
+    Run *r = ctx;
+    (void)end, (void)chunk;
+    FaBlendMuscles mine = r->all;
+    mine.shape = r->shape[begin];
+    for (int i = take(r); i >= 0; i = take(r)) {
+        FaError err = {0};
+        const int on = fai_blend_muscle_base(r->model[begin], i);
+        if (on >= 0) mine.shape[on] = r->all.shape[on]; // finished: no one changes it
+        const FaCode rc = fai_blend_muscle_make(r->director[begin], i, &mine, &err);
+        if (on >= 0) mine.shape[on] = (FaBlendMuscle){0};
+        hand_in(r, i, &mine.shape[i], rc, &err);
+    }
+}
+
+static FaCode make_missing(Run *r, FaError *err) {
+    FA_TRY(tell(r, 0, err));
+    for (int left = r->missing; left > 0 && r->code >= 0; left = count_missing(r)) {
+        // one alone has all threads
+        if (r->nmodel == 1 || left == 1)
+            work(r, 0, 1, 0);
+        else
+            fai_parallel(r->nmodel, 1, work, r);
+    }
+    if (r->code < 0 && err) *err = r->error;
+    return r->code < 0 ? r->code : tell(r, 1, err);
 }
 
 static void report_on(const Run *r, FaMuscleShapesReport *out) {
@@ -144,7 +179,8 @@ static FaCode run(Run *r, FaFace *face, FaMuscleShapesReport *report, FaError *e
     if (kept < 0) return (FaCode)kept;
     read_part(r);
     FA_TRY(fa_muscle_keep(r->model[0], face, err)); // for the other models, and since shapes are of these muscles
-    if (count_missing(r)) FA_TRY(open_models(r, face, err));
+    r->missing = count_missing(r);
+    if (r->missing) FA_TRY(open_models(r, face, err));
     FA_TRY(make_missing(r, err));
     FA_TRY(keep_in_face(r, face, err));
     report_on(r, report);
@@ -159,9 +195,13 @@ FaCode fa_muscle_shapes(FaMuscleModel *model, FaFace *face, const FaMuscleShapes
     double begin = fai_seconds();
     if (!report) report = &own;
     *report = (FaMuscleShapesReport){0};
+    pthread_mutex_init(&r.lock, NULL);
     FaCode rc = run(&r, face, report, err);
     report->seconds = fai_seconds() - begin;
+    pthread_mutex_destroy(&r.lock);
     for (int i = 1; i < MODELS; i++) fa_muscle_close(r.model[i]);
+    for (int i = 0; i < MODELS; i++) fa_free(r.shape[i]);
+    fa_free(r.begun);
     fai_blend_muscles_free(&r.all);
     return rc;
 }

@@ -66,9 +66,10 @@ typedef struct FaMuscleAim {
     double spring;  // N/m4 of the tracks; 0: 5e9
     bool untouched; // without contact
     FaMuscleBones bones;
-    int nlandmark;              // 0: the director's own
-    const int *landmark;        // vertices                                          (nlandmark)
-    const unsigned char *known; // where the goal is known; NULL: everywhere         (nvert)
+    const FaMuscleJawLimits *limits; // with bones limited; NULL: what the rig's shapes do
+    int nlandmark;                   // 0: the director's own
+    const int *landmark;             // vertices                                          (nlandmark)
+    const unsigned char *known;      // where the goal is known; NULL: everywhere         (nvert)
     FaProgressFn *progress;
     void *progress_user;
 } FaMuscleAim;

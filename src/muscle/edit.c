@@ -1,9 +1,9 @@
 // Edits of a directed pose (paper 002, section 4): tracks are moved, retimed, and jaw and activations set; the flesh
 // follows when the pose is simulated again.
+#include "muscle/edit.h"
 #include "base/file.h"
 #include "math/mat3.h"
 #include "muscle/curves.h"
-#include "muscle/edits.h"
 
 #include <math.h>
 #include <string.h>
@@ -247,8 +247,38 @@ static FaCode set_lengths(const Work *w, FaError *err) {
     return FA_OK;
 }
 
+FaCode fai_edit_field(FaMuscleDirector *director, const FaEdit *e, int index, unsigned char *named, double *track,
+                      FaError *err) {
+    const FaMuscles *muscles = &director->model->muscles;
+    FaDirected *d;
+    int found = 0;
+    for (int i = 0; i < muscles->n; i++) found += named[i] = fai_muscle_id_named(&muscles->muscle[i].id, e->muscle);
+    if (!found) return fai_muscle_unknown(FA_PLACE("/edits/%d/muscle", index), e->muscle, err);
+    if (!track) return FA_OK;
+    FA_TRY(fai_directed_new(director, 1, &d, err));
+    memset(d->sprung, 1, (size_t)d->nmuscle);
+    const Work w = {director, NULL, d, d, middle_of(director->model)};
+    for (int i = 0; i < muscles->n; i++)
+        if (named[i]) move_muscle(&w, e, i);
+    move_neighbours(&w, e);
+    memcpy(track, d->track, 3 * (size_t)d->npoint * sizeof *track);
+    fa_directed_free(d);
+    return FA_OK;
+}
+
+// Frames are of clips.
+static FaCode check_times(const FaEdits *edits, FaError *err) {
+    for (int i = 0; i < edits->n; i++)
+        if (edits->edit[i].timed)
+            return FA_FAIL(err, FA_E_FORMAT, FA_PLACE("/edits/%d", i),
+                           "leave \"frames\" out, or edit a clip: fascia muscle play FACE CLIP --edits ...",
+                           "a pose has no frames");
+    return FA_OK;
+}
+
 static FaCode apply(FaMuscleDirector *director, const FaDirected *pose, const FaEdits *edits, FaDirected **out,
                     FaError *err) {
+    FA_TRY(check_times(edits, err));
     FA_TRY(fai_directed_fits(director, pose, err));
     FA_TRY(copy_refined(pose, edits, out, err));
     const Work w = {director, edits, pose, *out, middle_of(director->model)};

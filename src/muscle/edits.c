@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 static const double FARTHEST = 0.1; // m: of a move
+static const double EASE = 0.15;    // s: how long an edit of some frames comes and goes
 static const char MOVE[] = "give {\"medial\": 8}: medial, lateral, up, down, forward, back";
 
 // A member that no one reads is a typing error, not a wish.
@@ -119,6 +120,34 @@ static FaCode read_jaw(const FaJson *v, double unit, FaEdit *e, FaError *err) {
     return FA_OK;
 }
 
+// "frames": [40, 60], "seconds": [1.3, 2]; "ease" is in the same. fps: 0: not told.
+static FaCode read_time(const FaJson *v, double fps, FaEdit *e, FaError *err) {
+    const FaJson *frames = fai_json_get(v, "frames"), *seconds = fai_json_get(v, "seconds"),
+                 *ease = fai_json_get(v, "ease"), *c = frames ? frames : seconds;
+    const double unit = frames ? 1 / fmax(fps, 1) : 1;
+    if (!c)
+        return !ease ? FA_OK
+                     : FA_FAIL(err, FA_E_FORMAT, fai_json_path(ease).text, "give \"frames\": [40, 60]",
+                               "'ease' says nothing without \"frames\" or \"seconds\"");
+    if (frames && seconds)
+        return FA_FAIL(err, FA_E_FORMAT, fai_json_path(seconds).text, "give one of them",
+                       "there are \"frames\" and \"seconds\"");
+    if (frames && !(fps > 0))
+        return FA_FAIL(err, FA_E_FORMAT, fai_json_path(frames).text,
+                       "write {\"fps\": 30, \"edits\": ...}, or give \"seconds\"",
+                       "how many frames make a second is not said");
+    if (!fai_json_is(c, FA_JSON_ARRAY) || c->count != 2)
+        return FA_FAIL(err, FA_E_FORMAT, fai_json_path(c).text, "give [40, 60]: the first and the last one",
+                       "this is no range");
+    FA_TRY(number_in(fai_json_at(c, 0), 0, 1e7, &e->from, err));
+    FA_TRY(number_in(fai_json_at(c, 1), e->from, 1e7, &e->to, err));
+    e->ease = EASE / unit;
+    if (ease) FA_TRY(number_in(ease, 0, 1e7, &e->ease, err));
+    e->from *= unit, e->to *= unit, e->ease *= unit;
+    e->timed = true;
+    return FA_OK;
+}
+
 // What an entry needs, and what goes together.
 static FaCode check_edit(const FaJson *v, const FaEdit *e, FaError *err) {
     const bool jaw = e->jaw[0] || e->jaw[1] || e->jaw[2], act = e->moves || e->how || e->nretime;
@@ -140,9 +169,9 @@ static FaCode check_edit(const FaJson *v, const FaEdit *e, FaError *err) {
     return FA_OK;
 }
 
-static FaCode read_edit(const FaJson *v, double unit, FaEdit *e, FaError *err) {
-    static const char *const keys[] = {"muscle",     "u",      "move", "falloff", "around", "key",
-                                       "activation", "retime", "jaw",  "note",    NULL};
+static FaCode read_edit(const FaJson *v, double unit, double fps, FaEdit *e, FaError *err) {
+    static const char *const keys[] = {"muscle", "u",   "move",   "falloff", "around", "key",  "activation",
+                                       "retime", "jaw", "frames", "seconds", "ease",   "note", NULL};
     const char *name;
     const FaJson *c;
     if (!fai_json_is(v, FA_JSON_OBJECT))
@@ -166,6 +195,7 @@ static FaCode read_edit(const FaJson *v, double unit, FaEdit *e, FaError *err) {
     if ((c = fai_json_get(v, "activation"))) FA_TRY(read_activation(c, e, err));
     if ((c = fai_json_get(v, "retime"))) FA_TRY(read_retime(c, e, err));
     if ((c = fai_json_get(v, "jaw"))) FA_TRY(read_jaw(c, unit, e, err));
+    FA_TRY(read_time(v, fps, e, err));
     return check_edit(v, e, err);
 }
 
@@ -185,20 +215,22 @@ static FaCode read_unit(const FaJson *root, double *unit, FaError *err) {
 }
 
 static FaCode read_all(const FaJson *root, FaEdits *out, FaError *err) {
-    static const char *const keys[] = {"unit", "edits", "spring", "note", NULL};
-    double unit;
-    const FaJson *spring = fai_json_get(root, "spring"), *list = fai_json_get(root, "edits");
+    static const char *const keys[] = {"unit", "edits", "spring", "fps", "note", NULL};
+    double unit, fps = 0;
+    const FaJson *spring = fai_json_get(root, "spring"), *list = fai_json_get(root, "edits"),
+                 *rate = fai_json_get(root, "fps");
     if (!fai_json_is(root, FA_JSON_OBJECT) || !fai_json_is(list, FA_JSON_ARRAY))
         return FA_FAIL(err, FA_E_FORMAT, NULL, "write {\"unit\": \"mm\", \"edits\": [...]}: docs/guide/muscle.md",
                        "this is no list of edits");
     FA_TRY(known_keys(root, keys, err));
     FA_TRY(read_unit(root, &unit, err));
     if (spring) FA_TRY(number_in(spring, 1e6, 1e13, &out->spring, err));
+    if (rate) FA_TRY(number_in(rate, 1, 10000, &fps, err));
     if (list->count > FA_EDITS_MOST)
         return FA_FAIL(err, FA_E_FORMAT, "/edits", "give fewer", "%d edits; at most %d are read", list->count,
                        (int)FA_EDITS_MOST);
     if (!(out->edit = FA_PUSH(out->arena, list->count + 1, FaEdit))) return FA_FAIL_MEMORY(err);
-    for (const FaJson *v = list->first; v; v = v->next) FA_TRY(read_edit(v, unit, &out->edit[out->n++], err));
+    for (const FaJson *v = list->first; v; v = v->next) FA_TRY(read_edit(v, unit, fps, &out->edit[out->n++], err));
     return FA_OK;
 }
 

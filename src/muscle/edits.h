@@ -5,6 +5,11 @@
 //        {"muscle": "inc_*", "u": 1, "move": {"medial": 8}, "falloff": "linear", "key": 1},
 //        {"muscle": "zyg_maj.L", "activation": "length"}, {"muscle": "dao", "activation": 0.4},
 //        {"muscle": "*", "retime": [[0, 0], [0.3, 0.5], [1, 1]]}, {"jaw": {"open": 6}}]}
+//
+// Those of a clip have moves and activations, in all frames or in some:
+//
+//     {"fps": 30, "edits": [{"muscle": "inc_*", "move": {"medial": 8}, "frames": [40, 60], "ease": 6},
+//        {"muscle": "dao", "activation": 0.4, "seconds": [2, 2.5]}]}
 #ifndef FAI_EDITS_H
 #define FAI_EDITS_H
 
@@ -37,6 +42,8 @@ typedef struct FaEdit {
     double retime[FA_RETIME_MOST][2]; // at this part of the way it is where it was at that part
     bool jaw[3];                      // which of these are set
     double open, forward, side;       // degrees, m, m
+    bool timed;                       // of a clip, between these
+    double from, to, ease;            // s; ease: before and after
 } FaEdit;
 
 typedef struct FaEdits {

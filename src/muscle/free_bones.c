@@ -41,16 +41,28 @@ FaCode fa_muscle_jaw_limits(const FaMuscleModel *m, FaMuscleJawLimits *limits, F
     if (!w) return FA_FAIL_MEMORY(err);
     for (int s = 0; s < m->rig->nshape; s++) {
         w[s] = 1;
-        const FaPose pose = fai_jaw_pose(jaw, w);
-        const FaMuscleJaw at = fai_muscle_jaw_of(m, &pose);
-        const double value[] = {at.open, at.forward, at.side};
-        double *range[] = {limits->open, limits->forward, limits->side};
-        for (int k = 0; k < 3; k++)
-            range[k][0] = fmin(range[k][0], value[k]), range[k][1] = fmax(range[k][1], value[k]);
+        const FaMuscleJaw at = fa_muscle_jaw_of_weights(m, w);
+        fa_muscle_jaw_widen(limits, &at);
         w[s] = 0;
     }
     fa_free(w);
     return FA_OK;
+}
+
+void fa_muscle_jaw_widen(FaMuscleJawLimits *limits, const FaMuscleJaw *jaw) {
+    const double value[] = {jaw->open, jaw->forward, jaw->side};
+    double *range[] = {limits->open, limits->forward, limits->side};
+    for (int k = 0; k < 3; k++) range[k][0] = fmin(range[k][0], value[k]), range[k][1] = fmax(range[k][1], value[k]);
+}
+
+FaMuscleJaw fa_muscle_jaw_of_weights(const FaMuscleModel *m, const float *weights) {
+    const FaPose pose = fai_jaw_pose(&m->face->jaw, weights);
+    return fai_muscle_jaw_of(m, &pose);
+}
+
+FaMuscleJaw fa_muscle_jaw_of_surface(const FaMuscleModel *m, const float *x) {
+    const FaPose pose = fai_muscle_find_jaw(m, x, NULL);
+    return fai_muscle_jaw_of(m, &pose);
 }
 
 double fai_muscle_jaw_off(const FaMuscleModel *m, const float *goal, const unsigned char *known, const FaPose *jaw) {

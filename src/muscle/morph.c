@@ -16,6 +16,9 @@ struct FaMorph {
     int *place;   // of each tet's entries in a, -1: none                       (ntet x 16)
     FaCsr a;      // of the free nodes
     FaChol *chol;
+    int ncouple;   // entries of a known node in the row of a free one
+    int *couple;   // free node's number, and the known node                  (ncouple x 2)
+    double *pull;  // of each                                                 (ncouple)
     double *right; // (nfree x 4)
 };
 
@@ -49,6 +52,7 @@ static FaCode find_pattern(FaMorph *m, FaError *err) {
         for (int k = i < 0 ? 0 : m->a.start[i]; i >= 0 && j >= 0 && k < m->a.start[i + 1]; k++)
             if (m->a.col[k] == j) at = k;
         m->place[e] = at;
+        m->ncouple += i >= 0 && at < 0;
     }
     return rc < 0 ? rc : fai_chol_analyze(&m->a, NULL, &m->chol, err);
 }
@@ -63,7 +67,15 @@ static FaCode build(FaMorph *m, const int *tet, const double *rest, const unsign
     memcpy(m->tet, tet, 4 * (size_t)m->ntet * sizeof *tet);
     memcpy(m->rest, rest, 3 * (size_t)m->nnode * sizeof *rest);
     for (int i = 0; i < m->nnode; i++) m->free[i] = known[i] ? -1 : m->nfree++;
-    return m->nfree ? find_pattern(m, err) : FA_OK;
+    if (!m->nfree) return FA_OK;
+    FA_TRY(find_pattern(m, err));
+    m->couple = FA_NEW(2 * (size_t)m->ncouple + 1, int), m->pull = FA_NEW((size_t)m->ncouple + 1, double);
+    if (!m->couple || !m->pull) return FA_FAIL_MEMORY(err);
+    for (int e = 0, n = 0; e < 16 * m->ntet; e++) {
+        const int row = m->free[m->tet[4 * (e / 16) + e % 16 / 4]];
+        if (row >= 0 && m->place[e] < 0) m->couple[2 * n] = row, m->couple[2 * n++ + 1] = m->tet[4 * (e / 16) + e % 4];
+    }
+    return FA_OK;
 }
 
 FaCode fai_morph_new(int nnode, int ntet, const int *tet, const double *rest, const unsigned char *known,
@@ -84,36 +96,46 @@ void fai_morph_free(FaMorph *m) {
     if (!m) return;
     fai_chol_free(m->chol);
     fai_csr_free(&m->a);
-    void *all[] = {m->tet, m->rest, m->free, m->place, m->right};
+    void *all[] = {m->tet, m->rest, m->free, m->place, m->couple, m->pull, m->right};
     for (int i = 0; i < FA_COUNT(all); i++) fa_free(all[i]);
     fa_free(m);
 }
 
-FaCode fai_morph_solve(FaMorph *m, const double *x, double *d, FaError *err) {
+FaCode fai_morph_at(FaMorph *m, const double *x, FaError *err) {
+    int n = 0;
     if (!m->nfree) return FA_OK;
     memset(m->a.val, 0, (size_t)m->a.start[m->nfree] * sizeof *m->a.val);
-    memset(m->right, 0, 4 * (size_t)m->nfree * sizeof *m->right);
     for (int t = 0; t < m->ntet; t++) {
         const int *v = m->tet + 4 * (size_t)t;
         double g[4][3], at_rest[4][3], volume, whole;
         bool there = gradients(v, m->rest, at_rest, &whole), good = gradients(v, x, g, &volume);
-        if (!there) continue;
         if (!good || volume < FLAT * whole) memcpy(g, at_rest, sizeof g), volume = whole;
-        for (int i = 0; i < 4; i++)
-            for (int j = 0; j < 4; j++) {
-                double k = volume * fai_v3_dot(g[i], g[j]);
-                int at = m->place[16 * (size_t)t + (size_t)(4 * i + j)], row = m->free[v[i]];
-                if (at >= 0)
-                    m->a.val[at] += k;
-                else if (row >= 0)
-                    for (int c = 0; c < 3; c++)
-                        m->right[4 * (size_t)row + (size_t)c] -= k * d[3 * (size_t)v[j] + (size_t)c];
-            }
+        for (int e = 0; e < 16; e++) {
+            const double k = there ? volume * fai_v3_dot(g[e / 4], g[e % 4]) : 0;
+            const int at = m->place[16 * (size_t)t + (size_t)e];
+            if (at >= 0)
+                m->a.val[at] += k;
+            else if (m->free[v[e / 4]] >= 0)
+                m->pull[n++] = k;
+        }
     }
-    FA_TRY(fai_chol_factor(m->chol, &m->a, err));
+    return fai_chol_factor(m->chol, &m->a, err);
+}
+
+void fai_morph_spread(FaMorph *m, double *d) {
+    if (!m->nfree) return;
+    memset(m->right, 0, 4 * (size_t)m->nfree * sizeof *m->right);
+    for (int n = 0; n < m->ncouple; n++)
+        for (size_t c = 0; c < 3; c++)
+            m->right[4 * (size_t)m->couple[2 * n] + c] -= m->pull[n] * d[3 * (size_t)m->couple[2 * n + 1] + c];
     fai_chol_solve_d(m->chol, m->right, m->right);
     for (int i = 0; i < m->nnode; i++)
         for (int c = 0; c < 3 && m->free[i] >= 0; c++)
             d[3 * (size_t)i + (size_t)c] = m->right[4 * (size_t)m->free[i] + (size_t)c];
+}
+
+FaCode fai_morph_solve(FaMorph *m, const double *x, double *d, FaError *err) {
+    FA_TRY(fai_morph_at(m, x, err));
+    fai_morph_spread(m, d);
     return FA_OK;
 }

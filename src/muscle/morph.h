@@ -16,5 +16,8 @@ void fai_morph_free(FaMorph *morph); // NULL is fine
 // x: where the mesh is, m; tets that are flat or inside out there count as they are at rest. d: in at known nodes, out
 // at all (nnode x 3). FA_E_NUMERIC where that fails.
 FaCode fai_morph_solve(FaMorph *morph, const double *x, double *d, FaError *err);
+// The same in two parts, for many fields on one mesh.
+FaCode fai_morph_at(FaMorph *morph, const double *x, FaError *err);
+void fai_morph_spread(FaMorph *morph, double *d);
 
 #endif

@@ -109,6 +109,13 @@ void fai_muscle_body_rest(FaMuscleBody *body); // the last pose was rest: nothin
 // roughly. FA_E_NUMERIC: the flesh is not in a stable rest.
 FaCode fai_muscle_body_slopes(FaMuscleBody *body, const double *x, int nbone, const double *bone, double *out,
                               FaError *err);
+// How the flesh at rest, x of the last pose, would move by forces f: out = H^-1 f (nnode x 3, N and m; may be the
+// same). ready: the factor was made here at this x. Codes as above.
+FaCode fai_muscle_body_yields(FaMuscleBody *body, const double *x, const double *f, bool ready, double *out,
+                              FaError *err);
+// The same if the ends of the springs that were set last move by dy (n of the samples x 3, m).
+FaCode fai_muscle_body_follow(FaMuscleBody *body, const double *x, const double *dy, bool ready, double *out,
+                              FaError *err);
 // Rows of contact that push at x, of the last solve: node (of the flesh) and normal that it is pushed along. Returns
 // how many of `most` were filled.
 typedef struct FaMusclePush {

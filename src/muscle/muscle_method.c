@@ -14,6 +14,7 @@
 #include "math/mat3.h"
 #include "method/stepper.h"
 #include "muscle/blendmuscle.h"
+#include "muscle/clip_edits.h"
 #include "muscle/mended_skin.h"
 #include "muscle/muscle_motion.h"
 
@@ -25,6 +26,8 @@
     X(NUMBER, snap, 1, 0, 1, "", NULL,                                                                                 \
       "how much of the sculpts that no muscle makes is added: 1 meets your shapes, 0 is flesh alone")                  \
     X(NUMBER, spring, 5e9, 1e6, 1e13, "N/m4", NULL, "how firmly muscles drag the flesh along their tracks")            \
+    X(TEXT, edits, NAN, 0, 0, "", "EDITS.json",                                                                        \
+      "tracks moved and activations set, in all frames or some: docs/guide/muscle.md")                                 \
     X(CHOICE, contact, 0, 0, 1, "", "face|off", "what may touch: lips, lids, teeth and eyes, or nothing")              \
     X(CHOICE, motion, 0, 0, 1, "", "still|dynamic",                                                                    \
       "still: flesh rests in every frame. dynamic: it lags and settles when head or face move; slower")                \
@@ -52,6 +55,7 @@ typedef struct Playing {
     FaMuscleModel *model;
     FaMuscleDirector *director;
     FaBlendMuscles shapes;
+    FaClipEdits edits;
     double spring, snap;
     bool apart; // nothing touches
     FaMendedSkin *skin;
@@ -72,6 +76,7 @@ typedef struct Playing {
     double factor_active[FA_MUSCLES_MOST];
     int64_t worn;     // a new one is made of the next frame (not a bool: no gaps)
     float *weights;   // of the last input                                             (nshape)
+    double time;      // of the last input, s
     void *body_state; // while saving and loading
     // dynamic
     FaMuscleMotion *motion; // NULL: still
@@ -159,8 +164,9 @@ static void lie_down(Playing *p) {
 // Activations, bones and springs of these weights. False: all is at rest.
 static bool aim(Playing *p) {
     const bool moves = fai_blend_muscles_at(&p->shapes, &p->m.face->jaw, p->weights, p->activation, &p->jaw, p->track);
+    const bool edited = fai_clip_edits_apply(&p->edits, p->time, p->activation, p->track);
     fai_directed_hold(p->director, &p->jaw, p->track, p->sprung, p->spring);
-    return moves;
+    return moves || edited;
 }
 
 // After the springs are as they always are: the factor has them.
@@ -183,6 +189,13 @@ static FaCode open_motion(Playing *p, const FaParams *params, FaError *err) {
     return rc < 0 && rc != FA_E_NUMERIC ? rc : FA_OK;
 }
 
+static FaCode open_edits(Playing *p, const char *path, FaError *err) {
+    if (!path[0]) return FA_OK;
+    FA_TRY(fai_clip_edits_load(p->director, path, p->arena, &p->edits, err));
+    p->m.inputs = fai_hash64(&p->edits.hash, sizeof p->edits.hash, p->m.inputs);
+    return FA_OK;
+}
+
 static FaCode muscle_open(FaMethod *m, const FaMethodSetup *setup, FaError *err) {
     Playing *p = (Playing *)m;
     const FaParams *params = setup->params;
@@ -191,6 +204,7 @@ static FaCode muscle_open(FaMethod *m, const FaMethodSetup *setup, FaError *err)
     FA_TRY(get_shapes(p, err));
     p->spring = fai_params_at(params, P_spring), p->snap = fai_params_at(params, P_snap);
     FA_TRY(open_arrays(p, p->snap, err));
+    FA_TRY(open_edits(p, fai_params_text_at(params, P_edits), err));
     FA_TRY(fai_mended_skin_new(m->rig, &p->skin, err));
     p->apart = fai_params_at(params, P_contact) != 0;
     fai_muscle_body_contact(p->model->body, !p->apart);
@@ -280,6 +294,7 @@ static FaCode rest(Playing *p, const FaInput *in, bool first, FaStats *stats, Fa
     FaMuscleReport r = {0};
     FaCode rc = FA_OK;
     take_weights(p, in, stats);
+    p->time = in->time;
     if (!aim(p))
         lie_down(p);
     else
@@ -445,6 +460,7 @@ static void muscle_state(FaMethod *m, FaStream *s) {
     fai_stream(s, p->factor_x, nodes);
     fai_stream(s, p->factor_active, sizeof p->factor_active);
     fai_stream(s, &p->worn, sizeof p->worn);
+    fai_stream(s, &p->time, sizeof p->time);
     fai_stream(s, p->weights, (size_t)m->rig->nshape * sizeof *p->weights);
     if (s->mode == FA_STREAM_SAVE || s->mode == FA_STREAM_HASH) fai_muscle_body_save(body, p->body_state);
     fai_stream(s, p->body_state, fai_muscle_body_state_size(body));

@@ -28,6 +28,25 @@ FaCode fai_muscle_body_slopes(FaMuscleBody *b, const double *x, int nbone, const
     return rc;
 }
 
+FaCode fai_muscle_body_yields(FaMuscleBody *b, const double *x, const double *f, bool ready, double *out,
+                              FaError *err) {
+    FaNewtonInput here = b->last;
+    here.fixed_at = NULL;
+    FaNewtonKept kept = {.nrhs = 1, .rhs = f, .out = out, .tolerance = 3e-2};
+    if (!ready) FA_TRY(fai_newton_prepare(b->newton, &here, x, err));
+    return fai_newton_kept_solve(b->newton, &here, x, &kept, err);
+}
+
+FaCode fai_muscle_body_follow(FaMuscleBody *b, const double *x, const double *dy, bool ready, double *out,
+                              FaError *err) {
+    memset(out, 0, 3 * (size_t)b->nnode * sizeof *out);
+    for (int s = 0; s < b->nsample; s++)
+        for (int c = 4 * s; c < 4 * s + 4 && b->pull_k[s] > 0; c++)
+            for (size_t i = 0; i < 3; i++)
+                out[3 * (size_t)b->corner[c] + i] += b->pull_k[s] * b->bary[c] * dy[3 * (size_t)s + i];
+    return fai_muscle_body_yields(b, x, out, ready, out, err);
+}
+
 int fai_muscle_body_pushes(const FaMuscleBody *b, const double *x, int most, FaMusclePush *push) {
     int n = 0;
     for (int r = 0; r < b->last.nrow && b->touch && n < most; r++) {

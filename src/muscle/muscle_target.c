@@ -70,6 +70,7 @@ FaCode fa_muscle_target(FaMuscleModel *m, const float *goal, const float *weight
                              .spring = o->spring,
                              .untouched = o->untouched,
                              .bones = o->bones,
+                             .limits = o->limits,
                              .nlandmark = o->nlandmark,
                              .landmark = o->landmark,
                              .known = o->known,

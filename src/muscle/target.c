@@ -2,19 +2,21 @@
 //
 // The morph is added to the ends of the tracks as they were, not to the muscle as it was simulated: else rounds stop at
 // what the flesh resists at once. What presses into something that touches already is left out of it: flesh cannot go
-// there, and tracks would wind up against it. Rounds are mixed with those before (muscle/mixing.h); where a mixed round
-// is worse than the best one, the next is a plain step from there; so is the next where tets are inside out (jawOpen).
+// there, and tracks would wind up against it. Flesh resists, so that a round is not the morph alone but the best of a
+// few that follow from it, as the flesh's stiffness says (muscle/reach.h); where a round is worse than the best one,
+// the next is a plain step from there.
 //
 // With bones found (section 6) activations are found, flesh is let go of its bones and dragged to the goal, the bones
 // follow, and all begins again in the frame of the skull that was found.
 #include "math/mat3.h"
 #include "muscle/free_bones.h"
-#include "muscle/mixing.h"
+#include "muscle/reach.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { PUSHES = 4096, LOOSE_ROUNDS = 3, LOOSE_PASSES = 2 };
+static const double WELL = 0.8, BADLY = 0.5; // of what was hoped for
+enum { PUSHES = 4096, LOOSE_ROUNDS = 3, LOOSE_PASSES = 2, FIRST_STEPS = 3 };
 
 typedef struct Work {
     FaMuscleDirector *d; // the view
@@ -28,8 +30,7 @@ typedef struct Work {
     double *track, *change, *best, *raw; // (npoint x 3)
     double *best_x;                      // (nnode x 3)
     FaMusclePush *push;                  // (PUSHES)
-    double *residual;                    // of what is seen                   (nseen x 3)
-    FaMixing mixing;
+    FaReach reach;
     FaMuscleJawLimits limits;
 } Work;
 
@@ -41,9 +42,8 @@ static FaCode allocate(Work *w, FaArena *arena, FaError *err) {
         if (!(*array[i] = FA_PUSH(arena, size[i] + 1, double))) return FA_FAIL_MEMORY(err);
     w->push = FA_PUSH(arena, PUSHES, FaMusclePush);
     w->goal = FA_PUSH(arena, 3 * (size_t)w->m->rig->mesh.nvert + 1, float);
-    w->residual = FA_PUSH(arena, 3 * (size_t)w->d->nseen + 1, double);
-    if (!w->push || !w->goal || !w->residual) return FA_FAIL_MEMORY(err);
-    return fai_mixing_new(3 * w->d->tracks.npoint, 3 * w->d->nseen, arena, &w->mixing, err);
+    if (!w->push || !w->goal) return FA_FAIL_MEMORY(err);
+    return fai_reach_new(w->d, arena, &w->reach, err);
 }
 
 // The goal as the skull sees it.
@@ -86,47 +86,51 @@ static void find_snap(Work *w) {
 }
 
 // The change of tracks that would make up for what the skin lacks at x.
-static FaCode find_change(Work *w, FaError *err) {
+static FaCode find_change(Work *w, int steps, FaError *err) {
     find_snap(w);
-    for (int i = 0; i < w->d->nseen; i++)
-        memcpy(w->residual + 3 * (size_t)i, w->field + 3 * (size_t)w->d->seen_node[i], 3 * sizeof *w->residual);
-    FA_TRY(fai_morph_solve(w->d->morph, w->x, w->field, err));
-    fai_muscle_tracks_sample(&w->d->tracks, w->field, w->sample);
-    fai_muscle_tracks_fit(&w->d->tracks, w->sample, w->change);
-    return FA_OK;
+    return fai_reach(&w->reach, w->x, w->field, steps, w->change, err);
+}
+
+// What a round did decides how far the next one trusts the flesh to go on as its stiffness says. Flesh that folds is
+// not pressed further.
+static int next_steps(const FaReach *reach, int steps, double before, double now, bool folds) {
+    const double made = 1 - now * now / (before * before);
+    if (folds || made < BADLY * reach->hoped) return FA_MAX(steps / 2, 2);
+    return made > WELL * reach->hoped ? FA_MIN(steps + 1, FA_REACH) : steps;
 }
 
 static FaCode play_rounds(Work *w, FaMuscleHit *hit, FaError *err) {
     const FaMuscleAim *aim = w->aim;
-    const size_t bytes = 3 * (size_t)w->m->flesh.nnode * sizeof *w->x,
-                 track_bytes = 3 * (size_t)w->d->tracks.npoint * sizeof *w->track;
+    const size_t bytes = 3 * (size_t)w->m->flesh.nnode * sizeof *w->x, n = 3 * (size_t)w->d->tracks.npoint;
     const int rounds = FA_MIN(aim->rounds > 0 ? aim->rounds : 5, FA_MUSCLE_ROUNDS);
     FaDirected *p = w->pose;
     FaMuscleReport r = {0};
+    int steps = FIRST_STEPS;
     hit->rms[0] = fai_muscle_snap(w->d, w->goal, w->x);
-    memcpy(w->track, w->raw, track_bytes);
-    memcpy(w->best, w->raw, track_bytes);
+    memcpy(w->best, w->raw, n * sizeof *w->best);
     memcpy(w->best_x, w->x, bytes);
+    fai_directed_hold(w->d, &p->jaw, w->best, p->sprung, p->spring);
     for (int i = 1; i <= rounds; i++) {
+        const double before = hit->rms[hit->best];
         FA_TRY(fai_progress(aim->progress, aim->progress_user, "target", (double)i / (rounds + 1), "nothing is kept",
                             err));
-        FA_TRY(find_change(w, err));
-        fai_mixing_next(&w->mixing, w->track, w->change, w->residual, w->track);
+        FA_TRY(find_change(w, steps, err));
+        for (size_t k = 0; k < n; k++) w->track[k] = w->best[k] + w->change[k];
         fai_directed_hold(w->d, &p->jaw, w->track, p->sprung, p->spring);
         FA_TRY(fai_muscle_body_pose(w->m->body, p->activation, w->d->at, w->x, &r, err));
-        if (r.inverted) fai_mixing_forget(&w->mixing); // flesh that folds does not go on as it did
         hit->rounds = i;
         hit->rms[i] = fai_muscle_snap(w->d, w->goal, w->x);
-        if (hit->rms[i] < hit->rms[hit->best]) {
+        if (hit->rms[i] < before) {
+            steps = next_steps(&w->reach, steps, before, hit->rms[i], r.inverted > 0);
             hit->best = i;
-            memcpy(w->best, w->track, track_bytes);
+            memcpy(w->best, w->track, n * sizeof *w->best);
             memcpy(w->best_x, w->x, bytes);
             continue;
         }
-        if (w->mixing.count < 2) break; // that was a plain step
-        fai_mixing_forget(&w->mixing);
-        memcpy(w->track, w->best, track_bytes);
+        if (steps == 1) break;
+        steps = 1;
         memcpy(w->x, w->best_x, bytes);
+        fai_directed_hold(w->d, &p->jaw, w->best, p->sprung, p->spring);
     }
     return FA_OK;
 }
@@ -183,7 +187,10 @@ static FaCode find_raw(Work *w, FaMuscleHit *hit, FaError *err) {
 // Where the bones are: flesh that is let go of them shows it.
 static FaCode find_bones(Work *w, FaMuscleHit *hit, FaError *err) {
     const FaMuscleJawLimits *limits = w->aim->bones == FA_MUSCLE_BONES_LIMITED ? &w->limits : NULL;
-    if (limits && w->m->face->jaw.found) FA_TRY(fa_muscle_jaw_limits(w->m, &w->limits, err));
+    if (limits && w->aim->limits)
+        w->limits = *w->aim->limits;
+    else if (limits && w->m->face->jaw.found)
+        FA_TRY(fa_muscle_jaw_limits(w->m, &w->limits, err));
     for (int pass = 0; pass < LOOSE_PASSES; pass++) {
         const FaPose before = w->pose->cranium;
         FA_TRY(find_raw(w, hit, err));
