@@ -5,11 +5,11 @@
 
 #include <math.h>
 
-static const double SHALLOW = 1e-4;      // m: deep enough to be solved again
-static const double ON_THE_WAY = 100;    // times the tolerance, but for the last step
-static const double WALLED = 0.4;        // of the ramp: lips without teeth, which are coarse, go in smaller steps
-static const double IN_A_FRAME = 4;      // times the tolerance: which way lips slide decides more
-enum { REFRESH = 40, FRAME_PASSES = 2 }; // rows cost iterations that no newer factor saves; solves of a frame
+static const double SHALLOW = 1e-4;   // m: deep enough to be solved again
+static const double ON_THE_WAY = 100; // times the tolerance, but for the last step
+static const double WALLED = 0.4;     // of the ramp: lips without teeth, which are coarse, go in smaller steps
+static const double IN_A_FRAME = 8;   // times the tolerance: which way lips slide decides more
+enum { REFRESH = 20, RELAX = 4, FRAME_PASSES = 2 }; // of Newton; solves of a frame
 
 FaMuscleStuff fai_muscle_stuff_default(void) {
     return (FaMuscleStuff){.mu = 5e3,
@@ -122,6 +122,7 @@ static FaCode build(FaMuscleBody *b, const FaMuscleFlesh *flesh, const unsigned 
                          .term = b->term,
                          .backend = b->stuff.backend,
                          .refresh = b->touch ? REFRESH : 0,
+                         .relax = b->touch ? RELAX : 0,
                          .manual = b->stuff.manual,
                          .max_springs = b->nspring,
                          .max_rows = b->touch ? FA_MUSCLE_ROWS : 0};

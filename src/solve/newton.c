@@ -82,6 +82,7 @@ static FaCode build(FaNewton *n, const unsigned char *fixed, const double *mass,
     n->nfree = n->blocks->nfree;
     FA_TRY(copy_mass(n, mass, err));
     FA_TRY(push_arrays(n, err));
+    if (n->options.kind == FA_NEWTON_PCG) FA_TRY(fai_newton_smooth_new(n, n->options.relax, err));
     if (n->options.kind == FA_NEWTON_LBFGS)
         FA_TRY(fai_lbfgs_init(&n->history, &n->shape, n->options.history, n->arena, err));
     if (n->options.kind == FA_NEWTON_JACOBI || n->nfree == 0) return FA_OK;
@@ -98,7 +99,7 @@ FaCode fai_newton_new(const FaSolid *solid, const unsigned char *fixed, const do
     FaNewtonOptions o = options ? *options : (FaNewtonOptions){0};
     if (o.history == 0) o.history = 10;
     if ((unsigned)o.kind >= FA_NEWTON_KINDS || o.max_rows < 0 || o.max_springs < 0 || o.nterm < 0 || o.refresh < 0 ||
-        o.history < 1 || o.history > FA_LBFGS_MAX)
+        o.relax < 0 || o.history < 1 || o.history > FA_LBFGS_MAX)
         return FA_FAIL(err, FA_E_ARG, NULL, "use the documented ranges", "there is no such solver");
     FaNewton *n = FA_NEW(1, FaNewton);
     if (!n) return FA_FAIL_MEMORY(err);

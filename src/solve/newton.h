@@ -45,6 +45,7 @@ typedef struct FaNewtonOptions {
     int nterm;
     const FaTerm *term; // energies of the caller's; copied, what they point to must outlive the solver   (nterm)
     int refresh;        // PCG: CG iterations of one Newton step from which the factor is remade; 0: 15
+    int relax;          // PCG: sweeps over nodes of rows around the kept factor, which has no rows in it; 0: none
     int history;        // LBFGS: pairs; 0: 10, at most 20
     bool manual; // PCG, LBFGS: the factor is the caller's business (fai_newton_prepare), so that it is known from what
                  // it was made; a solve that had to make its own drops it at the end

@@ -108,9 +108,10 @@ static FaLinear conjugate(FaNewton *n, double forcing) {
     fai_field_sum(f, -1, n->gf, 0, NULL, NULL, n->r);
     double goal = forcing * forcing * fai_field_dot(f, n->r, n->r), rz_before = 0;
     FaLinear result = FA_LINEAR_SLOW;
+    const bool smooth = fai_newton_smooth_begin(n);
     int k = 0;
     for (; k < CG_LIMIT; k++) {
-        fai_newton_kept(n, n->r, n->z);
+        (smooth ? fai_newton_smoothed : fai_newton_kept)(n, n->r, n->z);
         double rz = fai_field_dot(f, n->r, n->z);
         if (!(rz > 0)) { // the preconditioner is not positive: rounding, or numbers that are not finite
             result = rz == 0 ? FA_LINEAR_OK : FA_LINEAR_NEGATIVE;

@@ -4,6 +4,7 @@
 //     newton_terms.c   the terms that Newton brings itself
 //     newton_total.c   sums over all terms at a point
 //     newton_linear.c  a direction from a gradient: conjugate gradients, factors, L-BFGS
+//     newton_smooth.c  rows in the preconditioner
 //     newton_kept.c    right-hand sides other than the gradient
 #ifndef FAI_NEWTON_WORK_H
 #define FAI_NEWTON_WORK_H
@@ -19,6 +20,21 @@ typedef struct FaRowAct {
     float across, along; // N/m: of friction, across the slip and along it; 0: none
     float way[3];        // unit, of the slip; 0 where there is none
 } FaRowAct;
+
+// Nodes of the rows that act (newton_smooth.c).
+typedef struct FaNewtonSmooth {
+    int sweeps; // before the factor and after it; 0: none
+    int nnode, nrow;
+    int *node;      // block rows                                                 (nnode of nfree)
+    int *at;        // of a block row in node[], while they are listed            (nfree)
+    int *start;     // first of its rows in of[], then their number               (nnode + 1)
+    int *fill;      // how many are listed                                        (nnode)
+    int *row;       // of the input, those that act                               (nrow of max_rows)
+    int *of;        // 4 times a row of row[], plus which of its nodes            (start[nnode])
+    float *inverse; // of the node's own second derivatives, row-major            (nnode x 9)
+    float *gap;     // what a row gives by                                        (nrow x 3)
+    float *y;       // a field
+} FaNewtonSmooth;
 
 struct FaNewton {
     const FaSolid *solid;
@@ -47,6 +63,7 @@ struct FaNewton {
     float *one;    // one number per unknown                                   (3 nfree)
     double *four;  // CHOL: right-hand sides                                   (3 nfree x 4)
     FaLbfgs history;
+    FaNewtonSmooth smooth;
 
     // factor
     FaCsr csr;
@@ -88,5 +105,10 @@ void fai_newton_kept(FaNewton *n, const float *r, float *z); // z = M^-1 r
 // for newton_kept.c
 FaCode fai_newton_check(const FaNewton *n, const FaNewtonInput *in, const double *x, FaError *err);
 void fai_newton_place(FaNewton *n, const FaNewtonInput *in, const double *x, double *to); // fixed nodes where in says
+
+// PCG with rows that act: the kept factor between sweeps over their nodes. begin: for the blocks and rows at n->x.
+FaCode fai_newton_smooth_new(FaNewton *n, int sweeps, FaError *err);
+bool fai_newton_smooth_begin(FaNewton *n); // false: no row acts
+void fai_newton_smoothed(FaNewton *n, const float *r, float *z);
 
 #endif
