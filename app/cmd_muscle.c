@@ -653,6 +653,7 @@ static int run_pose(int argc, const char **argv) {
                         "part on show collider hinge world cache-unit bake-error max-targets")
              : cli_only("for a pose", "act jaw show sheet collider hinge world cache-unit bake-error max-targets");
     if (code != EXIT_OK) return code;
+    if (show && !(common.output && path_has_ext(common.output, "png"))) return cli_usage("--show goes with -o OUT.png");
     if (file && part_asked < 1 && common.output && path_has_ext(common.output, "pose"))
         return cli_usage("--part is for pictures and meshes: a .pose is played to any part of the way");
     Muscle m = {.path = argv[0],

@@ -61,6 +61,7 @@ static int run(int argc, const char **argv) {
     int code =
         cli_only("for an edit", "collider edits curves spring on show hinge world cache-unit bake-error max-targets");
     if (code != EXIT_OK) return code;
+    if (show && !(common.output && path_has_ext(common.output, "png"))) return cli_usage("--show goes with -o OUT.png");
     Edit e = {.m = {.again = true,
                     .job = {.verb = "muscle",
                             .track = "muscles",
