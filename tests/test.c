@@ -63,6 +63,8 @@ const char *test_dir(void) {
     return scratch;
 }
 
+int test_few(int all, int few) { return getenv("FASCIA_SHORT") && few < all ? few : all; }
+
 // FASCIA_ONLY=NAME: only the cases of that name, where * and ? stand for anything. Of the whole program: before main.
 __attribute__((constructor)) static void only_some(void) {
     if (getenv("FASCIA_ONLY")) cmocka_set_test_filter(getenv("FASCIA_ONLY"));

@@ -44,6 +44,10 @@ const char *test_unpack(const char *rel);
 char **test_list(const char *dir, const char *ext);
 void test_list_free(char **list);
 
+// How often a test repeats the same code, over rigs, frames or clips: `all`; with FASCIA_SHORT=1, as tools/soak has it
+// under the sanitizers, `few`.
+int test_few(int all, int few);
+
 // Run a program without a shell; NULL-terminated arguments; its exit code, -1 if it cannot run. stdout and stderr go to
 // the file named (nullable), else are inherited.
 int test_run(const char *const *argv, const char *output);

@@ -422,6 +422,16 @@ static bool writes_another_file(const char *name, const Command *cmd) {
     return false;
 }
 
+// With FASCIA_SHORT=1 an option is tried in the first mode of its verb only.
+static bool is_tried(const char *verb, const char *name) {
+    static char tried[1 << 14] = " ";
+    char both[160];
+    snprintf(both, sizeof both, " %s:%s ", verb, name);
+    if (getenv("FASCIA_SHORT") && strstr(tried, both)) return true;
+    if (strlen(tried) + strlen(both) < sizeof tried) strcat(tried, both + 1);
+    return false;
+}
+
 static void try_option(const Mode *m, const char *name, const char *base, const char *out) {
     const Command *cmd;
     const Value *v = value_of(verb_of(m, &cmd), name);
@@ -434,6 +444,7 @@ static void try_option(const Mode *m, const char *name, const char *base, const 
         return;
     for (int i = 0; m->args[i]; i++)
         if (!strncmp(m->args[i], "--", 2) && !strcmp(m->args[i] + 2, name)) return; // given already
+    if (is_tried(m->args[0], name)) return;
     int code = play(m, name, takes_no_value(name, cmd) ? NULL : v->value, out);
     if (!strcmp(name, "unit") && code != 0) return; // refused, or in that unit it is no head
     if (code == 2) {
@@ -492,7 +503,7 @@ static void every_option(void **state) {
     }
     print_message("%d options act, %d are refused\n", nacts, nrefused);
     assert_int_equal(nwrong, 0);
-    assert_true(nacts > 20 && nrefused > 60);
+    assert_true(nacts > 20 && nrefused > (getenv("FASCIA_SHORT") ? 20 : 60));
 }
 
 static void what_is_named(void **state) {

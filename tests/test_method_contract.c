@@ -399,7 +399,7 @@ static void rest_stays_rest(void **state) {
         FaMethod *m = open_method(name);
         memset(scene.weights, 0, (size_t)scene.rig->nshape * sizeof(float));
         double worst = 0;
-        for (int f = 0; f < 300; f++) {
+        for (int f = 0; f < test_few(300, 12); f++) {
             FaInput in = {.time = f / 60.0, .weights = scene.weights};
             CHECK_OK(fa_method_step(m, &in, scene.x, NULL, &err), &err);
             worst = fmax(worst, apart(scene.x, scene.rig->mesh.x));

@@ -80,7 +80,7 @@ static void stress(const char *name, int level, float push) {
     CHECK_OK(fa_head_rig(head, 0, &rig, &err), &err);
     CHECK_OK(fa_face_build(rig, NULL, &face, &err), &err);
     bool full = getenv("FASCIA_FULL") != NULL;
-    for (double fps = 30; fps <= 60; fps += 30) {
+    for (double fps = 30; fps <= test_few(60, 30); fps += 30) {
         FaClip *clip, *at;
         if (!strcmp(name, "slam"))
             at = slam(rig, fps);
@@ -89,7 +89,7 @@ static void stress(const char *name, int level, float push) {
             CHECK_OK(fa_clip_resample(clip, fps, &at, &err), &err);
             fa_clip_free(clip);
             bool rom = !strcmp(name, "rom");
-            int from = rom ? at->nframe / 3 : 0, count = (int)((rom ? 10 : 3) * fps);
+            int from = rom ? at->nframe / 3 : 0, count = test_few((int)((rom ? 10 : 3) * fps), 12);
             if (!full && at->nframe > count) { // seconds that close the mouth; the rest with FASCIA_FULL=1
                 CHECK_OK(fa_clip_slice(at, from, from + count - 1, &clip, &err), &err);
                 fa_clip_free(at);
@@ -101,8 +101,9 @@ static void stress(const char *name, int level, float push) {
                       "nodes stopped short %d, %.1f ms\n",
                       name, (double)push, level, fps, n.frames, n.linear, n.flesh, n.most_rows, n.limited, n.ms);
         assert_int_equal(n.flesh, 0);
-        assert_int_equal(n.bounded, 0);                      // a jaw at 1 m/s tears nothing, either
-        if (strcmp(name, "talk")) assert_true(n.linear > 0); // speech of the shipped head is clean even so
+        assert_int_equal(n.bounded, 0); // a jaw at 1 m/s tears nothing, either
+        if (strcmp(name, "talk") && !getenv("FASCIA_SHORT"))
+            assert_true(n.linear > 0); // speech of the shipped head is clean even so
         fa_clip_free(at);
     }
     fa_face_free(face);

@@ -583,7 +583,7 @@ static void every_method_on_every_animal(void **state) {
         FaClip *clip = clip_of(i, rig, &mine);
         Result r[FA_COUNT(methods)];
         for (int k = 0; k < FA_COUNT(methods); k++) {
-            r[k] = play(rig, clip, NULL, methods[k], NULL, 45);
+            r[k] = play(rig, clip, NULL, methods[k], NULL, test_few(45, 6));
             wrong += judge(a.name, methods[k], r[k], &r[0]);
         }
         if (mine) fa_clip_free(clip);
@@ -628,8 +628,8 @@ static void enrich_on_some(void **state) {
         const FaGltf *doc = fai_gltf_of_rig(rig);
         const double still[3] = {0};
         about_joint(doc && doc->nskin ? fai_zoo_joints[FAI_ZOO_HEAD_JOINT].at : still, FRAMES, runner->head, head);
-        Result linear = play(rig, clip, head, "linear", NULL, FRAMES / 2),
-               r = play(rig, clip, head, "enrich", face, FRAMES / 2);
+        Result linear = play(rig, clip, head, "linear", NULL, test_few(FRAMES / 2, 4)),
+               r = play(rig, clip, head, "enrich", face, test_few(FRAMES / 2, 4));
         wrong += judge(name, "enrich", r, &linear);
         fa_face_free(face);
         if (mine) fa_clip_free(clip);

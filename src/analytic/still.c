@@ -1,8 +1,8 @@
 // Stills under maps and sculpting forces: the sliders of slider.c where the spring differs from shape to shape or from
 // vertex to vertex, and what forces have done by a moment.
 //
-// Based on: [A03] You, Tian, Tang: eqs. (12), (17), (23) per target; section 5: sculpting forces, different mass, damping
-// and stiffness at different vertices.
+// Based on: [A03] You, Tian, Tang: eqs. (12), (17), (23) per target; section 5: sculpting forces, different mass,
+// damping and stiffness at different vertices.
 #include "analytic/handle.h"
 #include "analytic/sculpt.h"
 

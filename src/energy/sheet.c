@@ -17,11 +17,11 @@ typedef struct Sheet {
 struct FaSheets {
     int nnode, n;
     const int (*node)[3];
-    Sheet *sheet;    //                                            (n)
-    double *weight;  // J                                          (n)
-    double *force;   // of each corner, N                          (n x 3 x 3)
-    double *part;    // energy of each chunk
-    FaIncidence at;  // entries 3 n + corner
+    Sheet *sheet;   //                                            (n)
+    double *weight; // J                                          (n)
+    double *force;  // of each corner, N                          (n x 3 x 3)
+    double *part;   // energy of each chunk
+    FaIncidence at; // entries 3 n + corner
     FaArena *arena;
 };
 

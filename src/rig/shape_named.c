@@ -1,5 +1,5 @@
-// What a user means by the name of a shape: what a clip's channel of that name would drive (rig/bind.h). So a whole name
-// means both halves of a rig that has only those, and jawOpen also the teeth's own jawOpen.
+// What a user means by the name of a shape: what a clip's channel of that name would drive (rig/bind.h). So a whole
+// name means both halves of a rig that has only those, and jawOpen also the teeth's own jawOpen.
 #include "rig/bind.h"
 #include "rig/rig_frame.h"
 
@@ -29,6 +29,7 @@ FaCode fa_rig_shapes_named(const FaRig *rig, const char *name, int *shape, int m
         if (s == own || (b.chan[s] >= 0 && (own >= 0 || !stands_for_more(rig, s, name)))) shape[(*count)++] = s;
     fa_binding_free(&b);
     if (*count) return FA_OK;
-    return FA_FAIL(err, FA_E_ARG, rig->path, FA_PLACE("fascia info --shapes %s lists them", rig->path ? rig->path : "RIG"),
+    return FA_FAIL(err, FA_E_ARG, rig->path,
+                   FA_PLACE("fascia info --shapes %s lists them", rig->path ? rig->path : "RIG"),
                    "the rig has no shape '%.80s'", name);
 }

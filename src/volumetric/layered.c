@@ -5,11 +5,11 @@
 
 #include <math.h>
 
-static const double MIDDLE = 0.5;     // of a column is above the muscle layer
-static const double EVEN = 0.5;       // of the way to its prism's mean, per round, where a tet is inverted
-static const double DENSITY = 1100;   // kg/m3
-static const double LEAST = 0.02;     // of a third of the prism: less is a tet about to turn over
-enum { ROUNDS = 24, PRISM = 6 };      // tets of the two prisms below a triangle
+static const double MIDDLE = 0.5;   // of a column is above the muscle layer
+static const double EVEN = 0.5;     // of the way to its prism's mean, per round, where a tet is inverted
+static const double DENSITY = 1100; // kg/m3
+static const double LEAST = 0.02;   // of a third of the prism: less is a tet about to turn over
+enum { ROUNDS = 24, PRISM = 6 };    // tets of the two prisms below a triangle
 
 // --- geometry -------------------------------------------------------------------------------------------------------
 

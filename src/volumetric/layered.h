@@ -38,11 +38,11 @@ void fai_layered_free(FaLayered *layered); // NULL is fine
 
 // Stiffness of a body made of it: moduli in Pa, springs in 1/m, each of the area that it holds times `strain`.
 typedef struct FaLayeredBody {
-    double strain;              // Pa, of soft tissue
-    double volume;              // of eq. 12: against strain's
+    double strain;                // Pa, of soft tissue
+    double volume;                // of eq. 12: against strain's
     double muscle, muscle_volume; // of muscle tissue: strain and volume, against soft tissue's strain and volume
-    const double *skin;         // 1/m: what draws each skin node to its target                    (nskin)
-    double bone;                // 1/m: what draws the skull layer to its target, where it is held
+    const double *skin;           // 1/m: what draws each skin node to its target                    (nskin)
+    double bone;                  // 1/m: what draws the skull layer to its target, where it is held
 } FaLayeredBody;
 
 // Anchors: skin nodes first, then the skull layer's, nskin each. Free with fai_arena_free(e->arena).

@@ -3,8 +3,8 @@
 #include "base/task.h"
 #include "projective/deep_goal.h"
 
-static const double FIRM = 1e5;    // 1/m: skin that does not give; flesh of 1 mm resists with 1e3
-static const double INERTIA = 1;   // 1/s2: next to nothing, for a matrix that has an inverse
+static const double FIRM = 1e5;  // 1/m: skin that does not give; flesh of 1 mm resists with 1e3
+static const double INERTIA = 1; // 1/s2: next to nothing, for a matrix that has an inverse
 static const double TOLERANCE = 1e-3;
 enum { NODES = 1024 };
 
@@ -15,9 +15,9 @@ struct FaLift {
     FaProjective *solver;
     FaDeepGoal *deep;
     FaArena *arena;
-    float *goal;     // of the face's own nodes                                        (face nnode x 4)
-    float *start;    //                                                                (nnode x 4)
-    float *anchor;   //                                                                (2 nskin x 4)
+    float *goal;   // of the face's own nodes                                        (face nnode x 4)
+    float *start;  //                                                                (nnode x 4)
+    float *anchor; //                                                                (2 nskin x 4)
 };
 
 static FaCode open_solver(FaLift *l, FaError *err) {

@@ -1,5 +1,6 @@
-// The lift: where the flesh is when the skin is somewhere (paper 004's phi+ with the skin held exactly). Soft and muscle
-// tissue keep shape and volume as well as they can, the skull layer glides on its bones (projective/deep_goal.h).
+// The lift: where the flesh is when the skin is somewhere (paper 004's phi+ with the skin held exactly). Soft and
+// muscle tissue keep shape and volume as well as they can, the skull layer glides on its bones
+// (projective/deep_goal.h).
 #ifndef FAI_LIFT_H
 #define FAI_LIFT_H
 

@@ -21,7 +21,8 @@ typedef struct Making {
     float *u, *f, *s;        // (nnode x 4), 9 rows, 3 rows
 } Making;
 
-// --- ranges -----------------------------------------------------------------------------------------------------------
+// --- ranges
+// -----------------------------------------------------------------------------------------------------------
 
 static void take_chunk(void *ctx, int begin, int end, int chunk) {
     const Making *m = ctx;
@@ -123,7 +124,8 @@ void fai_range_free(FaRange *r) {
     fa_free(r);
 }
 
-// --- clamping ---------------------------------------------------------------------------------------------------------
+// --- clamping
+// ---------------------------------------------------------------------------------------------------------
 
 // Newton from above; the same bits everywhere, as the library's cbrt need not give.
 static float cube_root(float x) {
@@ -146,7 +148,8 @@ static void rebuild(const Clamp *c, int t, const float s[3]) {
     const size_t row = (size_t)c->range->stride, at = (size_t)t;
     for (size_t e = 0; e < 9; e++) {
         float sum = 0;
-        for (size_t k = 0; k < 3; k++) sum += c->u[(e / 3 * 3 + k) * row + at] * s[k] * c->v[(e % 3 * 3 + k) * row + at];
+        for (size_t k = 0; k < 3; k++)
+            sum += c->u[(e / 3 * 3 + k) * row + at] * s[k] * c->v[(e % 3 * 3 + k) * row + at];
         c->f[e * row + at] = sum;
     }
 }

@@ -7,12 +7,12 @@
 #include "volumetric/lift.h"
 
 typedef struct FaRange {
-    int ntet, stride;  // stride: ntet rounded up to 8
-    float *low, *high; // of singular values                                               (ntet)
+    int ntet, stride;   // stride: ntet rounded up to 8
+    float *low, *high;  // of singular values                                               (ntet)
     float *less, *more; // of determinants                                                 (ntet)
-    unsigned char *on; // 0: left as it is, since it is in a thin column or crushed by a shape    (ntet)
-    int nshape;        // lifts that it was made of
-    int unsolved;      // of them, ended before their goal
+    unsigned char *on;  // 0: left as it is, since it is in a thin column or crushed by a shape    (ntet)
+    int nshape;         // lifts that it was made of
+    int unsolved;       // of them, ended before their goal
     double seconds;
     FaArena *arena;
 } FaRange;

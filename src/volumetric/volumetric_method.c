@@ -22,7 +22,7 @@
       "what draws the skin to the rig's own, against the flesh's stiffness: 14 lets flesh decide, 1000 hardly")        \
     X(NUMBER, muscle, 0.5, 0, 10, "", NULL, "strain stiffness of muscle, against that of fat")                         \
     X(NUMBER, volume, 1, 0, 100, "", NULL, "how hard flesh keeps its volume, against how hard it keeps its shape")     \
-    X(NUMBER, margin, 5, 0, 100, "%", NULL, "how far beyond the rig's single shapes flesh may stretch or swell")        \
+    X(NUMBER, margin, 5, 0, 100, "%", NULL, "how far beyond the rig's single shapes flesh may stretch or swell")       \
     X(CHOICE, contact, 3, 0, 3, "", "mouth|face|off|openings",                                                         \
       "what may touch: the mouth; the whole face (slower); nothing; mouth, the skin around it and lids")               \
     X(FLAG, teeth, 1, 0, 1, "", NULL, "flesh is stopped by teeth and bones, where the face has them")
@@ -30,13 +30,13 @@
 FAI_PARAMS(volumetric_params, VOLUMETRIC_PARAMS);
 
 enum { MAX_ROWS = 4096, MOST_ZONE = 704, LIFT = 12, RELAX = 24, TOUCH = 32, PASSES = 3, SETTLES = 4, CHUNK = 1024 };
-static const double STRAIN = 6000;       // Pa: twice a shear modulus of 3 kPa; only what touches is compared with it
-static const double BONE = 1000;         // 1/m: the skull layer is nearly where its bone is
-static const double CONTACT = 150;       // N/m/mm2
-static const double INERTIA = 1;         // 1/s2: next to nothing
-static const double TOLERANCE = 1e-3;    // of the gradient's fall in a solve
+static const double STRAIN = 6000;    // Pa: twice a shear modulus of 3 kPa; only what touches is compared with it
+static const double BONE = 1000;      // 1/m: the skull layer is nearly where its bone is
+static const double CONTACT = 150;    // N/m/mm2
+static const double INERTIA = 1;      // 1/s2: next to nothing
+static const double TOLERANCE = 1e-3; // of the gradient's fall in a solve
 static const double THIN = 2e-3, THICK = 4e-3, FIRMER = 50; // m: thinner flesh than THIN gives so much less
-static const double STEP = 1 / 60.0;     // s: of contact
+static const double STEP = 1 / 60.0;                        // s: of contact
 
 typedef struct Volumetric {
     FaMethod m;
@@ -55,11 +55,11 @@ typedef struct Volumetric {
     FaProjectiveInput input;
 
     // scratch of a frame
-    float *linear, *weights;       // (nvert x 3), (nshape)
-    float *lifted, *u, *anchor;    // (nnode x 4), (nnode x 4), (2 nskin x 4)
-    float *tet_rest, *work;        // 9 and 21 rows of tets
-    int *count;                    // of chunks of tets
-    float *skin;                   // (nskin x 3)
+    float *linear, *weights;    // (nvert x 3), (nshape)
+    float *lifted, *u, *anchor; // (nnode x 4), (nnode x 4), (2 nskin x 4)
+    float *tet_rest, *work;     // 9 and 21 rows of tets
+    int *count;                 // of chunks of tets
+    float *skin;                // (nskin x 3)
 
     // the state
     float *last_weights; // that were numbers                                     (nshape)
@@ -97,8 +97,7 @@ static FaCode open_bodies(Volumetric *p, const FaParams *params, FaError *err) {
     for (int i = 0; i < p->layered->nskin; i++) skin[i] = kappa_of(p, i, kappa);
     body.skin = skin;
     FA_TRY(fai_layered_elastic(p->layered, &body, &p->e, err));
-    const FaProjectiveOptions options = {
-        .inertia = INERTIA, .max_rows = MAX_ROWS, .nzone = p->nzone, .zone = p->zone};
+    const FaProjectiveOptions options = {.inertia = INERTIA, .max_rows = MAX_ROWS, .nzone = p->nzone, .zone = p->zone};
     FA_TRY(fai_projective_new(&p->e, &options, &p->solver, err));
     return fai_tets_new(&p->e, &p->tets, err);
 }
@@ -207,11 +206,11 @@ static FaCode relax(Volumetric *p, FaStats *stats, FaError *err) {
     int crushed;
     fai_tets_pose(p->tets, p->lifted, -1, p->tet_rest, &crushed);
     const int clamped = fai_range_clamp(p->range, p->tet_rest, p->work, p->count);
-    p->input = (FaProjectiveInput){
-        .y = p->lifted,
-        .inertia = INERTIA,
-        .frame = {.anchor = p->anchor, .tet_rest = p->tet_rest, .tet_stride = p->range->stride},
-        .tolerance = TOLERANCE};
+    p->input =
+        (FaProjectiveInput){.y = p->lifted,
+                            .inertia = INERTIA,
+                            .frame = {.anchor = p->anchor, .tet_rest = p->tet_rest, .tet_stride = p->range->stride},
+                            .tolerance = TOLERANCE};
     return clamped ? solve(p, RELAX, stats, err) : FA_OK; // as lifted: at rest to the bit
 }
 
