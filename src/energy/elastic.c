@@ -4,7 +4,7 @@
 #include "energy/anchor.h"
 #include "energy/bend.h"
 #include "energy/edge.h"
-#include "energy/sheet.h"
+#include "energy/membrane.h"
 #include "math/mat3.h"
 
 // --- checking -----------------------------------------------------------------------------------------------------
@@ -79,17 +79,17 @@ static FaCode check_tets(const FaElastic *e, FaError *err) {
     return check_numbers(e->tet_volume, e->ntet, false, "volume weight", err);
 }
 
-static FaCode check_sheets(const FaElastic *e, FaError *err) {
-    for (int i = 0; i < e->nsheet; i++) {
-        for (int k = 0; k < 3; k++) FA_TRY(check_index(e, e->sheet[i][k], "sheet", i, err));
-        if (!fai_sheet_sound(e->x0, e->sheet[i]))
-            return FA_FAIL(err, FA_E_MESH, FA_PLACE("sheet %d", i), "merge its corners", "a triangle has no area");
+static FaCode check_membranes(const FaElastic *e, FaError *err) {
+    for (int i = 0; i < e->nmembrane; i++) {
+        for (int k = 0; k < 3; k++) FA_TRY(check_index(e, e->membrane[i][k], "membrane", i, err));
+        if (!fai_membrane_sound(e->x0, e->membrane[i]))
+            return FA_FAIL(err, FA_E_MESH, FA_PLACE("membrane %d", i), "merge its corners", "a triangle has no area");
     }
-    return check_numbers(e->sheet_weight, e->nsheet, false, "sheet weight", err);
+    return check_numbers(e->membrane_weight, e->nmembrane, false, "membrane weight", err);
 }
 
 FaCode fai_elastic_check(const FaElastic *e, FaError *err) {
-    if (e->nnode < 1 || e->nanchor < 0 || e->nedge < 0 || e->nbend < 0 || e->ntet < 0 || e->nsheet < 0)
+    if (e->nnode < 1 || e->nanchor < 0 || e->nedge < 0 || e->nbend < 0 || e->ntet < 0 || e->nmembrane < 0)
         return FA_FAIL(err, FA_E_MESH, NULL, "build the face again: fascia build RIG -o FACE",
                        "%d nodes, %d anchors, %d edges, %d bends, %d tets", e->nnode, e->nanchor, e->nedge, e->nbend,
                        e->ntet);
@@ -101,7 +101,7 @@ FaCode fai_elastic_check(const FaElastic *e, FaError *err) {
     FA_TRY(check_numbers(e->anchor_weight, e->nanchor, false, "anchor weight", err));
     FA_TRY(check_edges(e, err));
     FA_TRY(check_bends(e, err));
-    FA_TRY(check_sheets(e, err));
+    FA_TRY(check_membranes(e, err));
     return check_tets(e, err);
 }
 
@@ -128,8 +128,8 @@ static FaCode tet_triplets(const FaElastic *e, FaTriplet *out, FaError *err) {
 FaCode fai_elastic_matrix(const FaElastic *e, double inertia, FaCsr *a, FaError *err) {
     *a = (FaCsr){0};
     size_t anchors = (size_t)e->nanchor, edges = fai_edge_triplet_count(e), bends = fai_bend_triplet_count(e);
-    size_t sheets = 9 * (size_t)e->nsheet;
-    size_t n = (size_t)e->nnode + anchors + edges + bends + sheets + 16 * (size_t)e->ntet;
+    size_t membranes = 9 * (size_t)e->nmembrane;
+    size_t n = (size_t)e->nnode + anchors + edges + bends + membranes + 16 * (size_t)e->ntet;
     if (n > INT32_MAX)
         return FA_FAIL(err, FA_E_LIMIT, NULL, "use a coarser simulation mesh", "%zu matrix entries are too many", n);
     FaTriplet *t = FA_NEW(n, FaTriplet), *at = t;
@@ -138,8 +138,8 @@ FaCode fai_elastic_matrix(const FaElastic *e, double inertia, FaCsr *a, FaError 
     fai_anchor_triplets(e, at);
     fai_edge_triplets(e, at + anchors);
     fai_bend_triplets(e, at + anchors + edges);
-    fai_sheet_triplets(e, at + anchors + edges + bends);
-    FaCode rc = tet_triplets(e, at + anchors + edges + bends + sheets, err);
+    fai_membrane_triplets(e, at + anchors + edges + bends);
+    FaCode rc = tet_triplets(e, at + anchors + edges + bends + membranes, err);
     if (rc >= 0) rc = fai_csr_from_triplets(e->nnode, e->nnode, (int)n, t, a, err);
     fai_resize(t, 0);
     return rc;

@@ -14,7 +14,7 @@
 // edge       edge.h          the edge at its rest length; a second spring beyond 10 %        5.2-5.5
 // bend       bend.h          the rest Laplacian's length along the current one               5.6-5.7
 // tet        tet.h           strain: rotated rest F; volume: closest F of the rest's det     5.10-5.13
-// sheet      sheet.h         the rest triangle, turned                                      paper 004 eq. 14-17
+// membrane   membrane.h      the rest triangle, turned                                      paper 004 eq. 14-17
 // contact    push_pull.h     push and pull rows (contact/rows.h is the data)                 5.14-5.17
 #ifndef FAI_ELASTIC_H
 #define FAI_ELASTIC_H
@@ -48,9 +48,9 @@ typedef struct FaElastic {
     double *tet_strain; // w_strain, J (= Pa times rest volume)                           (ntet)
     double *tet_volume; // w_vol, J                                                       (ntet)
 
-    int nsheet;           // triangles that keep their shape: skin, bone                  (sheet.h)
-    int (*sheet)[3];      //                                                               (nsheet)
-    double *sheet_weight; // w, J (= Pa times thickness times rest area)                  (nsheet)
+    int nmembrane;           // triangles that keep their shape: skin, bone                  (membrane.h)
+    int (*membrane)[3];   //                                                               (nmembrane)
+    double *membrane_weight; // w, J (= Pa times thickness times rest area)                  (nmembrane)
 
     FaArena *arena; // owns the arrays
 } FaElastic;

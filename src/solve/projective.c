@@ -36,7 +36,7 @@ static FaCode make_energies(FaProjective *p, FaError *err) {
     FA_TRY(fai_edges_new(e, &p->edges, err));
     FA_TRY(fai_bends_new(e, &p->bends, err));
     FA_TRY(fai_tets_new(e, &p->tets, err));
-    if (e->nsheet) FA_TRY(fai_sheets_new(e, &p->sheets, err));
+    if (e->nmembrane) FA_TRY(fai_membranes_new(e, &p->membranes, err));
     if (p->options.svd == FA_SVD_TAYLOR) FA_TRY(fai_svd_memo_new(e->ntet, &p->memo, err));
     p->mass = FA_PUSH(p->arena, e->nnode, float);
     p->part = FA_PUSH(p->arena, e->nnode / 1024 + 1, double);
@@ -130,7 +130,7 @@ void fai_projective_free(FaProjective *p) {
     fai_chol_free(p->chol);
     if (p->memo) fai_svd_memo_free(p->memo);
     if (p->tets) fai_tets_free(p->tets);
-    fai_sheets_free(p->sheets);
+    fai_membranes_free(p->membranes);
     fai_stretch_free(p->bends);
     fai_stretch_free(p->edges);
     fai_anchors_free(p->anchors);

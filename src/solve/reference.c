@@ -5,7 +5,7 @@
 #include "energy/bend.h"
 #include "energy/edge.h"
 #include "energy/push_pull.h"
-#include "energy/sheet.h"
+#include "energy/membrane.h"
 #include "energy/tet.h"
 #include "math/chol.h"
 #include "math/mat3.h"
@@ -72,11 +72,11 @@ double fai_reference_energy(const FaElastic *e, const FaReferenceInput *in, cons
         put(g, e->anchor_node[i], grad);
     }
     total += surface_energy(e, in, u, g);
-    for (int i = 0; i < e->nsheet; i++) {
+    for (int i = 0; i < e->nmembrane; i++) {
         double x[3][3], grad[9];
-        for (int j = 0; j < 3; j++) pick(u, e->sheet[i][j], x[j]);
-        total += fai_sheet_energy_ref(e->x0, e->sheet[i], e->sheet_weight[i], (const double(*)[3])x, grad);
-        for (int j = 0; j < 3; j++) put(g, e->sheet[i][j], grad + 3 * (size_t)j);
+        for (int j = 0; j < 3; j++) pick(u, e->membrane[i][j], x[j]);
+        total += fai_membrane_energy_ref(e->x0, e->membrane[i], e->membrane_weight[i], (const double(*)[3])x, grad);
+        for (int j = 0; j < 3; j++) put(g, e->membrane[i][j], grad + 3 * (size_t)j);
     }
     total += tets_energy(e, in->tet_rest, u, g);
     for (int i = 0; i < in->nrow; i++) {

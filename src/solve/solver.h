@@ -13,7 +13,7 @@
 #include "energy/anchor.h"
 #include "energy/bend.h"
 #include "energy/edge.h"
-#include "energy/sheet.h"
+#include "energy/membrane.h"
 #include "energy/tet.h"
 #include "math/chol.h"
 #include "solve/field.h"
@@ -33,7 +33,7 @@ struct FaProjective {
     FaEdges *edges;
     FaBends *bends;
     FaAnchors *anchors;
-    FaSheets *sheets; // NULL: none
+    FaMembranes *membranes; // NULL: none
     FaSvdMemo *memo;  // NULL: exact
     float *mass;      // kg                                                           (nnode)
     double *part;     // sums of chunks of nodes

@@ -1,4 +1,4 @@
-// Energy and gradient of everything: inertia, anchors, edges, bending, sheets, tets, contact rows. Thesis 001 eq. 3.12.
+// Energy and gradient of everything: inertia, anchors, edges, bending, membranes, tets, contact rows. Thesis 001 eq. 3.12.
 #include "base/task.h"
 #include "energy/kernel.h"
 #include "energy/push_pull.h"
@@ -42,7 +42,7 @@ double fai_total_energy(FaProjective *p, const FaProjectiveInput *in, const floa
         total += fai_stretch_eval(p->bends, f->bend_rest, u, g);
         if (g) fai_stretch_gather(p->bends, g);
     }
-    if (p->sheets) total += fai_sheets_eval(p->sheets, u, g);
+    if (p->membranes) total += fai_membranes_eval(p->membranes, u, g);
     if (e->ntet && !p->rested) {
         FaSvdShares shares = {0};
         total += fai_tets_eval(p->tets, f, u, g, p->memo, p->tau0, p->tau1, &shares);

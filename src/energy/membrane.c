@@ -1,4 +1,4 @@
-#include "energy/sheet.h"
+#include "energy/membrane.h"
 
 #include "base/task.h"
 #include "energy/incidence.h"
@@ -14,7 +14,7 @@ typedef struct Sheet {
     double inverse[4]; // row-major, 1/m
 } Sheet;
 
-struct FaSheets {
+struct FaMembranes {
     int nnode, n;
     const int (*node)[3];
     Sheet *sheet;   //                                            (n)
@@ -42,7 +42,7 @@ static bool lay(const double *x0, const int node[3], Sheet *s) {
     return isfinite(s->inverse[0]) && isfinite(s->inverse[1]) && isfinite(s->inverse[3]);
 }
 
-bool fai_sheet_sound(const double *x0, const int node[3]) {
+bool fai_membrane_sound(const double *x0, const int node[3]) {
     Sheet s;
     return lay(x0, node, &s);
 }
@@ -80,40 +80,40 @@ static void spread(const Sheet *s, const double p[2][3], double *force) {
 
 // --- building -------------------------------------------------------------------------------------------------------
 
-static FaCode build(FaSheets *s, const FaElastic *e, FaError *err) {
-    const size_t n = (size_t)e->nsheet;
+static FaCode build(FaMembranes *s, const FaElastic *e, FaError *err) {
+    const size_t n = (size_t)e->nmembrane;
     s->arena = fai_arena_new(0);
     if (!s->arena) return FA_FAIL_MEMORY(err);
-    s->nnode = e->nnode, s->n = e->nsheet;
-    s->node = (const int(*)[3])e->sheet;
+    s->nnode = e->nnode, s->n = e->nmembrane;
+    s->node = (const int(*)[3])e->membrane;
     s->sheet = FA_PUSH(s->arena, n, Sheet);
     s->weight = FA_PUSH(s->arena, n, double);
     s->force = FA_PUSH(s->arena, 9 * n, double);
     s->part = FA_PUSH(s->arena, fai_chunks(s->n, CHUNK) + 1, double);
     if (!s->sheet || !s->weight || !s->force || !s->part) return FA_FAIL_MEMORY(err);
     for (size_t i = 0; i < n; i++) {
-        s->weight[i] = e->sheet_weight[i];
-        if (!lay(e->x0, e->sheet[i], &s->sheet[i]))
-            return FA_FAIL(err, FA_E_MESH, FA_PLACE("sheet %zu", i), "merge its corners", "a triangle has no area");
+        s->weight[i] = e->membrane_weight[i];
+        if (!lay(e->x0, e->membrane[i], &s->sheet[i]))
+            return FA_FAIL(err, FA_E_MESH, FA_PLACE("membrane %zu", i), "merge its corners", "a triangle has no area");
     }
-    return fai_incidence_build(s->arena, e->nnode, 3 * e->nsheet, n ? e->sheet[0] : NULL, &s->at, err);
+    return fai_incidence_build(s->arena, e->nnode, 3 * e->nmembrane, n ? e->membrane[0] : NULL, &s->at, err);
 }
 
-FaCode fai_sheets_new(const FaElastic *e, FaSheets **sheets, FaError *err) {
-    *sheets = NULL;
-    if (e->nsheet > INT32_MAX / 9)
-        return FA_FAIL(err, FA_E_LIMIT, NULL, "use a coarser mesh", "%d triangles are too many", e->nsheet);
-    FaSheets *s = FA_NEW(1, FaSheets);
+FaCode fai_membranes_new(const FaElastic *e, FaMembranes **membranes, FaError *err) {
+    *membranes = NULL;
+    if (e->nmembrane > INT32_MAX / 9)
+        return FA_FAIL(err, FA_E_LIMIT, NULL, "use a coarser mesh", "%d triangles are too many", e->nmembrane);
+    FaMembranes *s = FA_NEW(1, FaMembranes);
     if (!s) return FA_FAIL_MEMORY(err);
     FaCode rc = build(s, e, err);
     if (rc < 0)
-        fai_sheets_free(s);
+        fai_membranes_free(s);
     else
-        *sheets = s;
+        *membranes = s;
     return rc;
 }
 
-void fai_sheets_free(FaSheets *s) {
+void fai_membranes_free(FaMembranes *s) {
     if (!s) return;
     fai_arena_free(s->arena);
     fa_free(s);
@@ -122,14 +122,14 @@ void fai_sheets_free(FaSheets *s) {
 // --- energy ---------------------------------------------------------------------------------------------------------
 
 typedef struct Eval {
-    FaSheets *s;
+    FaMembranes *s;
     const float *u;
     float *g;
 } Eval;
 
 static void eval_chunk(void *ctx, int begin, int end, int chunk) {
     const Eval *ev = ctx;
-    FaSheets *s = ev->s;
+    FaMembranes *s = ev->s;
     double energy = 0;
     for (int i = begin; i < end; i++) {
         const int *node = s->node[i];
@@ -163,7 +163,7 @@ static void gather_chunk(void *ctx, int begin, int end, int chunk) {
     }
 }
 
-double fai_sheets_eval(FaSheets *s, const float *u, float *g) {
+double fai_membranes_eval(FaMembranes *s, const float *u, float *g) {
     Eval ev = {s, u, g};
     double energy = 0;
     fai_parallel(s->n, CHUNK, eval_chunk, &ev);
@@ -172,7 +172,7 @@ double fai_sheets_eval(FaSheets *s, const float *u, float *g) {
     return energy;
 }
 
-double fai_sheet_energy_ref(const double *x0, const int node[3], double w, const double u[3][3], double gradient[9]) {
+double fai_membrane_energy_ref(const double *x0, const int node[3], double w, const double u[3][3], double gradient[9]) {
     Sheet s;
     double d[2][3], p[2][3];
     if (!lay(x0, node, &s)) return NAN;
@@ -182,18 +182,18 @@ double fai_sheet_energy_ref(const double *x0, const int node[3], double w, const
     return energy;
 }
 
-void fai_sheet_triplets(const FaElastic *e, FaTriplet *t) {
-    for (int i = 0; i < e->nsheet; i++) {
+void fai_membrane_triplets(const FaElastic *e, FaTriplet *t) {
+    for (int i = 0; i < e->nmembrane; i++) {
         Sheet s = {0};
         double g[3][2];
-        lay(e->x0, e->sheet[i], &s);
+        lay(e->x0, e->membrane[i], &s);
         for (int k = 0; k < 2; k++) {
             g[1][k] = s.inverse[k], g[2][k] = s.inverse[2 + k];
             g[0][k] = -(g[1][k] + g[2][k]);
         }
         for (int a = 0; a < 3; a++)
             for (int b = 0; b < 3; b++)
-                *t++ = (FaTriplet){e->sheet[i][a], e->sheet[i][b],
-                                   e->sheet_weight[i] * (g[a][0] * g[b][0] + g[a][1] * g[b][1])};
+                *t++ = (FaTriplet){e->membrane[i][a], e->membrane[i][b],
+                                   e->membrane_weight[i] * (g[a][0] * g[b][0] + g[a][1] * g[b][1])};
     }
 }
