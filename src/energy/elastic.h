@@ -49,7 +49,7 @@ typedef struct FaElastic {
     double *tet_volume; // w_vol, J                                                       (ntet)
 
     int nmembrane;           // triangles that keep their shape: skin, bone                  (membrane.h)
-    int (*membrane)[3];   //                                                               (nmembrane)
+    int (*membrane)[3];      //                                                               (nmembrane)
     double *membrane_weight; // w, J (= Pa times thickness times rest area)                  (nmembrane)
 
     FaArena *arena; // owns the arrays

@@ -172,7 +172,8 @@ double fai_membranes_eval(FaMembranes *s, const float *u, float *g) {
     return energy;
 }
 
-double fai_membrane_energy_ref(const double *x0, const int node[3], double w, const double u[3][3], double gradient[9]) {
+double fai_membrane_energy_ref(const double *x0, const int node[3], double w, const double u[3][3],
+                               double gradient[9]) {
     Sheet s;
     double d[2][3], p[2][3];
     if (!lay(x0, node, &s)) return NAN;

@@ -34,9 +34,9 @@ struct FaProjective {
     FaBends *bends;
     FaAnchors *anchors;
     FaMembranes *membranes; // NULL: none
-    FaSvdMemo *memo;  // NULL: exact
-    float *mass;      // kg                                                           (nnode)
-    double *part;     // sums of chunks of nodes
+    FaSvdMemo *memo;        // NULL: exact
+    float *mass;            // kg                                                           (nnode)
+    double *part;           // sums of chunks of nodes
 
     // the matrix
     FaChol *chol;           // QUICK, PD

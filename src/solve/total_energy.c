@@ -1,4 +1,5 @@
-// Energy and gradient of everything: inertia, anchors, edges, bending, membranes, tets, contact rows. Thesis 001 eq. 3.12.
+// Energy and gradient of everything: inertia, anchors, edges, bending, membranes, tets, contact rows. Thesis 001
+// eq. 3.12.
 #include "base/task.h"
 #include "energy/kernel.h"
 #include "energy/push_pull.h"
