@@ -1,7 +1,9 @@
 // The head as rigs and as a file.
 #include "head/head_file.h"
+
 #include "base/base.h"
 #include "fascia/head.h"
+#include "io/gltf/gltf.h"
 #include "rig/rig_build.h"
 
 static FaCode copy_mesh(const FaMesh *from, FaArena *arena, FaMesh *to, FaError *err) {
@@ -66,26 +68,53 @@ FaGlbMaterial fai_head_material(const char *region) {
 
 static bool is_bone(const FaHeadPart *p) { return p->nregion == 1 && !strcmp(p->region[0], "bone"); }
 
+enum { MOST_PARTS = 32 };
+typedef struct Parts {
+    FaGlbPart part[MOST_PARTS];
+    FaGlbMaterial material[MOST_PARTS][FA_COUNT(((FaHeadPart *)NULL)->region)];
+    FaRig *rig[MOST_PARTS];
+    int n;
+} Parts;
+
+static FaCode gather(const FaHead *head, bool bones, Parts *all, FaError *err) {
+    FA_ASSERT(head->npart <= MOST_PARTS);
+    all->n = 0;
+    for (int i = 0; i < head->npart; i++) {
+        const FaHeadPart *p = &head->part[i];
+        int n = all->n;
+        if (is_bone(p) && !bones) continue;
+        FA_TRY(fa_head_rig(head, i, &all->rig[n], err));
+        for (int k = 0; k < p->nregion; k++) all->material[n][k] = fai_head_material(p->region[k]);
+        // the skin is one primitive: Blender splits vertices between primitives, and point caches must fit it
+        all->part[n] = (FaGlbPart){all->rig[n], all->material[n], i ? p->nregion : 1, i ? p->face_region : NULL};
+        all->n++;
+    }
+    return FA_OK;
+}
+
+static void scatter(Parts *all) {
+    while (all->n > 0) fa_rig_free(all->rig[--all->n]);
+}
+
 FaCode fa_head_save(const FaHead *head, const FaClip *clip, bool bones, const char *generator, const char *path,
                     FaError *err) {
-    enum { MOST = 32 };
-    FaGlbPart part[MOST];
-    FaGlbMaterial material[MOST][FA_COUNT(head->part->region)];
-    FaRig *rig[MOST];
-    int n = 0;
-    FaCode rc = FA_OK;
-    FA_ASSERT(head->npart <= MOST);
-    for (int i = 0; i < head->npart && rc >= 0; i++) {
-        const FaHeadPart *p = &head->part[i];
-        if (is_bone(p) && !bones) continue;
-        rc = fa_head_rig(head, i, &rig[n], err);
-        if (rc < 0) break;
-        for (int k = 0; k < p->nregion; k++) material[n][k] = fai_head_material(p->region[k]);
-        // the skin is one primitive: Blender splits vertices between primitives, and point caches must fit it
-        part[n] = (FaGlbPart){rig[n], material[n], i ? p->nregion : 1, i ? p->face_region : NULL};
-        n++;
-    }
-    if (rc >= 0) rc = fai_glb_build(part, n, clip, generator, path, err);
-    while (n > 0) fa_rig_free(rig[--n]);
+    Parts all;
+    FaCode rc = gather(head, bones, &all, err);
+    if (rc >= 0) rc = fai_glb_build(all.part, all.n, clip, generator, path, err);
+    scatter(&all);
+    return rc;
+}
+
+FaCode fai_head_file_rig(const FaHead *head, bool bones, FaRig **rig, FaError *err) {
+    Parts all;
+    FaText glb = {0};
+    *rig = NULL;
+    FaCode rc = gather(head, bones, &all, err);
+    if (rc >= 0) rc = fai_glb_bytes(all.part, all.n, NULL, NULL, &glb, err);
+    if (rc >= 0)
+        rc = fai_gltf_made_rig(glb.data, glb.size, "", &(FaGltfOrigin){true, 1, FA_UP_Y}, NULL,
+                               &(FaRigOptions){.any_size = true}, rig, err);
+    scatter(&all);
+    fai_text_free(&glb);
     return rc;
 }

@@ -470,24 +470,20 @@ static void write_json(const Build *b, const char *generator, const char *uri, F
     fai_text_str(t, "}]}");
 }
 
-static FaCode write_glb(const FaText *json, const FaText *bin, const char *path, FaError *err) {
+static FaCode glb_bytes(const FaText *json, const FaText *bin, FaText *glb, FaError *err) {
     static const char spaces[4] = "    ", zeros[4] = "";
     size_t json_pad = (4 - json->size % 4) % 4, bin_pad = (4 - bin->size % 4) % 4;
     size_t total = 12 + 8 + json->size + json_pad + 8 + bin->size + bin_pad;
     if (total > UINT32_MAX) return FA_FAIL(err, FA_E_LIMIT, NULL, "write .gltf instead", "a GLB cannot pass 4 GiB");
     uint32_t head[5] = {0x46546C67, 2, (uint32_t)total, (uint32_t)(json->size + json_pad), 0x4E4F534A};
     uint32_t chunk[2] = {(uint32_t)(bin->size + bin_pad), 0x004E4942};
-    FaOutput *o;
-    FA_TRY(fai_output_open(path, &o, err));
-    FaCode rc = fai_output_write(o, head, sizeof head, err);
-    if (rc >= 0) rc = fai_output_write(o, json->data, json->size, err);
-    if (rc >= 0) rc = fai_output_write(o, spaces, json_pad, err);
-    if (rc >= 0) rc = fai_output_write(o, chunk, sizeof chunk, err);
-    if (rc >= 0) rc = fai_output_write(o, bin->data, bin->size, err);
-    if (rc >= 0) rc = fai_output_write(o, zeros, bin_pad, err);
-    if (rc >= 0) return fai_output_finish(o, err);
-    fai_output_abandon(o);
-    return rc;
+    fai_text_bytes(glb, head, sizeof head);
+    fai_text_bytes(glb, json->data, json->size);
+    fai_text_bytes(glb, spaces, json_pad);
+    fai_text_bytes(glb, chunk, sizeof chunk);
+    fai_text_bytes(glb, bin->data, bin->size);
+    fai_text_bytes(glb, zeros, bin_pad);
+    return glb->failed ? FA_FAIL_MEMORY(err) : FA_OK;
 }
 
 // JSON beside a .bin of the same name. The .bin first: a reader that finds the new JSON finds its data too.
@@ -514,8 +510,9 @@ static FaCode write_gltf(const Build *b, const char *generator, const char *path
     return rc;
 }
 
-FaCode fai_glb_build(const FaGlbPart *parts, int nparts, const FaClip *clip, const char *generator, const char *path,
-                     FaError *err) {
+// path: of a .gltf that is written; NULL: a GLB into `glb`.
+static FaCode build(const FaGlbPart *parts, int nparts, const FaClip *clip, const char *generator, const char *path,
+                    FaText *glb, FaError *err) {
     if (!generator) generator = "fascia " FA_VERSION_TEXT;
     Build b = {.err = err};
     FaCode rc = FA_OK;
@@ -525,14 +522,29 @@ FaCode fai_glb_build(const FaGlbPart *parts, int nparts, const FaClip *clip, con
     FaText *all[] = {&b.bin, &b.views, &b.accessors, &b.meshes, &b.nodes, &b.samplers, &b.channels, &b.materials};
     for (int i = 0; i < FA_COUNT(all) && rc >= 0; i++)
         if (all[i]->failed) rc = FA_FAIL_MEMORY(err);
-    if (rc >= 0 && fai_path_has_ext(path, "gltf"))
+    if (rc >= 0 && path)
         rc = write_gltf(&b, generator, path, err);
     else if (rc >= 0) {
         FaText json = {0};
         write_json(&b, generator, NULL, &json);
-        rc = json.failed ? FA_FAIL_MEMORY(err) : write_glb(&json, &b.bin, path, err);
+        rc = json.failed ? FA_FAIL_MEMORY(err) : glb_bytes(&json, &b.bin, glb, err);
         fai_text_free(&json);
     }
     for (int i = 0; i < FA_COUNT(all); i++) fai_text_free(all[i]);
+    return rc;
+}
+
+FaCode fai_glb_bytes(const FaGlbPart *parts, int nparts, const FaClip *clip, const char *generator, FaText *glb,
+                     FaError *err) {
+    return build(parts, nparts, clip, generator, NULL, glb, err);
+}
+
+FaCode fai_glb_build(const FaGlbPart *parts, int nparts, const FaClip *clip, const char *generator, const char *path,
+                     FaError *err) {
+    FaText glb = {0};
+    bool gltf = fai_path_has_ext(path, "gltf");
+    FaCode rc = build(parts, nparts, clip, generator, gltf ? path : NULL, &glb, err);
+    if (rc >= 0 && !gltf) rc = fai_file_write(path, glb.data, glb.size, err);
+    fai_text_free(&glb);
     return fai_fail_in(err, rc, path);
 }

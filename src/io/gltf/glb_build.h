@@ -7,7 +7,7 @@
 #ifndef FAI_GLB_BUILD_H
 #define FAI_GLB_BUILD_H
 
-#include "base/base.h"
+#include "base/text.h"
 #include "fascia/rig.h"
 
 typedef struct FaGlbMaterial {
@@ -26,6 +26,10 @@ typedef struct FaGlbPart {
 // One node per part below one node that carries the head's motion. clip (nullable) is bound to each part by name.
 // .gltf writes a .bin beside it, anything else is a GLB. Atomic.
 FaCode fai_glb_build(const FaGlbPart *parts, int nparts, const FaClip *clip, const char *generator, const char *path,
+                     FaError *err);
+
+// The same into memory, as a GLB. glb: fai_text_free, also on failure.
+FaCode fai_glb_bytes(const FaGlbPart *parts, int nparts, const FaClip *clip, const char *generator, FaText *glb,
                      FaError *err);
 
 #endif
