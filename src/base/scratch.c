@@ -373,10 +373,16 @@ static void sign(int fd, const char *who) {
 }
 
 FaCode fa_claim_new(const char *path, const char *who, FaClaim **claim, FaError *err) {
+    bool taken;
+    return fai_claim_new(path, who, claim, &taken, err);
+}
+
+FaCode fai_claim_new(const char *path, const char *who, FaClaim **claim, bool *taken, FaError *err) {
     struct stat at, have;
     char *real = resolve(path), *name = real ? lock_name(real) : NULL;
     FaClaim *c = name ? FA_NEW(1, FaClaim) : NULL;
     *claim = NULL;
+    *taken = false;
     FaCode rc = c ? FA_OK : FA_FAIL_MEMORY(err);
     bool needed = c && !(stat(real, &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode));
     // a holder that ends removes its lock: what was locked must still be what is called so
@@ -386,7 +392,7 @@ FaCode fa_claim_new(const char *path, const char *who, FaClaim **claim, FaError 
         if (fd < 0)
             rc = fai_fail_errno(err, path, "write");
         else if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-            rc = fail_taken(fd, path, err);
+            *taken = true, rc = fail_taken(fd, path, err);
         else if (fstat(fd, &have) == 0 && stat(name, &at) == 0 && at.st_ino == have.st_ino &&
                  at.st_dev == have.st_dev) {
             sign(fd, who);

@@ -4,6 +4,7 @@
 #define FAI_SCRATCH_H
 
 #include "base/base.h"
+#include "fascia/output.h"
 
 typedef struct FaScratch {
     int fd;     // open for writing, locked; -1: none
@@ -30,6 +31,9 @@ void fai_scratch_folder_close(FaScratchFolder *s);            // it has its fina
 // What fa_inputs_protect guards: an open file that is read; a file that this process wrote.
 void fai_input_read(int fd);
 void fai_input_written(int fd);
+
+// fa_claim_new, and whether it failed because another run has the claim.
+FaCode fai_claim_new(const char *path, const char *who, FaClaim **claim, bool *taken, FaError *err);
 
 FaCode fai_fail_errno(FaError *err, const char *path, const char *verb); // "cannot write: No space left on device"
 
