@@ -94,29 +94,38 @@ static struct {
     char stage[64];
 } bar;
 
-bool cli_progress(void *user, const char *stage, double done) {
-    (void)user;
+// words NULL: the time that is left.
+static void show_progress(const char *stage, double done, const char *words) {
     bool on = common.progress == 1 || (common.progress == 0 && isatty(2));
-    if (common.quiet || !on) return true;
+    if (common.quiet || !on) return;
     double now = cli_seconds();
     if (!bar.shown || strcmp(bar.stage, stage)) {
         bar.start = now;
         snprintf(bar.stage, sizeof bar.stage, "%s", stage);
     } else if (now - bar.last < 0.1 && done < 1)
-        return true;
+        return;
     bar.shown = true;
     bar.last = now;
     int width = 30, full = (int)(done * width + 0.5);
     fprintf(stderr, "\r%-16.16s [", stage);
     for (int i = 0; i < width; i++) fputc(i < full ? '#' : '.', stderr);
     fprintf(stderr, "] %3.0f %%", 100 * done);
-    if (done > 0.02 && done < 1)
+    if (words)
+        fprintf(stderr, "  %-40.60s", words);
+    else if (done > 0.02 && done < 1)
         fprintf(stderr, "  %.0f s left   ", (now - bar.start) * (1 - done) / done);
     else
         fputs("               ", stderr);
     fflush(stderr);
+}
+
+bool cli_progress(void *user, const char *stage, double done) {
+    (void)user;
+    show_progress(stage, done, NULL);
     return true;
 }
+
+void cli_progress_words(const char *stage, double done, const char *words) { show_progress(stage, done, words); }
 
 void cli_progress_end(void) {
     if (bar.shown) fputc('\n', stderr);
@@ -591,7 +600,11 @@ static int help(const Command *const *commands, int argc, char **argv) {
     return EXIT_OK;
 }
 
+static char **arguments;
+char *const *cli_arguments(void) { return arguments; }
+
 int cli_main(const Command *const *commands, int argc, char **argv) {
+    arguments = argv;
     if (argc < 2) return print_verbs(commands, stderr), EXIT_USAGE;
     const char *verb = argv[1];
     fa_inputs_protect(true);

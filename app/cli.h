@@ -47,12 +47,13 @@ typedef struct Command {
     const char *method;                 // nullable: its parameters are options too, gathered in cli_params
     int min_args, max_args;
     const char *writes; // extensions of the output, "glb pc2"; NULL: not checked before the verb runs
+    bool shared;        // several runs may write one output together: it is not claimed
     int out_arg;        // which argument is the output where -o is not given; 0: none
     int (*run)(int argc, const char **argv);
 } Command;
 
-extern const Command cmd_info, cmd_build, cmd_convert, cmd_compare, cmd_bench, cmd_blend, cmd_demo, cmd_drive,
-    cmd_enrich, cmd_head, cmd_markers, cmd_muscle, cmd_render;
+extern const Command cmd_info, cmd_build, cmd_convert, cmd_compare, cmd_bench, cmd_blend, cmd_dataset, cmd_demo,
+    cmd_drive, cmd_enrich, cmd_head, cmd_markers, cmd_muscle, cmd_render;
 extern const Command *const verbs[]; // all of them, ended by NULL
 
 extern FaParams *cli_params;       // of the verb's method, as given; owned by the framework
@@ -68,6 +69,7 @@ int cli_only(const char *mode, const char *acts);
 const char *cli_named(const char *names);
 
 int cli_main(const Command *const *commands, int argc, char **argv);
+char *const *cli_arguments(void); // of the program, ended by NULL
 // Names that mean two things: an option of a verb that is also a parameter of its method or an option of every verb.
 // Says each on stderr; how many there are.
 int cli_check(const Command *const *commands);
@@ -84,6 +86,8 @@ void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 FaCode cli_frames(int count, int *first, int *last, FaError *err);
 // An FaProgressFn for stderr.
 bool cli_progress(void *user, const char *stage, double done);
+// The same with words of the caller's behind it, in place of the time that is left.
+void cli_progress_words(const char *stage, double done, const char *words);
 void cli_progress_end(void);
 double cli_seconds(void);
 

@@ -114,7 +114,7 @@ static int take(const Command *cmd, const char *verb, const char *path, const ch
 int outputs_claim(const Command *cmd, const char *verb, int argc, const char **argv) {
     const char *main = common.output ? common.output : cmd->out_arg && argc > cmd->out_arg ? argv[cmd->out_arg] : NULL;
     int rc = main ? check_format(cmd, verb, main) : EXIT_OK;
-    if (rc == EXIT_OK && main) rc = take(cmd, verb, main, NULL, argc, argv);
+    if (rc == EXIT_OK && main && !cmd->shared) rc = take(cmd, verb, main, NULL, argc, argv);
     for (const Option *o = cmd->options; rc == EXIT_OK && o && o->name; o++) {
         const char *path = o->kind == OPT_OUT ? *(const char **)o->to : NULL;
         if (path && path != main)

@@ -6,6 +6,7 @@
 #include "fascia/base.h"
 #include "fascia/camera.h"
 #include "fascia/clip.h"
+#include "fascia/dataset.h"
 #include "fascia/drive.h"
 #include "fascia/enrich.h"
 #include "fascia/face.h"
