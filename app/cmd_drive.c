@@ -2,6 +2,7 @@
 #include "drive_markers.h"
 
 #include <math.h>
+#include <string.h>
 
 DriveSettings drive_settings = {.residual = -1, .jaw = -1, .physics = -1, .smooth = NAN, .count = 80, .neutral = -1};
 
@@ -43,6 +44,8 @@ static const Option options[] = {
      "which vertex of that face each landmark is: {\"0\": vertex, ...}"},
     {"identities", 0, OPT_TEXT, &S.identities, "DIR", 0, 0,
      "how faces differ from that one: a folder with one .obj each"},
+    {"stream", 0, OPT_CHOICE, &S.stream, "points|weights", 0, 0,
+     "with - in place of a file: what each line of standard output holds; weights: without the points (points)"},
     OUT_OPTIONS,
     CHECK_OPTION,
     LOAD_OPTIONS("names"),
@@ -89,6 +92,10 @@ static int drive_clip(const char *rig, const char *clip) {
 static int run(int argc, const char **argv) {
     const char *rig = argv[0], *motion = argc > 1 ? argv[1] : NULL;
     const DriveSettings *s = &drive_settings;
+    if (motion && !strcmp(motion, "-")) {
+        int use = cli_only("for a stream of landmarks", "@method image focal stream fps !output !json");
+        return use == EXIT_OK ? drive_stream(rig) : use;
+    }
     if (!common.output && !s->report && !common.dry_run && !common.json) return output_missing("out.glb");
     if (s->literal && (s->method == FA_DRIVE_SBS || s->method == FA_DRIVE_RSBS))
         return cli_usage("--literal goes with --method bf only");
@@ -117,15 +124,17 @@ static int run(int argc, const char **argv) {
 const Command cmd_drive = {
     .name = "drive",
     .line = "flesh and lips that touch, in real time: from a clip, markers, a webcam's landmarks or another face",
-    .usage = "drive RIG|FACE [CLIP|MARKERS|LANDMARKS] -o OUT [options]",
-    .examples = "  fascia drive head.glb clip.csv -o out.glb                     a clip with flesh, in your own file\n"
-                "  fascia drive head.glb clip.csv -o compare.html                before and after, in a browser\n"
-                "  fascia drive head.glb clip.csv -o out.pc2 --sticky off        exact frames; lips do not stick\n"
-                "  fascia drive head.glb actor.c3d -o out.glb                    an actor's markers\n"
-                "  fascia drive head.glb actor.c3d --retarget -o out.glb         an actor with other proportions\n"
-                "  fascia drive head.glb webcam.json -o out.glb                  landmarks of MediaPipe or OpenFace\n"
-                "  fascia drive head.glb other.glb --from other.glb -o out.glb   the animation of another face\n"
-                "  fascia drive head.face clip.csv -o out.glb                    with a face made by fascia build\n",
+    .usage = "drive RIG|FACE [CLIP|MARKERS|LANDMARKS|-] -o OUT [options]",
+    .examples =
+        "  fascia drive head.glb clip.csv -o out.glb                     a clip with flesh, in your own file\n"
+        "  fascia drive head.glb clip.csv -o compare.html                before and after, in a browser\n"
+        "  fascia drive head.glb clip.csv -o out.pc2 --sticky off        exact frames; lips do not stick\n"
+        "  fascia drive head.glb actor.c3d -o out.glb                    an actor's markers\n"
+        "  fascia drive head.glb actor.c3d --retarget -o out.glb         an actor with other proportions\n"
+        "  fascia drive head.glb webcam.json -o out.glb                  landmarks of MediaPipe or OpenFace\n"
+        "  tracker | fascia drive head.glb - > frames.jsonl              live: a line per frame in, a line out\n"
+        "  fascia drive head.glb other.glb --from other.glb -o out.glb   the animation of another face\n"
+        "  fascia drive head.face clip.csv -o out.glb                    with a face made by fascia build\n",
     .notes =
         "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif.\n"
         "Without CLIP the rig's own animation is played. fascia markers RIG TAKE --picture look.png shows where the\n"

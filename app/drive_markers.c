@@ -131,6 +131,10 @@ static FaCode image_size(const char *text, double *width, double *height, FaErro
     return fail(err, FA_E_ARG, NULL, "give the size of the pictures in pixels: --image 1280x720", "--image takes WxH");
 }
 
+FaCode drive_image_size(double *width, double *height, FaError *err) {
+    return image_size(drive_settings.image, width, height, err);
+}
+
 static FaCode load_landmarks(DriveJob *j, FaError *err) {
     const DriveSettings *s = &drive_settings;
     FaLandmarkOptions lopt = {.fps = common.fps};

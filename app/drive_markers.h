@@ -4,6 +4,7 @@
 
 #include "job.h"
 
+enum { STREAM_POINTS, STREAM_WEIGHTS };
 enum { PHYSICS_OFF, PHYSICS_CONTACT, PHYSICS_FULL };
 
 typedef struct DriveSettings {
@@ -18,6 +19,7 @@ typedef struct DriveSettings {
     const char *model, *identities, *points, *overlay, *image; // landmarks
     FaUnit model_unit;
     double focal; // pixels; 0: found
+    int stream;   // STREAM_..: what goes out
 } DriveSettings;
 extern DriveSettings drive_settings;
 
@@ -63,6 +65,9 @@ typedef struct DriveJob {
 
 // The program's exit code.
 int drive_markers(const char *rig_path, const char *motion, FaMotionKind kind);
+
+int drive_stream(const char *rig_path);
+FaCode drive_image_size(double *width, double *height, FaError *err); // of --image; 0: not given
 
 // Fills job->tracks; the page is written to path (nullable).
 FaCode drive_report(DriveJob *job, const char *path, FaError *err);

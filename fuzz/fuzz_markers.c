@@ -53,7 +53,11 @@ static void again(const FaMarkerTake *a) {
 static void landmarks(const uint8_t *data, size_t size) {
     FaLandmarkTake *a, *b;
     FaError err = {0}, bad = {0};
-    FaCode rc = fai_landmarks_parse(data, size, NULL, &a, &err);
+    FaCode rc = fa_landmarks_frame((const char *)data, size, NULL, &a, &err);
+    if (rc < 0 ? a || !err.what[0] : a && (a->nframe != 1 || fa_landmarks_check(a, &bad) < 0)) abort();
+    fa_landmarks_free(a);
+    err = (FaError){0};
+    rc = fai_landmarks_parse(data, size, NULL, &a, &err);
     if (rc < 0 ? a || !err.what[0] : fa_landmarks_check(a, &bad) < 0) abort();
     if (rc < 0) return;
     FaText text = {0};

@@ -2,6 +2,8 @@
 // labels: heavy
 #include "test_app_tools.h"
 
+#include <sys/wait.h>
+
 #include "base/json.h"
 #include "fascia/head.h"
 #include "fascia/markers.h"
@@ -326,6 +328,52 @@ static void landmarks(void **state) {
     fa_face_model_free(model);
 }
 
+// A stream: a line per frame in, a line out; lines without a face and broken ones are frames too.
+static void stream(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaFaceModel *model;
+    FaLandmarkTake *take;
+    FaClip *clip;
+    char file[4096], lines[4096], out[4096], command[20000];
+    snprintf(file, sizeof file, "%s", test_path("stream.json"));
+    snprintf(lines, sizeof lines, "%s", test_path("stream.jsonl"));
+    snprintf(out, sizeof out, "%s", test_path("stream.out"));
+    CHECK_OK(fa_face_model_head(&model, &err), &err);
+    film(model, FA_LANDMARKS_68, false, file, &clip);
+    CHECK_OK(fa_landmarks_load(file, NULL, &take, &err), &err);
+    FILE *f = fopen(lines, "w");
+    for (int i = 0; i < 6; i++) {
+        fprintf(f, "{\"width\": %g, \"height\": %g, \"time\": %g, \"points\": [", take->width, take->height,
+                take->time[i]);
+        for (int p = 0; p < take->count; p++) {
+            const float *x = take->x + (size_t)((i * take->count + p) * take->dims);
+            fprintf(f, "%s[%g, %g]", p ? "," : "", (double)x[0], (double)x[1]);
+        }
+        fputs(i == 3 ? "]}\nnull\n{\"points\": [[1\n" : "]}\n", f);
+    }
+    fclose(f);
+    snprintf(command, sizeof command, "'%s' drive '%s' - --stream weights --threads 2 < '%s' > '%s' 2> '%s.log'",
+             PROGRAM, rig, lines, out, out);
+    assert_int_equal(system(command), 0);
+    f = fopen(out, "r");
+    int n = 0, faces = 0;
+    static char line[1 << 16];
+    for (; fgets(line, sizeof line, f); n++) {
+        faces += strstr(line, "\"face\":true") != NULL;
+        assert_int_equal(line[0], '{');
+        assert_non_null(n ? strstr(line, "\"weights\":[") : strstr(line, "\"shapes\":[\"eyeBlinkLeft\""));
+    }
+    fclose(f);
+    assert_true(n == 9 && faces >= 6);
+    snprintf(command, sizeof command, "'%s' drive '%s' - < /dev/null > '%s' 2> '%s.log'", PROGRAM, rig, out, out);
+    assert_int_equal(WEXITSTATUS(system(command)), 3);
+    assert_int_equal(RUN("drive", rig, "-", "-o", out), 2);
+    fa_landmarks_free(take);
+    fa_clip_free(clip);
+    fa_face_model_free(model);
+}
+
 // Markers of linear blending: the jaw moves on straight lines, so auto leaves the rigid jaw out, and says what it used.
 static void auto_says_what_it_used(void **state) {
     (void)state;
@@ -349,6 +397,7 @@ int main(void) {
                                        cmocka_unit_test(flesh_of_a_face),
                                        cmocka_unit_test(bad_markers),
                                        cmocka_unit_test(landmarks),
+                                       cmocka_unit_test(stream),
                                        cmocka_unit_test(auto_says_what_it_used)};
     return cmocka_run_group_tests(tests, make_head, NULL);
 }

@@ -184,6 +184,10 @@ FA_API FaLandmarkOptions fa_landmark_options_default(void); // all 0
 /// options NULL: defaults. *take is NULL on failure. Free with fa_landmarks_free.
 FA_API FaCode fa_landmarks_load(const char *path, const FaLandmarkOptions *options, FaLandmarkTake **take,
                                 FaError *err);
+/// One frame of a stream: JSON text, a frame of the above or the list of its points, with "time", "width" and "height"
+/// where it has them. A frame without a face is *take NULL and FA_OK.
+FA_API FaCode fa_landmarks_frame(const char *text, size_t size, const FaLandmarkOptions *options, FaLandmarkTake **take,
+                                 FaError *err);
 /// Save as .json or .csv; what is read back has the same bits (.csv: but for width, height, metric). Atomic.
 FA_API FaCode fa_landmarks_save(const FaLandmarkTake *take, const char *path, FaError *err);
 FA_API FaCode fa_landmarks_new(FaLandmarkLayout layout, int dims, int nframe, double fps, FaLandmarkTake **take,

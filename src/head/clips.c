@@ -206,7 +206,7 @@ static void do_press(Take *t) {
         }
         w[mouthPressLeft] = w[mouthPressRight] = (float)fmin(1, press);
         w[mouthRollLower] = (float)(0.35 * press), w[mouthRollUpper] = (float)(0.25 * press);
-        w[mouthShrugLower] = (float)(0.25 * press);
+        w[mouthClose] = (float)(0.05 * press), w[mouthShrugLower] = (float)(0.25 * press);
         w[cheekPuff] = (float)(0.2 * press);
         w[jawOpen] = (float)(0.18 * pop), w[mouthFunnel] = (float)(0.25 * pop);
         set_head(t, f, 0, -0.02 * press, 0, still);

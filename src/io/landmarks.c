@@ -236,6 +236,21 @@ FaCode fa_landmarks_load(const char *path, const FaLandmarkOptions *options, FaL
     return fai_fail_in(err, rc, path);
 }
 
+FaCode fa_landmarks_frame(const char *text, size_t size, const FaLandmarkOptions *options, FaLandmarkTake **take,
+                          FaError *err) {
+    const char *end = text + size;
+    *take = NULL;
+    while (text < end && strchr(" \t\r\n", *text) && *text) text++;
+    while (text < end && strchr(" \t\r\n", end[-1]) && end[-1]) end--;
+    if (end - text == 4 && !memcmp(text, "null", 4)) return FA_OK;
+    FA_TRY(fai_landmarks_json_frame(text, (size_t)(end - text), options, take, err));
+    FaCode rc = *take ? fa_landmarks_check(*take, err) : FA_OK;
+    if (rc >= 0) return rc;
+    fa_landmarks_free(*take);
+    *take = NULL;
+    return rc;
+}
+
 FaCode fa_landmarks_save(const FaLandmarkTake *take, const char *path, FaError *err) {
     FA_ASSERT(take && path);
     FaText text = {0};

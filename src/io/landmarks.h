@@ -17,6 +17,9 @@ FaCode fai_landmarks_parse(const void *data, size_t size, const FaLandmarkOption
                            FaError *err);
 FaCode fai_landmarks_json_parse(const void *data, size_t size, const FaLandmarkOptions *options, FaLandmarkTake **take,
                                 FaError *err);
+// One frame; without a face *take is NULL.
+FaCode fai_landmarks_json_frame(const void *data, size_t size, const FaLandmarkOptions *options, FaLandmarkTake **take,
+                                FaError *err);
 FaCode fai_landmarks_csv_parse(const void *data, size_t size, const FaLandmarkOptions *options, FaLandmarkTake **take,
                                FaError *err);
 FaCode fai_landmarks_json_write(const FaLandmarkTake *take, FaText *out, FaError *err);

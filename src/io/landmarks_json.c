@@ -29,6 +29,7 @@ typedef struct Reader {
     FaLandmarkTake *take;
     FaLandmarkFacts facts;
     int timed, stamps; // frames with a time, with one of unknown unit
+    bool stream;       // one frame, maybe without a face
 } Reader;
 
 // The next element of an array; *more false at its end. r->w.p stands after the opening bracket or after an element.
@@ -320,7 +321,7 @@ static FaCode read_frames(Reader *r, int nframe) {
         if (rc >= 0) rc = read_frame(r, span, f, nframe, early);
     }
     fa_free(early);
-    if (rc >= 0 && !r->take)
+    if (rc >= 0 && !r->take && !r->stream)
         rc = FA_FAIL(r->w.err, FA_E_FORMAT, NULL, "check that the tracker saw the face",
                      "there is no face in any of the %d frame%s", nframe, nframe == 1 ? "" : "s");
     return rc;
@@ -333,7 +334,10 @@ static FaCode parse(Reader *r) {
     FA_TRY(c == '{' ? read_object(r) : read_array(r));
     if (fai_json_peek(&r->w) || r->w.p < r->w.end) return fai_json_syntax(&r->w, "text after the end");
     FA_TRY(count_frames(r, &nframe));
+    if (r->stream && nframe != 1)
+        return FA_FAIL(r->w.err, FA_E_FORMAT, NULL, "write one frame per line", "%d frames in one", nframe);
     FA_TRY(read_frames(r, nframe));
+    if (!r->take) return FA_OK;
     if (r->timed && r->timed != nframe)
         return FA_FAIL(r->w.err, FA_E_FORMAT, NULL, "give all frames a time, or none", "%d of %d frames have a time",
                        r->timed, nframe);
@@ -343,11 +347,11 @@ static FaCode parse(Reader *r) {
     return fai_landmarks_finish(r->take, &r->facts, r->options, r->w.err);
 }
 
-FaCode fai_landmarks_json_parse(const void *data, size_t size, const FaLandmarkOptions *options, FaLandmarkTake **take,
-                                FaError *err) {
+static FaCode parse_text(const void *data, size_t size, const FaLandmarkOptions *options, bool stream,
+                         FaLandmarkTake **take, FaError *err) {
     *take = NULL;
     const char *text = size ? data : "";
-    Reader r = {.w = {text, text, text + size, err}, .size = size, .options = options};
+    Reader r = {.w = {text, text, text + size, err}, .size = size, .options = options, .stream = stream};
     r.facts.normalized = -1;
     if (size >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3)) r.w.p += 3;
     FaCode rc = parse(&r);
@@ -356,6 +360,16 @@ FaCode fai_landmarks_json_parse(const void *data, size_t size, const FaLandmarkO
     else
         fa_landmarks_free(r.take);
     return rc;
+}
+
+FaCode fai_landmarks_json_parse(const void *data, size_t size, const FaLandmarkOptions *options, FaLandmarkTake **take,
+                                FaError *err) {
+    return parse_text(data, size, options, false, take, err);
+}
+
+FaCode fai_landmarks_json_frame(const void *data, size_t size, const FaLandmarkOptions *options, FaLandmarkTake **take,
+                                FaError *err) {
+    return parse_text(data, size, options, true, take, err);
 }
 
 // --- writing ------------------------------------------------------------------------------------------------------
