@@ -16,12 +16,15 @@ static bool shapes;
 static const char *own_text;
 const char *muscle_colliders;
 static FaUnit own_unit;
+static bool own_fit;
 
 static const Option build_options[] = {
     {"flesh-size", 0, OPT_INT, &flesh_size, "N", 500, 200000,
      "free points of the flesh, about; more is finer and slower (6000)"},
     {"own-muscles", 0, OPT_TEXT, &own_text, "DIR|FILE,...", 0, 0,
      "muscles of your own: closed meshes (.stl, .obj) in the rig's place"},
+    {"own-fit", 0, OPT_FLAG, &own_fit, NULL, 0, 0,
+     "they stand elsewhere, as in an atlas: move them to where those of the same names are"},
     {"own-unit", 0, OPT_UNIT, &own_unit, "auto|m|cm|mm|in|ft|N", 0, 0,
      "the unit of those files (auto: as the rig's own file)"},
     {"shapes", 0, OPT_FLAG, &shapes, NULL, 0, 0,
@@ -83,6 +86,11 @@ static FaCode list_own(Muscle *m, FaError *err) {
 }
 
 static void say_own(const FaMuscleModel *model) {
+    const FaMuscleBuilt *b = fa_muscle_built(model);
+    if (b->own_named)
+        cli_say("  your muscles were moved here by %d names, %.3f times as large: %.1f mm off before they were bent, "
+                "%s most (%.1f)",
+                b->own_named, b->own_scale, 1e3 * b->own_off, b->own_far, 1e3 * b->own_worst);
     for (int i = 0; i < fa_muscle_count(model); i++) {
         const FaMuscleInfo f = fa_muscle_info(model, i);
         if (f.own)
@@ -121,6 +129,7 @@ FaCode muscle_open(Job *j, FaError *err) {
                                .own = (const char *const *)m->own,
                                .nown = m->nown,
                                .own_unit = own_unit,
+                               .own_fit = own_fit,
                                .progress = cli_progress};
     if (path_has_ext(m->path, "face"))
         TRY(fa_face_load(m->path, &m->face, err));
@@ -248,6 +257,15 @@ static void json_built(Job *j, FaJsonWriter *w) {
     fa_json_number(w, "least_share", b->least_share);
     fa_json_text(w, "least", b->least);
     fa_json_end(w);
+    if (b->own_named) {
+        fa_json_begin(w, "own_fit", '{');
+        fa_json_int(w, "named", b->own_named);
+        fa_json_number(w, "scale", b->own_scale);
+        fa_json_number(w, "off_mm", 1e3 * b->own_off);
+        fa_json_number(w, "worst_mm", 1e3 * b->own_worst);
+        fa_json_text(w, "worst", b->own_far);
+        fa_json_end(w);
+    }
     const FaMuscleShapesReport *s = &((const Muscle *)j)->shapes;
     if (!s->shapes) return;
     fa_json_begin(w, "shapes", '{');
@@ -265,7 +283,7 @@ static void json_built(Job *j, FaJsonWriter *w) {
 static int run_build(int argc, const char **argv) {
     (void)argc;
     if (!common.output && !picture && !cut_open && !common.dry_run) return output_missing("head.face");
-    int code = cli_only("for muscles", "flesh-size own-muscles own-unit shapes picture cut hinge");
+    int code = cli_only("for muscles", "flesh-size own-muscles own-unit own-fit shapes picture cut hinge");
     if (code != EXIT_OK) return code;
     Muscle m = {.path = argv[0],
                 .job = {.verb = "muscle",

@@ -8,6 +8,8 @@
 #include "math/mat3.h"
 #include "muscle/muscle_shape.h"
 
+#include <unistd.h>
+
 static char rig[4096], face[4096];
 
 static int make_head(void **state) {
@@ -255,13 +257,25 @@ static void test_shapes(void **state) {
     close_face(&o);
 }
 
+// As an atlas has it: z up, y to the back, a tenth smaller, somewhere else.
+static void to_atlas(const FaMuscleMesh *mesh, float *x) {
+    for (int v = 0; v < mesh->nvert; v++) {
+        const float *p = mesh->x + 3 * v;
+        const float at[3] = {0.9f * p[0] + 0.02f, -0.9f * p[2], 0.9f * p[1] + 1.6f};
+        memcpy(x + 3 * v, at, sizeof at);
+    }
+}
+
 // A muscle as a file of the user's, mm: text STL, or OBJ.
-static void write_muscle(FaMuscleModel *m, const char *name, const char *path, bool obj) {
+static void write_muscle(FaMuscleModel *m, const char *name, const char *path, bool obj, bool atlas) {
     FaMuscleMesh mesh;
     FaError err = {0};
     int i = 0;
     while (strcmp(fa_muscle_info(m, i).name, name)) i++;
     CHECK_OK(fa_muscle_mesh(m, i, &mesh, &err), &err);
+    float *moved = malloc(3 * (size_t)mesh.nvert * sizeof *moved);
+    to_atlas(&mesh, moved);
+    if (atlas) mesh.x = moved;
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     if (!obj) fprintf(f, "solid\n");
@@ -281,6 +295,7 @@ static void write_muscle(FaMuscleModel *m, const char *name, const char *path, b
     }
     if (!obj) fprintf(f, "endsolid\n");
     fclose(f);
+    free(moved);
 }
 
 // One of the template's replaced, one added; both are kept in the face, named, and pull. Then the refusals.
@@ -297,8 +312,8 @@ static void test_own(void **state) {
     while (strcmp(fa_muscle_info(o.model, zyg).name, "zygomaticus_major.L")) zyg++;
     const FaMuscleInfo before = fa_muscle_info(o.model, zyg);
     const int count = fa_muscle_count(o.model);
-    write_muscle(o.model, "zygomaticus_major.L", strap, false);
-    write_muscle(o.model, "masseter.R", added, true);
+    write_muscle(o.model, "zygomaticus_major.L", strap, false, false);
+    write_muscle(o.model, "masseter.R", added, true, false);
     close_face(&o);
     assert_int_equal(RUN("muscle", "build", rig, "--own-muscles", files, "--own-unit", "mm", "-o", own, "--flesh-size",
                          "4000", "--json"),
@@ -332,6 +347,77 @@ static void test_own(void **state) {
     SAID("not closed");
     SAID("holes");
     assert_int_equal(RUN("muscle", "build", rig, "--own-muscles", test_path("nothing.stl"), "-o", own), 5);
+}
+
+// Two names; and the other side's files.
+static void refuse_own_fit(char (*path)[300], const char *own) {
+    char files[6 * 300];
+    snprintf(files, sizeof files, "%s,%s", path[0], path[1]);
+    assert_int_equal(RUN("muscle", "build", rig, "--own-muscles", files, "--own-fit", "-o", own), 2);
+    SAID("2 of 2 are named like muscles");
+    for (int i = 0; i < 6; i += 2) { // the other side's files
+        char keep[320];
+        snprintf(keep, sizeof keep, "%s.swap", path[i]);
+        assert_true(rename(path[i], keep) == 0 && rename(path[i + 1], path[i]) == 0 && rename(keep, path[i + 1]) == 0);
+    }
+    files[0] = 0;
+    for (int i = 0; i < 6; i++)
+        snprintf(files + strlen(files), sizeof files - strlen(files), "%s%s", i ? "," : "", path[i]);
+    assert_int_equal(RUN("muscle", "build", rig, "--own-muscles", files, "--own-unit", "mm", "--own-fit", "-o", own),
+                     2);
+    SAID("fit better in a mirror");
+}
+
+// Those of an atlas, turned, sized and moved here by their names; one that the template does not have goes along.
+static void test_own_fit(void **state) {
+    (void)state;
+    static const char *const name[][2] = {{"zygomaticus_major.L", "FMA46813_left_zygomaticus_major"},
+                                          {"zygomaticus_major.R", "FMA46812_right_zygomaticus_major"},
+                                          {"depressor_anguli_oris.L", "left depressor anguli oris"},
+                                          {"depressor_anguli_oris.R", "right depressor anguli oris"},
+                                          {"corrugator.L", "corrugator_supercilii.L"},
+                                          {"corrugator.R", "corrugator_supercilii.R"},
+                                          {"levator_labii_superioris_alaeque_nasi.R", "my_strap.R"}};
+    enum { N = FA_COUNT(name) };
+    char path[N][300], files[N * 300] = "", own[4096];
+    double length[N];
+    Open o;
+    if (access(face, R_OK)) test_build(state); // alone
+    open_face(&o);
+    for (int i = 0; i < N; i++) {
+        char base[80];
+        snprintf(base, sizeof base, "%s.stl", name[i][1]);
+        snprintf(path[i], sizeof path[i], "%s", test_path(base));
+        write_muscle(o.model, name[i][0], path[i], false, true);
+        int at = 0;
+        while (strcmp(fa_muscle_info(o.model, at).name, name[i][0])) at++;
+        length[i] = fa_muscle_info(o.model, at).length;
+        snprintf(files + strlen(files), sizeof files - strlen(files), "%s%s", i ? "," : "", path[i]);
+    }
+    close_face(&o);
+    snprintf(own, sizeof own, "%s", test_path("own_fit.face"));
+    assert_int_equal(RUN("muscle", "build", rig, "--own-muscles", files, "--own-unit", "mm", "--own-fit", "-o", own,
+                         "--flesh-size", "4000", "--json"),
+                     0);
+    print_message("from an atlas: %.0f names, %.3f times as large, %.2f mm off, %.2f at worst\n", said_number("named"),
+                  said_number("scale"), said_number("off_mm"), said_number("worst_mm"));
+    assert_true(said_number("named") == N - 1 && fabs(said_number("scale") * 0.9 - 1) < 0.02);
+    assert_true(said_number("off_mm") < 1.5 && said_number("own") == N);
+    FaError err = {0};
+    CHECK_OK(fa_rig_load(rig, NULL, &o.rig, &err), &err);
+    CHECK_OK(fa_face_load(own, &o.face, &err), &err);
+    CHECK_OK(fa_muscle_open(o.rig, o.face, NULL, &o.model, &err), &err);
+    for (int i = 0; i < fa_muscle_count(o.model); i++) {
+        const FaMuscleInfo a = fa_muscle_info(o.model, i);
+        for (int k = 0; k < N && a.own; k++)
+            if (!strcmp(a.name, k < N - 1 ? name[k][0] : name[k][1])) {
+                print_message("%s: %.1f mm long, was %.1f, %.0f %% in flesh\n", a.name, 1e3 * a.length, 1e3 * length[k],
+                              100 * a.share);
+                assert_true(fabs(a.length / length[k] - 1) < 0.12 && a.share > 0.8 && a.held);
+            }
+    }
+    close_face(&o);
+    refuse_own_fit(path, own);
 }
 
 // Small, but all of them.
@@ -567,11 +653,12 @@ static void test_bones(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_build),    cmocka_unit_test(test_pose),      cmocka_unit_test(test_jaw),
-        cmocka_unit_test(test_mirror),   cmocka_unit_test(test_shapes),    cmocka_unit_test(test_pictures),
-        cmocka_unit_test(test_own),      cmocka_unit_test(test_pose_file), cmocka_unit_test(test_edit),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_target),    cmocka_unit_test(test_snap),
-        cmocka_unit_test(test_scan),     cmocka_unit_test(test_markers),   cmocka_unit_test(test_bones),
+        cmocka_unit_test(test_build),  cmocka_unit_test(test_pose),     cmocka_unit_test(test_jaw),
+        cmocka_unit_test(test_mirror), cmocka_unit_test(test_shapes),   cmocka_unit_test(test_pictures),
+        cmocka_unit_test(test_own),    cmocka_unit_test(test_own_fit),  cmocka_unit_test(test_pose_file),
+        cmocka_unit_test(test_edit),   cmocka_unit_test(test_refusals), cmocka_unit_test(test_target),
+        cmocka_unit_test(test_snap),   cmocka_unit_test(test_scan),     cmocka_unit_test(test_markers),
+        cmocka_unit_test(test_bones),
     };
     return cmocka_run_group_tests_name("app_muscle", tests, make_head, NULL);
 }

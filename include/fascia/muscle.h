@@ -29,6 +29,8 @@ typedef struct FaMuscleOptions {
     const char *const *own; // paths, borrowed until fa_muscle_open is done                        (nown)
     int nown;
     double own_unit;        // metres per unit of those files; 0: as the rig's own file
+    bool own_fit;           // they stand elsewhere, as in an atlas: turn, move and size them as one so that those named
+                            // like muscles of the template (three at least) lie where those do, then bend them there
     FaProgressFn *progress; // nullable
     void *progress_user;
 } FaMuscleOptions;
@@ -42,6 +44,11 @@ typedef struct FaMuscleBuilt {
     double flesh_seconds;  // 0: it was kept in the face
     int muscles;           // with both sides
     int own;               // of them from files of yours
+    int own_named;         // own_fit: of those, how many told where all belong
+    double own_scale;      // what their size was multiplied with
+    double own_off;        // m: then from their middle lines to the template's, root mean square,
+    double own_worst;      // and that of the worst muscle,
+    const char *own_far;   // which is this
     int ends, held;        // ends that belong on bone, and those that reach it
     double least_share;    // smallest share of a muscle that is in the flesh
     const char *least;     // that muscle

@@ -179,6 +179,18 @@ FaCode fai_bspline_fit(FaBspline *s, const double *at, FaError *err) {
     return FA_OK;
 }
 
+void fai_bspline_reverse(FaBspline *s) {
+    for (int row = 0; row < s->n[1] * s->n[2]; row++)
+        for (int i = 0; i < s->n[0] / 2; i++) {
+            double *a = s->c + 3 * (size_t)(row * s->n[0] + i),
+                   *b = s->c + 3 * (size_t)(row * s->n[0] + s->n[0] - 1 - i);
+            for (int k = 0; k < 3; k++) {
+                double swap = a[k];
+                a[k] = b[k], b[k] = swap;
+            }
+        }
+}
+
 double fai_bspline_length(const FaBspline *s) {
     enum { N = 64 };
     double sum = 0, before[3] = {0}, x[3], d[3];

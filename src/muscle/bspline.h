@@ -42,6 +42,7 @@ void fai_bspline_at(const FaBspline *s, const double uvw[3], double x[3], double
 // Control points such that the solid passes through `at` at the Greville parameters (as s->c is laid out; may be s->c).
 // FA_E_NUMERIC where a number is not finite.
 FaCode fai_bspline_fit(FaBspline *s, const double *at, FaError *err);
+void fai_bspline_reverse(FaBspline *s);                        // u runs the other way; not of a ring
 double fai_bspline_length(const FaBspline *s);                 // of the fibre in the middle, m
 double fai_bspline_volume(const FaBspline *s, double *folded); // m3; folded (nullable): share turned inside out
 

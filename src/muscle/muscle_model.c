@@ -163,6 +163,11 @@ static void count_built(FaMuscleModel *m, double begin) {
                          .flesh_seconds = f->seconds,
                          .bones = f->bones,
                          .muscles = m->muscles.n,
+                         .own_named = m->own_placed.named,
+                         .own_scale = m->own_placed.scale,
+                         .own_off = m->own_placed.off,
+                         .own_worst = m->own_placed.worst,
+                         .own_far = m->own_placed.farthest,
                          .least_share = 1,
                          .least = m->muscles.n ? m->muscles.muscle[0].id.name : ""};
     for (int i = 0; i < m->muscles.n; i++) {

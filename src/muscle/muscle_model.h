@@ -17,6 +17,13 @@ typedef struct FaMuscleShape {
     float *uvw;  // of its vertices                        (nvert x 3)
 } FaMuscleShape;
 
+typedef struct FaOwnPlaced {
+    int named;         // muscles that the template has too
+    double scale;      // what the files' sizes were multiplied with
+    double off, worst; // m: from their middle lines to the template's as one, rms; of the worst muscle
+    char farthest[64]; // that muscle
+} FaOwnPlaced;
+
 struct FaMuscleModel {
     const FaRig *rig;
     const FaFace *face;
@@ -31,6 +38,7 @@ struct FaMuscleModel {
     FaMuscleBody *body;
     int mark[FA_MUSCLE_MARKS]; // vertices of the rig, -1: not found
     double chin[3];            // m
+    FaOwnPlaced own_placed;    // how muscles of files were moved here; all 0: they were not
     int own_lost;              // muscles of files that the face had and that could not be kept
     bool no_memory;            // for what the face has kept
     FaMuscleBuilt built;

@@ -27,6 +27,26 @@ static bool cut_word(char *name, const char *word, bool front) {
     return true;
 }
 
+// The same between other words: "anterior_belly_of_left_digastric".
+static bool cut_inner(char *name, const char *word) {
+    char *at = strstr(name, word);
+    if (!at) return false;
+    memmove(at, at + strlen(word) - 1, strlen(at + strlen(word) - 1) + 1); // one bar stays
+    return true;
+}
+
+// What atlases call muscles of the template.
+static void use_name(char *name, size_t size) {
+    static const char *const called[][2] = {{"anterior_belly_of_digastric", "digastric_anterior"},
+                                            {"corrugator_supercilii", "corrugator"},
+                                            {"superficial_part_of_masseter", "masseter"},
+                                            {"levator_palpebrae_superioris", "levator_palpebrae"},
+                                            {"orbital_part_of_orbicularis_oculi", "orbicularis_oculi_orbital"},
+                                            {"palpebral_part_of_orbicularis_oculi", "orbicularis_oculi_palpebral"}};
+    for (int i = 0; i < FA_COUNT(called); i++)
+        if (!strcmp(name, called[i][0])) snprintf(name, size, "%s", called[i][1]);
+}
+
 FaMuscleId fai_own_name(const char *path) {
     FaMuscleId id = {.entry = -1};
     char name[256];
@@ -47,6 +67,11 @@ FaMuscleId fai_own_name(const char *path) {
         else if (cut_word(name, "right", front) || cut_word(name, "r", front))
             id.side = -1;
     }
+    if (!id.side && cut_inner(name, "_left_"))
+        id.side = 1;
+    else if (!id.side && cut_inner(name, "_right_"))
+        id.side = -1;
+    use_name(name, sizeof name);
     const char *tail = id.side == 0 ? "" : id.side > 0 ? ".L" : ".R";
     snprintf(id.name, sizeof id.name, "%.44s%s", name, tail);
     snprintf(id.alias, sizeof id.alias, "%.20s%s", name, tail);
@@ -97,24 +122,12 @@ static double bone_near(const FaMuscleModel *m, const FaBspline *s, double u, Fa
     return best;
 }
 
-static void reverse(FaBspline *s) {
-    for (int row = 0; row < s->n[1] * s->n[2]; row++)
-        for (int i = 0; i < s->n[0] / 2; i++) {
-            double *a = s->c + 3 * (size_t)(row * s->n[0] + i),
-                   *b = s->c + 3 * (size_t)(row * s->n[0] + s->n[0] - 1 - i);
-            for (int k = 0; k < 3; k++) {
-                double swap = a[k];
-                a[k] = b[k], b[k] = swap;
-            }
-        }
-}
-
 // The end nearer to bone is the origin. One of the template keeps its bones: they say where the flesh is pulled from.
-static void set_ends(const FaMuscleModel *m, FaMuscle *a) {
+static void set_ends(const FaMuscleModel *m, bool known, FaMuscle *a) {
     FaMuscleBone bone[2] = {FA_MUSCLE_SOFT, FA_MUSCLE_SOFT};
     double far[2] = {bone_near(m, &a->solid, 0, &bone[0]), bone_near(m, &a->solid, 1, &bone[1])};
-    if (far[1] < far[0]) {
-        reverse(&a->solid);
+    if (far[1] < far[0] && !known) {
+        fai_bspline_reverse(&a->solid);
         const double d = far[0];
         const FaMuscleBone b = bone[0];
         far[0] = far[1], far[1] = d, bone[0] = bone[1], bone[1] = b;
@@ -149,23 +162,25 @@ static FaCode place_for(FaMuscleModel *m, const FaMuscleId *id, FaMuscle **out, 
     return FA_OK;
 }
 
-static FaCode take_file(FaMuscleModel *m, const char *path, FaArena *arena, FaError *err) {
+static FaCode read_own(FaMuscleModel *m, const char *path, FaArena *arena, FaOwnMuscle *own, FaError *err) {
     FaMesh mesh;
-    FaBspline solid;
-    FaFit fit;
-    FaMuscle *a;
-    const FaMuscleId id = fai_own_name(path);
+    own->id = fai_own_name(path);
     FA_TRY(read_mesh(path, arena, &mesh, err));
     const double unit = m->options.own_unit > 0 ? m->options.own_unit : m->rig->file_unit;
     for (int i = 0; i < 3 * mesh.nvert; i++) mesh.x[i] = (float)((double)mesh.x[i] * unit);
-    FaCode rc = fai_fit_solid(&mesh, m->muscles.arena, &solid, &fit, err);
-    if (rc < 0) return fai_fail_in(err, rc, path);
-    FA_TRY(place_for(m, &id, &a, err));
+    FaCode rc = fai_fit_solid(&mesh, m->muscles.arena, &own->solid, &own->fit, err);
+    return rc < 0 ? fai_fail_in(err, rc, path) : rc;
+}
+
+static FaCode put_own(FaMuscleModel *m, const FaOwnMuscle *own, FaError *err) {
+    FaMuscle *a;
+    FA_TRY(place_for(m, &own->id, &a, err));
     const FaMuscleForm form = a->form;
     const FaMuscleId kept = a->id;
-    *a = (FaMuscle){.id = kept, .form = form == FA_MUSCLE_RING ? FA_MUSCLE_STRAP : form, .own = true, .solid = solid};
-    a->fit_median = fit.median, a->fit_covered = fit.covered, a->fit_volume = fit.volume_error;
-    set_ends(m, a);
+    *a = (FaMuscle){
+        .id = kept, .form = form == FA_MUSCLE_RING ? FA_MUSCLE_STRAP : form, .own = true, .solid = own->solid};
+    a->fit_median = own->fit.median, a->fit_covered = own->fit.covered, a->fit_volume = own->fit.volume_error;
+    set_ends(m, own->known, a);
     a->length = fai_bspline_length(&a->solid);
     a->volume = fai_bspline_volume(&a->solid, &a->folded);
     a->folded = fmin(a->folded, 1 - a->folded);
@@ -173,14 +188,19 @@ static FaCode take_file(FaMuscleModel *m, const char *path, FaArena *arena, FaEr
 }
 
 FaCode fai_own_muscles(FaMuscleModel *m, FaError *err) {
-    for (int i = 0; i < m->options.nown; i++) {
+    const int n = m->options.nown;
+    FaOwnMuscle *own = n ? FA_NEW(n, FaOwnMuscle) : NULL;
+    FaCode rc = n && !own ? FA_FAIL_MEMORY(err) : FA_OK;
+    for (int i = 0; i < n && rc >= 0; i++) {
         FaArena *arena = fai_arena_new(0);
-        if (!arena) return FA_FAIL_MEMORY(err);
-        FaCode rc = take_file(m, m->options.own[i], arena, err);
+        rc = arena ? read_own(m, m->options.own[i], arena, &own[i], err) : FA_FAIL_MEMORY(err);
         fai_arena_free(arena);
-        if (rc < 0) return rc;
-        FA_TRY(fai_progress(m->options.progress, m->options.progress_user, "own muscles", (i + 1.0) / m->options.nown,
-                            "nothing is kept", err));
+        if (rc >= 0)
+            rc = fai_progress(m->options.progress, m->options.progress_user, "own muscles", (i + 1.0) / n,
+                              "nothing is kept", err);
     }
-    return FA_OK;
+    if (rc >= 0 && n && m->options.own_fit) rc = fai_own_place(m, n, own, err);
+    for (int i = 0; i < n && rc >= 0; i++) rc = put_own(m, &own[i], err);
+    fa_free(own);
+    return rc;
 }
