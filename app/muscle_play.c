@@ -98,6 +98,8 @@ static FaCode make(Job *j, FaError *err) {
     TRY(find_used(p, err));
     TRY(use_one(p));
     TRY(muscle_open(j, err));
+    // before minutes are spent
+    if (cli_given("edits")) TRY(fa_muscle_clip_edits_check(p->m.model, fa_params_text(cli_params, "edits"), err));
     TRY(get_shapes(p, err));
     if (!fa_muscle_kept(p->m.face)) TRY(fa_muscle_keep(p->m.model, p->m.face, err));
     // the method has a model of its own; this one is kept for its notes

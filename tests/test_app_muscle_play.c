@@ -61,12 +61,14 @@ static void test_play(void **state) {
 static void test_options(void **state) {
     (void)state;
     static const char *const option[][2] = {{"--snap", "0"}, {"--spring", "1e9"}};
-    const char *one = test_path("one.pc2"), *other = test_path("other.pc2");
+    static char one[4096], other[4096], edits[4096]; // test_path's own do not last
+    snprintf(one, sizeof one, "%s", test_path("one.pc2"));
+    snprintf(other, sizeof other, "%s", test_path("other.pc2"));
+    snprintf(edits, sizeof edits, "%s", test_path("frames.json"));
     for (int i = 0; i < 2; i++) {
         assert_int_equal(RUN("muscle", "play", face, clip, option[i][0], option[i][1], "-o", other, "-q"), 0);
         assert_false(same_file(one, other));
     }
-    const char *edits = test_path("frames.json");
     const char *text =
         "{\"fps\":30,\"edits\":[{\"muscle\":\"dao\",\"move\":{\"down\":5},\"frames\":[3,4],\"ease\":1}]}";
     CHECK_OK(fai_file_write(edits, text, strlen(text), &(FaError){0}), &(FaError){0});
@@ -78,7 +80,11 @@ static void test_options(void **state) {
     assert_int_equal(RUN("muscle", "play", face, clip, "--edits", edits, "-o", other), 3);
     SAID("frames.json");
     SAID("'downwards' is no direction");
-    assert_int_equal(RUN("muscle", "play", face, clip, "--edits", test_path("nowhere.json"), "-o", other), 5);
+    text = "{\"edits\":[{\"muscle\":\"biceps\",\"activation\":1}]}";
+    CHECK_OK(fai_file_write(edits, text, strlen(text), &(FaError){0}), &(FaError){0});
+    assert_int_equal(RUN("muscle", "play", face, clip, "--edits", edits, "-o", other), 2);
+    SAID("/edits/0/muscle");
+    assert_int_equal(RUN("muscle", "play", face, clip, "--edits", "nowhere.json", "-o", other), 5);
     assert_int_equal(RUN("muscle", "play", face, clip, "--face", face, "-o", other), 2);
     SAID("the face is the first file");
     assert_int_equal(RUN("muscle", "play", rig, "-o", other), 2);

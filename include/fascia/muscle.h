@@ -332,6 +332,10 @@ FA_API FaCode fa_muscle_drag(FaMuscleModel *model, const FaDirected *pose, float
 FA_API FaCode fa_directed_line(FaMuscleModel *model, const FaDirected *pose, int muscle, double part, int n, float *x,
                                FaError *err);
 
+/// Are these edits that a clip can have (fa_method_open("muscle"), parameter `edits`), of muscles that there are?
+/// FA_E_FILE, FA_E_FORMAT with the JSON path, FA_E_ARG.
+FA_API FaCode fa_muscle_clip_edits_check(const FaMuscleModel *model, const char *path, FaError *err);
+
 // --- all shapes of a rig, for clips -------------------------------------------------------------------------------
 
 typedef struct FaMuscleShapesOptions {

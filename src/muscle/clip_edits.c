@@ -37,23 +37,42 @@ static FaCode make(FaMuscleDirector *d, const FaEdits *edits, FaArena *arena, Fa
         e->edit = edits->edit[out->n];
         if (e->edit.moves && !(e->track = FA_PUSH(arena, 3 * (size_t)out->npoint + 1, double)))
             return FA_FAIL_MEMORY(err);
-        FA_TRY(fai_edit_field(d, &e->edit, out->n, e->named, e->track, err));
+        FA_TRY(fai_edit_named(d->model, &e->edit, out->n, e->named, err));
+        if (e->track) FA_TRY(fai_edit_field(d, &e->edit, e->named, e->track, err));
     }
     return FA_OK;
 }
 
-FaCode fai_clip_edits_load(FaMuscleDirector *d, const char *path, FaArena *arena, FaClipEdits *out, FaError *err) {
+// Read and checked, without a face.
+static FaCode read(const char *path, FaEdits *edits, uint64_t *hash, FaError *err) {
     FaBytes bytes = {0};
-    FaEdits edits = {0};
-    *out = (FaClipEdits){0};
+    *edits = (FaEdits){0};
     FaCode rc = fai_file_read(path, (size_t)1 << 26, &bytes, err);
-    if (rc >= 0) rc = fai_edits_parse((const char *)bytes.data, bytes.size, &edits, err);
-    if (rc >= 0) rc = check(&edits, err);
-    if (rc >= 0) rc = make(d, &edits, arena, out, err);
-    if (rc >= 0) out->hash = fai_hash64(bytes.data, bytes.size, 0);
-    fai_edits_free(&edits);
+    if (rc >= 0) rc = fai_edits_parse((const char *)bytes.data, bytes.size, edits, err);
+    if (rc >= 0) rc = check(edits, err);
+    if (rc >= 0) *hash = fai_hash64(bytes.data, bytes.size, 0);
     fai_bytes_free(&bytes);
     return fai_fail_in(err, rc, path);
+}
+
+FaCode fa_muscle_clip_edits_check(const FaMuscleModel *model, const char *path, FaError *err) {
+    unsigned char named[FA_MUSCLES_MOST];
+    FaEdits edits;
+    uint64_t hash;
+    FaCode rc = read(path, &edits, &hash, err);
+    for (int i = 0; i < edits.n && rc >= 0; i++)
+        rc = fai_fail_in(err, fai_edit_named(model, &edits.edit[i], i, named, err), path);
+    fai_edits_free(&edits);
+    return rc;
+}
+
+FaCode fai_clip_edits_load(FaMuscleDirector *d, const char *path, FaArena *arena, FaClipEdits *out, FaError *err) {
+    FaEdits edits;
+    *out = (FaClipEdits){0};
+    FaCode rc = read(path, &edits, &out->hash, err);
+    if (rc >= 0) rc = fai_fail_in(err, make(d, &edits, arena, out, err), path);
+    fai_edits_free(&edits);
+    return rc;
 }
 
 double fai_clip_edit_share(const FaEdit *e, double time) {

@@ -247,14 +247,16 @@ static FaCode set_lengths(const Work *w, FaError *err) {
     return FA_OK;
 }
 
-FaCode fai_edit_field(FaMuscleDirector *director, const FaEdit *e, int index, unsigned char *named, double *track,
+FaCode fai_edit_named(const FaMuscleModel *m, const FaEdit *e, int index, unsigned char *named, FaError *err) {
+    int found = 0;
+    for (int i = 0; i < m->muscles.n; i++) found += named[i] = fai_muscle_id_named(&m->muscles.muscle[i].id, e->muscle);
+    return found ? FA_OK : fai_muscle_unknown(FA_PLACE("/edits/%d/muscle", index), e->muscle, err);
+}
+
+FaCode fai_edit_field(FaMuscleDirector *director, const FaEdit *e, const unsigned char *named, double *track,
                       FaError *err) {
     const FaMuscles *muscles = &director->model->muscles;
     FaDirected *d;
-    int found = 0;
-    for (int i = 0; i < muscles->n; i++) found += named[i] = fai_muscle_id_named(&muscles->muscle[i].id, e->muscle);
-    if (!found) return fai_muscle_unknown(FA_PLACE("/edits/%d/muscle", index), e->muscle, err);
-    if (!track) return FA_OK;
     FA_TRY(fai_directed_new(director, 1, &d, err));
     memset(d->sprung, 1, (size_t)d->nmuscle);
     const Work w = {director, NULL, d, d, middle_of(director->model)};

@@ -5,9 +5,10 @@
 #include "muscle/direct.h"
 #include "muscle/edits.h"
 
-// Which muscles an edit names (nmuscle), and how far it moves control points where all muscles are sprung (npoint x 3,
-// m; NULL: not asked). index: its place in the file. FA_E_ARG: no muscle has that name.
-FaCode fai_edit_field(FaMuscleDirector *director, const FaEdit *edit, int index, unsigned char *named, double *track,
+// Which muscles an edit names (nmuscle). index: its place in the file. FA_E_ARG: no muscle has that name.
+FaCode fai_edit_named(const FaMuscleModel *model, const FaEdit *edit, int index, unsigned char *named, FaError *err);
+// How far it moves control points where all muscles are sprung (npoint x 3, m).
+FaCode fai_edit_field(FaMuscleDirector *director, const FaEdit *edit, const unsigned char *named, double *track,
                       FaError *err);
 
 #endif

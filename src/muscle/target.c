@@ -16,6 +16,7 @@
 #include <string.h>
 
 static const double WELL = 0.8, BADLY = 0.5; // of what was hoped for
+static const double SHORTER = 0.4;           // of a change that went too far
 enum { PUSHES = 4096, LOOSE_ROUNDS = 3, LOOSE_PASSES = 2, FIRST_STEPS = 3 };
 
 typedef struct Work {
@@ -106,6 +107,7 @@ static FaCode play_rounds(Work *w, FaMuscleHit *hit, FaError *err) {
     FaDirected *p = w->pose;
     FaMuscleReport r = {0};
     int steps = FIRST_STEPS;
+    bool again = false; // the last round went too far: a part of it
     hit->rms[0] = fai_muscle_snap(w->d, w->goal, w->x);
     memcpy(w->best, w->raw, n * sizeof *w->best);
     memcpy(w->best_x, w->x, bytes);
@@ -114,21 +116,24 @@ static FaCode play_rounds(Work *w, FaMuscleHit *hit, FaError *err) {
         const double before = hit->rms[hit->best];
         FA_TRY(fai_progress(aim->progress, aim->progress_user, "target", (double)i / (rounds + 1), "nothing is kept",
                             err));
-        FA_TRY(find_change(w, steps, err));
+        if (!again) FA_TRY(find_change(w, steps, err));
+        for (size_t k = 0; k < n && again; k++) w->change[k] *= SHORTER;
         for (size_t k = 0; k < n; k++) w->track[k] = w->best[k] + w->change[k];
         fai_directed_hold(w->d, &p->jaw, w->track, p->sprung, p->spring);
         FA_TRY(fai_muscle_body_pose(w->m->body, p->activation, w->d->at, w->x, &r, err));
         hit->rounds = i;
         hit->rms[i] = fai_muscle_snap(w->d, w->goal, w->x);
         if (hit->rms[i] < before) {
-            steps = next_steps(&w->reach, steps, before, hit->rms[i], r.inverted > 0);
+            steps = again ? 2 : next_steps(&w->reach, steps, before, hit->rms[i], r.inverted > 0);
+            again = false;
             hit->best = i;
             memcpy(w->best, w->track, n * sizeof *w->best);
             memcpy(w->best_x, w->x, bytes);
             continue;
         }
         if (steps == 1) break;
-        steps = 1;
+        steps = again ? 1 : steps;
+        again = !again;
         memcpy(w->x, w->best_x, bytes);
         fai_directed_hold(w->d, &p->jaw, w->best, p->sprung, p->spring);
     }
