@@ -47,25 +47,62 @@ bool fai_membrane_sound(const double *x0, const int node[3]) {
     return lay(x0, node, &s);
 }
 
+// R where F has lost a dimension: along what is left of it, and across that as near to the rest as can be.
+static void closest_of_line(const Sheet *s, const double f[2][3], double c00, double c01, double c11, double r[2][3]) {
+    const double half = (c00 - c11) / 2, most = (c00 + c11) / 2 + sqrt(half * half + c01 * c01);
+    double v[2] = {1, 0}, along[3], across[3], n[3];
+    if (fabs(c01) > 1e-12 * most || c11 > c00) {
+        const double p = half < 0 ? c01 : most - c11, q = half < 0 ? most - c00 : c01, size = sqrt(p * p + q * q);
+        v[0] = p / size, v[1] = q / size;
+    }
+    for (int k = 0; k < 3; k++) along[k] = v[0] * f[0][k] + v[1] * f[1][k];
+    fai_v3_scale(1 / fai_v3_norm(along), along, along);
+    for (int k = 0; k < 3; k++) across[k] = v[0] * s->frame[1][k] - v[1] * s->frame[0][k];
+    fai_v3_mad(across, -fai_v3_dot(across, along), along, across);
+    if (!(fai_v3_norm(across) > 1e-3)) { // that would be along it too: out of the rest's plane
+        fai_v3_cross(s->frame[0], s->frame[1], n);
+        fai_v3_mad(n, -fai_v3_dot(n, along), along, across);
+    }
+    fai_v3_scale(1 / fai_v3_norm(across), across, across);
+    for (int k = 0; k < 3; k++) {
+        r[0][k] = v[0] * along[k] - v[1] * across[k];
+        r[1][k] = v[1] * along[k] + v[0] * across[k];
+    }
+}
+
+static void closest(const Sheet *s, const double f[2][3], double r[2][3]) {
+    const double c00 = fai_v3_dot(f[0], f[0]), c01 = fai_v3_dot(f[0], f[1]), c11 = fai_v3_dot(f[1], f[1]);
+    const double trace = c00 + c11, root = sqrt(fmax(c00 * c11 - c01 * c01, 0));
+    if (!(trace > 1e-18)) { // a point: no direction is nearer than another
+        memcpy(r, s->frame, sizeof s->frame);
+        return;
+    }
+    if (!(root > 1e-7 * trace)) {
+        closest_of_line(s, f, c00, c01, c11, r);
+        return;
+    }
+    const double scale = 1 / (root * sqrt(trace + 2 * root)); // (F'F)^-1/2 = (adj(F'F) + root) / (root (s1 + s2))
+    const double m00 = scale * (c11 + root), m01 = -scale * c01, m11 = scale * (c00 + root);
+    for (int k = 0; k < 3; k++) {
+        r[0][k] = m00 * f[0][k] + m01 * f[1][k];
+        r[1][k] = m01 * f[0][k] + m11 * f[1][k];
+    }
+}
+
 // d: displacements of corners 1 and 2 against corner 0. p: w (F - R), 3x2 by columns.
 static double strain(const Sheet *s, double w, const double d[2][3], double p[2][3]) {
-    double f[2][3], c00, c01, c11;
+    double f[2][3], r[2][3], energy = 0;
     for (int k = 0; k < 3; k++) {
         f[0][k] = s->frame[0][k] + d[0][k] * s->inverse[0] + d[1][k] * s->inverse[2];
         f[1][k] = s->frame[1][k] + d[0][k] * s->inverse[1] + d[1][k] * s->inverse[3];
     }
-    c00 = fai_v3_dot(f[0], f[0]), c01 = fai_v3_dot(f[0], f[1]), c11 = fai_v3_dot(f[1], f[1]);
-    const double trace = c00 + c11, root = sqrt(fmax(c00 * c11 - c01 * c01, 0));
-    const double det = fmax(root, 1e-9 * trace + 1e-30), sum = sqrt(trace + 2 * root); // of the singular values
-    const double scale = 1 / fmax(det * sum, 1e-30); // (F'F)^-1/2 = (adj(F'F) + det) / (det sum)
-    const double m00 = scale * (c11 + root), m01 = -scale * c01, m11 = scale * (c00 + root);
-    double energy = 0;
-    for (int k = 0; k < 3; k++) {
-        p[0][k] = f[0][k] - (m00 * f[0][k] + m01 * f[1][k]);
-        p[1][k] = f[1][k] - (m01 * f[0][k] + m11 * f[1][k]);
-        energy += p[0][k] * p[0][k] + p[1][k] * p[1][k];
-        p[0][k] *= w, p[1][k] *= w;
-    }
+    closest(s, (const double(*)[3])f, r);
+    for (int c = 0; c < 2; c++)
+        for (int k = 0; k < 3; k++) {
+            p[c][k] = f[c][k] - r[c][k];
+            energy += p[c][k] * p[c][k];
+            p[c][k] *= w;
+        }
     return 0.5 * w * energy;
 }
 

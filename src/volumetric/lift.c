@@ -5,7 +5,7 @@
 
 static const double FIRM = 1e5;  // 1/m: skin that does not give; flesh of 1 mm resists with 1e3
 static const double INERTIA = 1; // 1/s2: next to nothing, for a matrix that has an inverse
-static const double TOLERANCE = 1e-3;
+static const double TOLERANCE = 1e-2;
 enum { NODES = 1024 };
 
 struct FaLift {

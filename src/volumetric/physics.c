@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { LIFT = 12, RELAX = 24, PAPER = 40, AGAIN = 32, CHUNK = 1024 };
+enum { LIFT = 8, RELAX = 24, PAPER = 40, AGAIN = 32, CHUNK = 1024 };
 static const double STRAIN = 6000;    // Pa: twice a shear modulus of 3 kPa; only what touches is compared with it
 static const double BONE = 1000;      // 1/m: the skull layer is nearly where its bone is
 static const double INERTIA = 1;      // 1/s2: next to nothing
@@ -21,13 +21,8 @@ FaPhysicsOptions fai_physics_options(FaPhysicsKind kind) {
     if (kind == FA_PHYSICS_LIMITED)
         return (FaPhysicsOptions){.kind = kind, .kappa = 14, .muscle = 0.5, .volume = 1, .margin = 0.05};
     // table 2, lengths in cm
-    return (FaPhysicsOptions){.kind = kind,
-                              .kappa = 140,
-                              .muscle = 0.1,
-                              .volume = 1,
-                              .skin = 1e-3,
-                              .skull = 1e-3,
-                              .curvature = 1e-8};
+    return (FaPhysicsOptions){
+        .kind = kind, .kappa = 140, .muscle = 0.1, .volume = 1, .skin = 1e-3, .skull = 1e-3, .curvature = 1e-8};
 }
 
 // --- opening --------------------------------------------------------------------------------------------------------
@@ -121,11 +116,8 @@ static FaCode open_buffers(FaPhysics *p, FaError *err) {
     const struct {
         float **to;
         size_t size;
-    } field[] = {{&p->lifted, n},
-                 {&p->u, n},
-                 {&p->anchor, 8 * (size_t)l->nskin},
-                 {&p->tet_rest, 9 * row},
-                 {&p->work, 21 * row}};
+    } field[] = {
+        {&p->lifted, n}, {&p->u, n}, {&p->anchor, 8 * (size_t)l->nskin}, {&p->tet_rest, 9 * row}, {&p->work, 21 * row}};
     for (int i = 0; i < FA_COUNT(field); i++)
         if (!(*field[i].to = FA_PUSH(p->arena, field[i].size + 1, float))) return FA_FAIL_MEMORY(err);
     p->count = FA_PUSH(p->arena, fai_chunks(l->ntet, CHUNK) + 1, int);
@@ -196,8 +188,19 @@ static void begin(FaPhysics *p) {
     memcpy(p->u, p->lifted, all * sizeof *p->u);
     memcpy(p->anchor, p->lifted, skin * sizeof *p->u);
     memcpy(p->anchor + skin, p->lifted + 2 * skin, skin * sizeof *p->u);
-    p->input = (FaProjectiveInput){
-        .y = p->lifted, .inertia = INERTIA, .frame = {.anchor = p->anchor}, .tolerance = TOLERANCE};
+    p->input =
+        (FaProjectiveInput){.y = p->lifted, .inertia = INERTIA, .frame = {.anchor = p->anchor}, .tolerance = TOLERANCE};
+}
+
+static void rest_on_gradients(FaPhysics *p) {
+    p->input.frame.tet_rest = p->tet_rest;
+    p->input.frame.tet_stride = p->stride;
+}
+
+void fai_physics_hold(FaPhysics *p) {
+    begin(p);
+    fai_physics_gradients(p);
+    rest_on_gradients(p);
 }
 
 static FaCode pose_limited(FaPhysics *p, const float *weights, FaStats *stats, FaError *err) {
@@ -206,11 +209,8 @@ static FaCode pose_limited(FaPhysics *p, const float *weights, FaStats *stats, F
     if (rc < 0) return rc;
     stats->iterations += report.iterations;
     stats->unsolved += rc == FA_STALLED;
-    begin(p);
-    fai_physics_gradients(p);
+    fai_physics_hold(p);
     p->clamped = fai_range_clamp(p->range, p->tet_rest, p->work, p->count);
-    p->input.frame.tet_rest = p->tet_rest;
-    p->input.frame.tet_stride = p->stride;
     return p->clamped ? solve(p, RELAX, stats, err) : FA_OK; // as lifted: at rest to the bit
 }
 

@@ -52,6 +52,8 @@ FaCode fai_physics_new(const FaRig *rig, const FaFace *face, const FaPhysicsOpti
 void fai_physics_free(FaPhysics *physics); // NULL is fine
 // p->lifted has the skin's target: p->u. No allocation. stats: iterations, residual and unsolved are added to.
 FaCode fai_physics_pose(FaPhysics *p, const float *weights, FaStats *stats, FaError *err);
+// Flesh that is found already, in p->lifted (all of it): p->u, at rest there until rows are added.
+void fai_physics_hold(FaPhysics *p);
 // Once more from p->u, for p->input as it is: after rows were added.
 FaCode fai_physics_again(FaPhysics *p, FaStats *stats, FaError *err);
 // Deformation gradients of p->u into p->tet_rest.

@@ -9,6 +9,7 @@
 #include "face/skin_motion.h"
 #include "method/method.h"
 #include "method/touching.h"
+#include "volumetric/flesh_from.h"
 #include "volumetric/physics.h"
 
 #include <math.h>
@@ -26,6 +27,9 @@
     X(NUMBER, skin, 1, 0, 100, "mm", NULL, "paper: so much flesh strains as the skin itself")                          \
     X(NUMBER, skull, 1, 0, 100, "mm", NULL, "paper: so much flesh strains as the layer over the skull")                \
     X(NUMBER, curvature, 10, 0, 1e6, "mm3", NULL, "paper: how hard that layer is to bend")                             \
+    X(TEXT, from, NAN, 0, 0, "", "RIG",                                                                                \
+      "another identity of the same template: its muscles and bones move this face; contact as here")                  \
+    X(FLAG, passive, 0, 0, 1, "", NULL, "with from: only muscles and bones are told what to do, and fat follows")      \
     X(CHOICE, contact, 3, 0, 3, "", "mouth|face|off|openings",                                                         \
       "what may touch: the mouth; the whole face (slower); nothing; mouth, the skin around it and lids")               \
     X(FLAG, teeth, 1, 0, 1, "", NULL, "flesh is stopped by teeth and bones, where the face has them")
@@ -40,6 +44,7 @@ typedef struct Volumetric {
     FaMethod m;
     const FaFace *face;
     FaPhysics *physics;
+    FaFleshFrom *from; // NULL: the rig's own shapes move it
     FaBlender *blender;
     FaTouching touching;
     FaContact *contact; // = touching.contact; NULL: off
@@ -71,7 +76,11 @@ static FaCode open_physics(Volumetric *p, const FaParams *params, FaError *err) 
     o.skull = 1e-3 * fai_params_at(params, P_skull);
     o.curvature = 1e-9 * fai_params_at(params, P_curvature);
     o.max_rows = MAX_ROWS, o.nzone = p->nzone, o.zone = p->zone;
-    return fai_physics_new(p->m.rig, p->face, &o, &p->physics, err);
+    FA_TRY(fai_physics_new(p->m.rig, p->face, &o, &p->physics, err));
+    const char *from = fai_params_text_at(params, P_from);
+    if (!from[0]) return FA_OK;
+    const bool passive = fai_params_at(params, P_passive) != 0;
+    return fai_flesh_from_new(from, p->m.rig, p->physics, &o, passive, &p->from, &p->m.notes, err);
 }
 
 static FaCode open_contact(Volumetric *p, const FaParams *params, FaError *err) {
@@ -112,6 +121,7 @@ static FaCode volumetric_open(FaMethod *m, const FaMethodSetup *setup, FaError *
 
 static void volumetric_close(FaMethod *m) {
     Volumetric *p = (Volumetric *)m;
+    fai_flesh_from_free(p->from);
     fai_physics_free(p->physics);
     fai_touching_free(&p->touching);
     fa_blender_free(p->blender);
@@ -187,16 +197,29 @@ static bool is_still(const float *u, int nskin) {
     return true;
 }
 
+// Flesh of these weights without contact; *still: nothing moves.
+static FaCode find_flesh(Volumetric *p, bool *still, FaStats *stats, FaError *err) {
+    FaPhysics *y = p->physics;
+    if (p->from) {
+        FaCode rc = fai_flesh_from_pose(p->from, p->weights, y->lifted, still, stats, err);
+        if (rc >= 0) fai_physics_hold(y);
+        return rc;
+    }
+    fai_face_skin_to(p->face, p->linear, y->lifted);
+    *still = is_still(y->lifted, p->face->nskin);
+    return *still ? FA_OK : fai_physics_pose(y, p->weights, stats, err);
+}
+
 static FaCode pose(Volumetric *p, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
+    bool still;
     take_weights(p, in, stats);
     fa_blender_eval(p->blender, p->weights, p->linear);
-    fai_face_skin_to(p->face, p->linear, p->physics->lifted);
-    if (is_still(p->physics->lifted, p->face->nskin)) { // the neutral, to the bit
+    FaCode rc = find_flesh(p, &still, stats, err);
+    if (rc < 0) return rc;
+    if (still) { // the neutral, to the bit
         memcpy(surface, p->linear, 3 * (size_t)p->m.rig->mesh.nvert * sizeof *surface);
         return FA_OK;
     }
-    FaCode rc = fai_physics_pose(p->physics, p->weights, stats, err);
-    if (rc < 0) return rc;
     if (p->contact)
         FA_TRY(touch(p, stats, err));
     else
