@@ -1,6 +1,8 @@
 // fascia convert: any format in, any format out, nothing lost on the way.
 #include "job.h"
 
+#include "fascia/neural_train.h"
+
 #include <string.h>
 
 static const char *rig_path, *clip_path;
@@ -83,10 +85,23 @@ static int check_options(FaKind kind) {
 }
 #undef MOTION
 
+// A network as ONNX.
+static FaCode write_onnx(Job *j, FaError *err) { return fa_network_onnx(((Conversion *)j)->in, j->output, err); }
+
+static int run_net(const char *in, const char *out) {
+    int code = cli_only("for a network", "!rig");
+    if (code != EXIT_OK) return code;
+    if (!path_has_ext(out, "onnx")) return cli_usage("%s is a network: write .onnx", in);
+    Conversion c = {.in = in, .job = {.verb = "convert", .output = out, .write = write_onnx}};
+    return job_walk(&c.job);
+}
+
 static int run(int argc, const char **argv) {
     const char *in = argv[0], *out = argc > 1 ? argv[1] : common.output;
     if (!out) return cli_usage("no output file: add its name, for example fascia convert %s out.glb", in);
     if (argc > 1 && common.output) return cli_usage("two outputs are named: %s and %s", argv[1], common.output);
+    if (path_has_ext(in, "net")) return run_net(in, out);
+    if (path_has_ext(out, "onnx")) return cli_usage("only a network, .net of fascia train, becomes .onnx");
     FaKind kind = fa_file_kind(in);
     if (kind == FA_KIND_CLIP && !is_clip_out(out))
         return cli_usage("%s holds a clip: write .csv or .json, or use --clip %s with a rig", in, in);
@@ -118,14 +133,15 @@ const Command cmd_convert = {
         "  fascia convert head.fbx head.glb                        FBX to GLB, shape names kept\n"
         "  fascia convert head.glb exact.pc2 --clip clip.csv       exact frames of a clip\n"
         "  fascia convert sim.pc2 out.glb --rig head.glb           simulated frames baked as morph targets\n"
-        "  fascia convert clip.csv clip.json                       a clip, losslessly\n",
+        "  fascia convert clip.csv clip.json                       a clip, losslessly\n"
+        "  fascia convert face.net face.onnx                       a network of fascia train for other programs\n",
     .notes =
         "In: .glb .gltf .vrm .fbx .obj, folders of .obj, .pc2 .mdd, .csv .json .bvh. Out: .glb .gltf .usda .pc2 .mdd\n"
         ".csv .json, a folder/ of OBJ files, name_####.obj for numbered frames. Coordinates are metres; .pc2, .mdd "
         "and\n"
         "name_####.obj are in the unit of the rig's own file (--cache-unit).\n",
     .options = options,
-    .writes = "glb gltf vrm usda pc2 mdd obj csv json html png mp4 m4v mov gif",
+    .writes = "glb gltf vrm usda pc2 mdd obj csv json html png mp4 m4v mov gif onnx",
     .out_arg = 1,
     .min_args = 1,
     .max_args = 2,

@@ -3,4 +3,5 @@
 
 const Command *const verbs[] = {&cmd_info,   &cmd_head,    &cmd_build,   &cmd_blend,   &cmd_drive,
                                 &cmd_enrich, &cmd_muscle,  &cmd_markers, &cmd_convert, &cmd_compare,
-                                &cmd_render, &cmd_dataset, &cmd_bench,   &cmd_demo,    NULL};
+                                &cmd_render, &cmd_dataset, &cmd_train,   &cmd_bench,   &cmd_demo,
+                                NULL};

@@ -50,7 +50,8 @@ static inline void sheet_person(const char *dir, uint64_t person, int poses) {
     for (int v = 0; v < SHEET_VERTS; v++)
         for (int k = 0; k < 3; k++) {
             s.neutral[3 * v + k] = 0.02f * (float)(k == 0 ? v % SHEET_SIDE : k == 1 ? v / SHEET_SIDE : 0);
-            for (int i = 0; i < SHEET_IDS; i++) s.neutral[3 * v + k] += (float)(0.005 * who[i] * sheet_wave(50 + i, v, k));
+            for (int i = 0; i < SHEET_IDS; i++)
+                s.neutral[3 * v + k] += (float)(0.005 * who[i] * sheet_wave(50 + i, v, k));
         }
     for (int p = 0; p < poses; p++) {
         s.clip[p] = p % 3 ? -1 : (p / 3 + (int)person) % SHEET_CLIPS;
@@ -76,8 +77,13 @@ static inline const char *sheet_set(const char *name, int people, int poses) {
     FaError err = {0};
     snprintf(dir, sizeof dir, "%s", test_path(name));
     mkdir(dir, 0777);
-    FaTemplate m = {.key = SHEET_KEY, .nvert = SHEET_VERTS, .ntri = 1, .nweight = SHEET_WEIGHTS, .nclip = SHEET_CLIPS,
-                    .clip = names, .made = "a test"};
+    FaTemplate m = {.key = SHEET_KEY,
+                    .nvert = SHEET_VERTS,
+                    .ntri = 1,
+                    .nweight = SHEET_WEIGHTS,
+                    .nclip = SHEET_CLIPS,
+                    .clip = names,
+                    .made = "a test"};
     m.mean = FA_NEW(3 * SHEET_VERTS, float), m.tri = FA_NEW(3, int), m.region = FA_NEW(SHEET_VERTS, unsigned char);
     m.shape = FA_NEW(3 * SHEET_VERTS * SHEET_WEIGHTS, float);
     m.tri[1] = 1, m.tri[2] = 2;

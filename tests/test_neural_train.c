@@ -34,7 +34,8 @@ static void test_gemm(void **state) {
             for (int i = 0; i < m; i++)
                 for (int j = 0; j < n; j++) {
                     double s = turned ? old[i * 48 + j] : 0;
-                    for (int p = 0; p < k; p++) s += (double)a[(size_t)i * g.row + (size_t)p * g.column] * b[p * 48 + j];
+                    for (int p = 0; p < k; p++)
+                        s += (double)a[(size_t)i * g.row + (size_t)p * g.column] * b[p * 48 + j];
                     assert_true(fabs(s - c[i * 48 + j]) < 2e-5);
                 }
         }
@@ -70,7 +71,8 @@ static void test_basis(void **state) {
     assert_int_equal(count, WANT);
     for (int k = 0; k < WANT; k++) {
         double along = 0, unit = 0;
-        for (int i = 0; i < N; i++) along += column[k * N + i] * axis[k][i], unit += column[k * N + i] * column[k * N + i];
+        for (int i = 0; i < N; i++)
+            along += column[k * N + i] * axis[k][i], unit += column[k * N + i] * column[k * N + i];
         CHECK_NEAR(unit, 1, 1e-5);
         assert_true(fabs(along) > 0.98); // the samples' own axes are not quite those
         CHECK_NEAR(sd[k] / sqrt(power[k]), 1, 0.02);
@@ -147,8 +149,15 @@ static void test_slopes(void **state) {
 }
 
 static FaTrainOptions small(void) {
-    return (FaTrainOptions){.hidden = 64, .layers = 2, .components = 20, .inputs = 16, .neutrals = 5, .steps = 700,
-                            .batch = 64, .rate = 4e-3, .keep = 100};
+    return (FaTrainOptions){.hidden = 64,
+                            .layers = 2,
+                            .components = 20,
+                            .inputs = 16,
+                            .neutrals = 5,
+                            .steps = 700,
+                            .batch = 64,
+                            .rate = 4e-3,
+                            .keep = 100};
 }
 
 static void say(const FaTrainReport *r) {
@@ -303,10 +312,10 @@ static void test_no_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gemm),       cmocka_unit_test(test_basis),    cmocka_unit_test(test_slopes),
-        cmocka_unit_test(test_learns),     cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_odd_sets),
-        cmocka_unit_test(test_no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gemm),       cmocka_unit_test(test_basis),
+                                       cmocka_unit_test(test_slopes),     cmocka_unit_test(test_learns),
+                                       cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_odd_sets),
+                                       cmocka_unit_test(test_no_memory)};
     test_fail_alloc(0);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,18 @@
 #include <stdio.h>
 
 FaTrainOptions fa_train_options_default(void) {
-    return (FaTrainOptions){.hidden = 256, .layers = 3, .components = 192, .inputs = 64, .neutrals = 32, .steps = 10000,
-                            .batch = 128, .seed = 1, .rate = 2e-3, .last = 2e-5, .lips = 4, .hold_identities = 0.1};
+    return (FaTrainOptions){.hidden = 256,
+                            .layers = 3,
+                            .components = 192,
+                            .inputs = 64,
+                            .neutrals = 32,
+                            .steps = 10000,
+                            .batch = 128,
+                            .seed = 1,
+                            .rate = 2e-3,
+                            .last = 2e-5,
+                            .lips = 4,
+                            .hold_identities = 0.1};
 }
 
 static FaCode limit(const char *what, double value, double least, double most, FaError *err) {
@@ -19,10 +29,28 @@ static FaCode limit(const char *what, double value, double least, double most, F
 static FaCode options_of(const FaTrainOptions *given, FaTrainOptions *o, FaError *err) {
     *o = fa_train_options_default();
     if (given) {
-#define TAKE(field) if (given->field) o->field = given->field
-        TAKE(hidden); TAKE(layers); TAKE(components); TAKE(inputs); TAKE(neutrals); TAKE(steps); TAKE(batch);
-        TAKE(seed); TAKE(rate); TAKE(last); TAKE(decay); TAKE(lips); TAKE(hold_identities); TAKE(hold_clips);
-        TAKE(curve); TAKE(made); TAKE(fresh); TAKE(keep); TAKE(progress); TAKE(progress_user);
+#define TAKE(field)                                                                                                    \
+    if (given->field) o->field = given->field
+        TAKE(hidden);
+        TAKE(layers);
+        TAKE(components);
+        TAKE(inputs);
+        TAKE(neutrals);
+        TAKE(steps);
+        TAKE(batch);
+        TAKE(seed);
+        TAKE(rate);
+        TAKE(last);
+        TAKE(decay);
+        TAKE(lips);
+        TAKE(hold_identities);
+        TAKE(hold_clips);
+        TAKE(curve);
+        TAKE(made);
+        TAKE(fresh);
+        TAKE(keep);
+        TAKE(progress);
+        TAKE(progress_user);
 #undef TAKE
     }
     FA_TRY(limit("the width of hidden layers", o->hidden, 1, FA_NET_WIDTH, err));

@@ -18,10 +18,10 @@ typedef struct FaBasis {
 } FaBasis;
 
 FaCode fai_basis_new(int n, int want, int rows, uint64_t seed, FaBasis *b, FaError *err);
-void fai_basis_free(FaBasis *b);                                         // empty is fine
-void fai_basis_see(FaBasis *b, const float *x, size_t ld, int count);    // y += X' X q
-FaCode fai_basis_turn(FaBasis *b, FaError *err);                         // q = y made orthonormal
-void fai_basis_weigh(FaBasis *b, const float *x, size_t ld, int count);  // gram += (X q)' X q
+void fai_basis_free(FaBasis *b);                                        // empty is fine
+void fai_basis_see(FaBasis *b, const float *x, size_t ld, int count);   // y += X' X q
+FaCode fai_basis_turn(FaBasis *b, FaError *err);                        // q = y made orthonormal
+void fai_basis_weigh(FaBasis *b, const float *x, size_t ld, int count); // gram += (X q)' X q
 // Unit components, the strongest first, and the root mean square of their coefficients; how many there are: those below
 // 1e-4 of the first are left out. column: (want x n), sd: (want).
 FaCode fai_basis_finish(FaBasis *b, float *column, float *sd, int *count, FaError *err);

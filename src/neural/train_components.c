@@ -43,8 +43,13 @@ static FaCode passes(Bases *b, FaError *err) {
     for (int round = 0; round <= FA_BASIS_ROUNDS; round++) {
         const double part = 1.0 / (FA_BASIS_ROUNDS + 2);
         b->weigh = round == FA_BASIS_ROUNDS;
-        FaTrainWalk w = {1 << FA_PART_LEARN, {[FA_PART_LEARN] = every}, "components", round * part, (round + 0.9) * part,
-                         see_samples, b};
+        FaTrainWalk w = {1 << FA_PART_LEARN,
+                         {[FA_PART_LEARN] = every},
+                         "components",
+                         round * part,
+                         (round + 0.9) * part,
+                         see_samples,
+                         b};
         FA_TRY(fai_train_walk(&t->set, &t->o, &w, err));
         w.fn = see_people, w.from = w.to;
         FA_TRY(fai_train_people(&t->set, &t->o, &w, err));
@@ -241,8 +246,13 @@ static bool solve(const FaTrain *t, Ridge *r, bool squash, double *out) {
 
 FaCode fai_train_ridge(FaTrain *t, FaError *err) {
     const size_t nd = (size_t)t->net.nd, nc = (size_t)t->net.nc;
-    Ridge r = {t->net.nd, t->net.nc, FA_NEW(nd * nd, double), FA_NEW(nc * nd, double), FA_NEW(nd * nd, double),
-               FA_NEW(nc * nd, double), FA_NEW(nd, float)};
+    Ridge r = {t->net.nd,
+               t->net.nc,
+               FA_NEW(nd * nd, double),
+               FA_NEW(nc * nd, double),
+               FA_NEW(nd * nd, double),
+               FA_NEW(nc * nd, double),
+               FA_NEW(nd, float)};
     double *own = FA_NEW(nc * nd, double);
     t->net.ridge = FA_NEW(nc * nd, float);
     t->plain = FA_NEW(nc * nd, double);

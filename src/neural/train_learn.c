@@ -18,8 +18,8 @@ typedef struct Learn {
     FaTrain *t;
     int *order, *choose; // samples: learnt from, shuffled; that choose
     int n, nchoose, epoch;
-    const int *row;      // samples of the batch at hand
-    double sum;          // of losses since the last point
+    const int *row; // samples of the batch at hand
+    double sum;     // of losses since the last point
     int nsum;
     double noted;
     uint64_t key;

@@ -20,8 +20,8 @@ typedef struct Measure {
     FaTrain *t;
     Count (*count)[WAYS][PLACES]; // of a part
     int samples[FA_TRAIN_PARTS];
-    float *off;                   // mm (FA_TRAIN_ROWS x WAYS x nvert)
-    float *work;                  // of a row (FA_TRAIN_ROWS x room)
+    float *off;  // mm (FA_TRAIN_ROWS x WAYS x nvert)
+    float *work; // of a row (FA_TRAIN_ROWS x room)
     size_t room;
     const FaTrainRows *rows;
 } Measure;
@@ -115,7 +115,8 @@ FaCode fai_train_measure(FaTrain *t, FaTrainReport *report, FaError *err) {
     m.count = fai_alloc_array(FA_TRAIN_PARTS, sizeof *m.count);
     m.off = FA_NEW((size_t)FA_TRAIN_ROWS * WAYS * nv, float);
     m.work = FA_NEW((size_t)FA_TRAIN_ROWS * m.room, float);
-    FaTrainWalk w = {1 << FA_PART_LEARN | 1 << FA_PART_PEOPLE | 1 << FA_PART_CLIPS, {0}, "measuring", 0, 1, take_rows, &m};
+    FaTrainWalk w = {
+        1 << FA_PART_LEARN | 1 << FA_PART_PEOPLE | 1 << FA_PART_CLIPS, {0}, "measuring", 0, 1, take_rows, &m};
     for (int p = 0; p < FA_PART_NONE; p++) w.every[p] = MOST[p] ? (t->set.count[p] + MOST[p] - 1) / MOST[p] : 1;
     FaCode rc = m.count && m.off && m.work ? FA_OK : FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = fai_train_walk(&t->set, &t->o, &w, err);
@@ -163,8 +164,10 @@ FaCode fai_train_picture(const FaTrain *t, const char *path, FaError *err) {
         }
     low = floor(low * 5 - 0.01) / 5, high = ceil(high * 5 + 0.01) / 5;
     FaText s = {0};
-    fai_text_printf(&s, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
-                        "font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n", WIDE, HIGH);
+    fai_text_printf(&s,
+                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
+                    "font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+                    WIDE, HIGH);
     text(&s, LEFT, 22, "start", "share of the corrections' square that is not learnt");
     for (int k = 0; k <= 4; k++) {
         const double v = low + (high - low) * k / 4, y = TOP + (HIGH - TOP - BOTTOM) * (high - v) / (high - low);
@@ -177,7 +180,8 @@ FaCode fai_train_picture(const FaTrain *t, const char *path, FaError *err) {
     line(&s, t, 1, "#9bb", low, high);
     line(&s, t, 2, "#c42", low, high);
     text(&s, WIDE - RIGHT, HIGH - 12, "end", FA_PLACE("%d steps, kept: %d", t->o.steps, t->best_step));
-    text(&s, LEFT, HIGH - 12, "start", "<tspan fill=\"#588\">learnt from</tspan>, <tspan fill=\"#c42\">never seen, chooses</tspan>");
+    text(&s, LEFT, HIGH - 12, "start",
+         "<tspan fill=\"#588\">learnt from</tspan>, <tspan fill=\"#c42\">never seen, chooses</tspan>");
     fai_text_str(&s, "</svg>\n");
     FaCode rc = s.failed ? FA_FAIL_MEMORY(err) : fai_file_write(path, s.data, s.size, err);
     fai_text_free(&s);

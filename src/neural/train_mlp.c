@@ -104,8 +104,8 @@ static void forward(FaMlp *m, const float *param, int rows) {
         const size_t in = (size_t)m->pad[i], out = (size_t)m->pad[i + 1];
         for (int half = 0; half < 2; half++) {
             const size_t from = half ? (size_t)m->batch : 0;
-            fai_gemm(&(FaGemm){rows, m->pad[i + 1], m->pad[i], m->in[i] + from * in, in, 1, param + m->at_weight[i], out,
-                               m->sum[i] + from * out, out, false});
+            fai_gemm(&(FaGemm){rows, m->pad[i + 1], m->pad[i], m->in[i] + from * in, in, 1, param + m->at_weight[i],
+                               out, m->sum[i] + from * out, out, false});
         }
         Layer w = {.m = m, .bias = param + m->at_bias[i], .i = i, .rows = rows};
         fai_parallel(2 * rows, ROWS, bend, &w);

@@ -13,20 +13,20 @@
 
 typedef struct FaMlp {
     int nlayer, batch, nd, nn, nc;
-    int width[FA_NET_LAYERS + 1], pad[FA_NET_LAYERS + 1];         // pad[i] >= width[i]
-    size_t count;                                                 // parameters, padding among them
-    size_t at_weight[FA_NET_LAYERS], at_bias[FA_NET_LAYERS];      // rows of inputs            (pad[i] x pad[i + 1])
-    float *param, *grad, *first, *second, *mean, *best;           // Adam's moments; running mean; best so far  (count)
-    float *turned;                                                // scratch: a transposed weight
-    float *in[FA_NET_LAYERS + 1], *sum[FA_NET_LAYERS];            // rows: batch moved, batch still (2 batch x pad)
-    float *slope[2];                                              // scratch, a layer's        (2 batch x widest)
-    float *target, *omega;                                        //                  (batch x pad[n]) (pad[n])
-    double beta1, beta2;                                          // powers of Adam's, so far
+    int width[FA_NET_LAYERS + 1], pad[FA_NET_LAYERS + 1];    // pad[i] >= width[i]
+    size_t count;                                            // parameters, padding among them
+    size_t at_weight[FA_NET_LAYERS], at_bias[FA_NET_LAYERS]; // rows of inputs            (pad[i] x pad[i + 1])
+    float *param, *grad, *first, *second, *mean, *best;      // Adam's moments; running mean; best so far  (count)
+    float *turned;                                           // scratch: a transposed weight
+    float *in[FA_NET_LAYERS + 1], *sum[FA_NET_LAYERS];       // rows: batch moved, batch still (2 batch x pad)
+    float *slope[2];                                         // scratch, a layer's        (2 batch x widest)
+    float *target, *omega;                                   //                  (batch x pad[n]) (pad[n])
+    double beta1, beta2;                                     // powers of Adam's, so far
     FaArena *arena;
 } FaMlp;
 
 FaCode fai_mlp_new(int nlayer, const int *width, int nd, int batch, FaMlp *mlp, FaError *err);
-void fai_mlp_free(FaMlp *mlp); // empty is fine
+void fai_mlp_free(FaMlp *mlp);                 // empty is fine
 void fai_mlp_start(FaMlp *mlp, uint64_t seed); // the last layer is zero: learning starts from the ridge part
 
 // The caller fills in[0] of the first `rows` rows of a batch with z and q (fai_mlp_row) and target. Gives the loss;

@@ -18,8 +18,8 @@ static int by_path(const void *a, const void *b) {
 static FaCode list(const char *dir, FaTrainSet *set, FaError *err) {
     DIR *d = opendir(dir);
     if (!d)
-        return fai_fail_in(err, FA_FAIL(err, FA_E_FILE, NULL, "name a folder that fascia dataset made", "cannot be opened"),
-                           dir);
+        return fai_fail_in(
+            err, FA_FAIL(err, FA_E_FILE, NULL, "name a folder that fascia dataset made", "cannot be opened"), dir);
     int room = 0;
     FaCode rc = FA_OK;
     for (struct dirent *e; rc >= 0 && (e = readdir(d));) {
@@ -36,7 +36,8 @@ static FaCode list(const char *dir, FaTrainSet *set, FaError *err) {
     if (rc >= 0 && set->nshard < 3)
         rc = fai_fail_in(err,
                          FA_FAIL(err, FA_E_FORMAT, NULL, "make more with fascia dataset --ids",
-                                 "%d shards of samples: 3 people are needed, to learn, to choose and to test", set->nshard),
+                                 "%d shards of samples: 3 people are needed, to learn, to choose and to test",
+                                 set->nshard),
                          dir);
     if (rc >= 0) qsort(set->shard, (size_t)set->nshard, sizeof *set->shard, by_path);
     return rc;
@@ -84,9 +85,9 @@ static FaCode group_read(Group *g, int first, FaError *err) {
                                        "a shard of another set of samples than the template beside it"),
                                known->path);
         if (g->set->part && (s->npose != known->npose || s->identity != known->identity))
-            return fai_fail_in(err,
-                               FA_FAIL(err, FA_E_FORMAT, NULL, "train when nothing writes there", "changed while it was read"),
-                               known->path);
+            return fai_fail_in(
+                err, FA_FAIL(err, FA_E_FORMAT, NULL, "train when nothing writes there", "changed while it was read"),
+                known->path);
     }
     return FA_OK;
 }
@@ -116,8 +117,8 @@ static FaCode draw_people(FaTrainSet *set, const FaTrainOptions *o, FaError *err
         set->shard[lot[i].what].person = i < test ? FA_PART_PEOPLE : i < test + choose ? FA_PART_CHOOSE : FA_PART_LEARN;
     fa_free(lot);
     if (set->nshard - test - choose < 1)
-        return FA_FAIL(err, FA_E_ARG, NULL, "hold fewer", "nobody is left to learn from: %d people, %d held", set->nshard,
-                       test + choose);
+        return FA_FAIL(err, FA_E_ARG, NULL, "hold fewer", "nobody is left to learn from: %d people, %d held",
+                       set->nshard, test + choose);
     return FA_OK;
 }
 
@@ -142,8 +143,8 @@ static FaCode draw_clips(FaTrainSet *set, const FaTrainOptions *o, FaError *err)
         for (int i = 0; i < n; i++)
             if (strlen(set->mesh.clip[i]) == len && !strncmp(set->mesh.clip[i], at, len)) set->held[i] = 1, found++;
         if (!found && len)
-            return FA_FAIL(err, FA_E_ARG, NULL, "see the names in dataset.json", "no recording of the set is called %.*s",
-                           (int)len, at);
+            return FA_FAIL(err, FA_E_ARG, NULL, "see the names in dataset.json",
+                           "no recording of the set is called %.*s", (int)len, at);
         at += len + (at[len] == ',');
     }
     return FA_OK;
@@ -356,7 +357,8 @@ static FaCode walk_people(Filling *f, Group *g, const FaTrainOptions *o, const F
     return FA_OK;
 }
 
-static FaCode walk_any(const FaTrainSet *set, const FaTrainOptions *o, const FaTrainWalk *w, bool people, FaError *err) {
+static FaCode walk_any(const FaTrainSet *set, const FaTrainOptions *o, const FaTrainWalk *w, bool people,
+                       FaError *err) {
     Filling *f = FA_NEW(1, Filling);
     Group *g = FA_NEW(1, Group);
     FaCode rc = f && g ? filling_new(f, set, err) : FA_FAIL_MEMORY(err);

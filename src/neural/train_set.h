@@ -12,8 +12,8 @@ typedef enum FaTrainPart { FA_PART_LEARN, FA_PART_CHOOSE, FA_PART_PEOPLE, FA_PAR
 typedef struct FaTrainShard {
     char *path;
     uint64_t identity;
-    int npose, first;       // poses; the first one's number among all samples
-    unsigned char person;   // FaTrainPart of the person: learn, choose or people
+    int npose, first;     // poses; the first one's number among all samples
+    unsigned char person; // FaTrainPart of the person: learn, choose or people
 } FaTrainShard;
 
 typedef struct FaTrainSet {
@@ -35,9 +35,9 @@ void fai_train_set_close(FaTrainSet *set); // empty is fine
 enum { FA_TRAIN_ROWS = 96 };
 typedef struct FaTrainRows {
     int count;
-    const int *sample;       // numbers                              (count)
-    float *difference;       // m, rows of ld floats, the rest 0     (FA_TRAIN_ROWS x ld)
-    float *correction;       //                                      (FA_TRAIN_ROWS x ld)
+    const int *sample; // numbers                              (count)
+    float *difference; // m, rows of ld floats, the rest 0     (FA_TRAIN_ROWS x ld)
+    float *correction; //                                      (FA_TRAIN_ROWS x ld)
     size_t ld;
 } FaTrainRows;
 typedef FaCode FaTrainRowsFn(void *ctx, const FaTrainRows *rows, FaError *err);
@@ -45,7 +45,7 @@ typedef struct FaTrainWalk {
     unsigned parts;
     int every[FA_PART_NONE + 1]; // 0: 1
     const char *stage;
-    double from, to;             // of the stage's progress
+    double from, to; // of the stage's progress
     FaTrainRowsFn *fn;
     void *ctx;
 } FaTrainWalk;
