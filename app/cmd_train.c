@@ -8,7 +8,8 @@
 
 static FaTrainOptions given;
 
-#define ROW(name, kind, field, arg, min, max, help) {name, 0, kind, &given.field, arg, min, max, help}
+#define ROW(name, kind, field, arg, min, max, help)                                                                    \
+    { name, 0, kind, &given.field, arg, min, max, help }
 static const Option options[] = {
     ROW("steps", OPT_INT, steps, "N", 1, 1e8, "steps of learning (10000)"),
     ROW("hidden", OPT_INT, hidden, "N", 1, 4096, "width of each hidden layer (256)"),
@@ -22,7 +23,8 @@ static const Option options[] = {
     ROW("decay", OPT_NUM, decay, "X", 0, 10, "how much weights shrink, times the rate (0)"),
     ROW("lips", OPT_NUM, lips, "X", 1e-3, 1e3, "how many times more lips and lids weigh than the rest (4)"),
     ROW("hold-identities", OPT_NUM, hold_identities, "SHARE", 0.001, 0.6, "people kept for the test (0.1)"),
-    ROW("hold-clips", OPT_TEXT, hold_clips, "A,B", 0, 0, "recordings kept for the test (by lot: one in four; \"\": none)"),
+    ROW("hold-clips", OPT_TEXT, hold_clips, "A,B", 0, 0,
+        "recordings kept for the test (by lot: one in four; \"\": none)"),
     ROW("curve", OPT_OUT, curve, "FILE.svg", 0, 0, "a picture of how it learnt"),
     ROW("fresh", OPT_FLAG, fresh, NULL, 0, 0, "begin anew where an interrupted run could go on"),
     {0}};
@@ -44,10 +46,10 @@ static void command_of(char *text, size_t size) {
     const struct {
         const char *name;
         double value;
-    } list[] = {{"steps", o->steps},       {"hidden", o->hidden}, {"layers", o->layers},   {"components", o->components},
-                {"inputs", o->inputs},     {"neutrals", o->neutrals}, {"batch", o->batch}, {"rate", o->rate},
-                {"last-rate", o->last},    {"decay", o->decay},   {"lips", o->lips},
-                {"hold-identities", o->hold_identities}};
+    } list[] = {{"steps", o->steps},           {"hidden", o->hidden}, {"layers", o->layers},
+                {"components", o->components}, {"inputs", o->inputs}, {"neutrals", o->neutrals},
+                {"batch", o->batch},           {"rate", o->rate},     {"last-rate", o->last},
+                {"decay", o->decay},           {"lips", o->lips},     {"hold-identities", o->hold_identities}};
     for (size_t i = 0; i < sizeof list / sizeof *list && at < size; i++)
         if (list[i].value != 0) at += (size_t)snprintf(text + at, size - at, " --%s %g", list[i].name, list[i].value);
     if (o->hold_clips && at < size) snprintf(text + at, size - at, " --hold-clips %s", o->hold_clips);
@@ -133,10 +135,10 @@ static void json(Job *j, FaJsonWriter *w) {
 
 static int run(int argc, const char **argv) {
     (void)argc;
-    TrainJob t = {.dir = argv[0],
-                  .job = {.verb = "train", .make = make, .write = write, .say = say, .json = json}};
-    int code = cli_only("for a network", "steps hidden layers components inputs neutrals batch rate last-rate decay lips "
-                                         "hold-identities hold-clips curve fresh seed !rig");
+    TrainJob t = {.dir = argv[0], .job = {.verb = "train", .make = make, .write = write, .say = say, .json = json}};
+    int code =
+        cli_only("for a network", "steps hidden layers components inputs neutrals batch rate last-rate decay lips "
+                                  "hold-identities hold-clips curve fresh seed !rig");
     if (code != EXIT_OK) return code;
     if (!common.output) return output_missing("face.net");
     return job_walk(&t.job);
@@ -146,13 +148,13 @@ const Command cmd_train = {
     .name = "train",
     .line = "teach a network what a physics does, from the samples of fascia dataset",
     .usage = "train DIR -o OUT.net [options]",
-    .examples =
-        "  fascia train data -o face.net                          the network, and how far off it is\n"
-        "  fascia train data -o face.net --curve learnt.svg       with a picture of how it learnt\n"
-        "  fascia train data -o fast.net --steps 2000 --hidden 128 --components 64    smaller, sooner\n",
-    .notes = "People and recordings that are kept for the test choose nothing. The figures stand beside ridge regression\n"
-             "and no correction at all. A run that was stopped goes on with the same command, and gives the same bytes.\n"
-             "Guide: docs/guide/neural.md\n",
+    .examples = "  fascia train data -o face.net                          the network, and how far off it is\n"
+                "  fascia train data -o face.net --curve learnt.svg       with a picture of how it learnt\n"
+                "  fascia train data -o fast.net --steps 2000 --hidden 128 --components 64    smaller, sooner\n",
+    .notes =
+        "People and recordings that are kept for the test choose nothing. The figures stand beside ridge regression\n"
+        "and no correction at all. A run that was stopped goes on with the same command, and gives the same bytes.\n"
+        "Guide: docs/guide/neural.md\n",
     .options = options,
     .writes = "net svg",
     .min_args = 1,

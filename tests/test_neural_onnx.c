@@ -118,9 +118,19 @@ static void write_bound(void) {
     for (size_t k = 0; k < NC; k++)
         for (size_t i = 0; i < n3; i++) net.u[k * n3 + i] *= net.su[k];
     const int width[4] = {ND, HIDDEN, HIDDEN, NC};
-    const FaOnnxBound b = {NWEIGHT, ND, NC, 3 * NVERT, 3, width, encode,
+    const FaOnnxBound b = {NWEIGHT,
+                           ND,
+                           NC,
+                           3 * NVERT,
+                           3,
+                           width,
+                           encode,
                            (const float *const[]){first, net.weight[1], net.weight[2]},
-                           (const float *const[]){bias, net.bias[1], net.bias[2]}, still, net.ridge, net.u, "a test"};
+                           (const float *const[]){bias, net.bias[1], net.bias[2]},
+                           still,
+                           net.ridge,
+                           net.u,
+                           "a test"};
     CHECK_OK(fai_onnx_save_bound(&b, in_folder("bound.onnx"), &err), &err);
     put(in_folder("bound.json"), (const char *const[]){"weights", NULL}, (const float *const[]){w},
         (const size_t[]){NWEIGHT}, c, n3);

@@ -82,8 +82,8 @@ static void test_basis(void **state) {
 }
 
 // The loss once more, in double and from the equations.
-static double loss_of(const FaMlp *m, const double *param, int rows) {
-    double loss = 0, x[2][64], y[64];
+static double loss_of(const FaMlp *m, const double *param, int rows, int turn) {
+    double loss = 0, x[2][64], y[64]; // three blocks of vertices, one of them seen
     for (int r = 0; r < rows; r++) {
         for (int half = 0; half < 2; half++) {
             for (int k = 0; k < m->width[0]; k++) x[half][k] = m->in[0][(r + half * m->batch) * m->pad[0] + k];
@@ -97,22 +97,36 @@ static double loss_of(const FaMlp *m, const double *param, int rows) {
                 memcpy(x[half], y, sizeof y);
             }
         }
+        double e[64] = {0}, part = 0, weight = 0;
         for (int c = 0; c < m->nc; c++) {
-            const double off = x[0][c] - x[1][c] - m->target[r * m->pad[m->nlayer] + c];
-            loss += m->omega[c] * off * off / rows;
+            double off = x[0][c] - x[1][c] - m->target[r * m->pad[m->nlayer] + c];
+            for (int k = 0; k < m->nd; k++)
+                off += m->in[0][r * m->pad[0] + k] * param[m->at_ridge + (size_t)(k * m->pad[m->nlayer] + c)];
+            for (int i = 0; i < 48; i++) e[i] += off * m->basis[c * m->nall + turn * 48 + i];
         }
+        for (int v = 0; v < 16; v++) {
+            const double *d = e + 3 * v, eps = 0.005f, share = m->share[turn * 16 + v];
+            part += share * (sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + eps * eps) - eps);
+            weight += share;
+        }
+        loss += part / weight / rows;
     }
     return loss;
 }
 
 static void test_slopes(void **state) {
     (void)state;
-    enum { BATCH = 6, ROWS = 5 };
+    enum { BATCH = 6, ROWS = 5, NVERT = 47 };
     const int width[4] = {9, 20, 18, 7};
     FaError err = {0};
     FaMlp m;
-    CHECK_OK(fai_mlp_new(3, width, 6, BATCH, &m, &err), &err);
-    fai_mlp_start(&m, 4);
+    float basis[7 * 3 * NVERT], share[NVERT], ridge[7 * 6];
+    for (int i = 0; i < 7 * 3 * NVERT; i++) basis[i] = (float)fai_random_normal(13, (uint64_t)i);
+    for (int v = 0; v < NVERT; v++) share[v] = v % 5 ? 1 : 4;
+    for (int i = 0; i < 7 * 6; i++) ridge[i] = 0.3f * (float)fai_random_normal(14, (uint64_t)i);
+    CHECK_OK(fai_mlp_new(3, width, 6, BATCH, NVERT, basis, share, &m, &err), &err);
+    fai_mlp_start(&m, 4, ridge);
+    assert_int_equal(m.every, 3);
     double *param = calloc(m.count, sizeof *param), worst = 0, size = 0;
     for (int i = 0; i < 3; i++)
         for (int o = 0; o < width[i + 1]; o++) {
@@ -128,16 +142,15 @@ static void test_slopes(void **state) {
         for (int k = 0; k < 7; k++) t[k] = (float)fai_random_normal(12, (uint64_t)(r * 8 + k));
         fai_mlp_row(&m, r, z, q, t);
     }
-    for (int k = 0; k < 7; k++) m.omega[k] = 0.1f + 0.05f * (float)k;
     for (size_t i = 0; i < m.count; i++) param[i] = m.param[i];
-    const double loss = fai_mlp_loss(&m, m.param, ROWS, true);
-    CHECK_NEAR(loss_of(&m, param, ROWS) / loss, 1, 1e-6);
+    const double loss = fai_mlp_loss(&m, m.param, ROWS, 1, true);
+    CHECK_NEAR(loss_of(&m, param, ROWS, 1) / loss, 1, 1e-6);
     for (size_t i = 0; i < m.count; i++) {
         const double h = 1e-4;
         param[i] = (double)m.param[i] + h;
-        const double up = loss_of(&m, param, ROWS);
+        const double up = loss_of(&m, param, ROWS, 1);
         param[i] = (double)m.param[i] - h;
-        const double down = loss_of(&m, param, ROWS), slope = (up - down) / (2 * h);
+        const double down = loss_of(&m, param, ROWS, 1), slope = (up - down) / (2 * h);
         param[i] = m.param[i];
         worst = fmax(worst, fabs(slope - m.grad[i]));
         size = fmax(size, fabs(slope));

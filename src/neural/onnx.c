@@ -103,8 +103,8 @@ static FaCode save(Graph *g, const char *made, const char *path, FaError *err) {
     field_text(&opset, 1, "");
     field_int(&opset, 2, OPSET);
     field_message(&model, 8, &opset);
-    const bool failed = g->failed || g->nodes.failed || g->tensors.failed || g->inputs.failed || g->outputs.failed ||
-                        model.failed;
+    const bool failed =
+        g->failed || g->nodes.failed || g->tensors.failed || g->inputs.failed || g->outputs.failed || model.failed;
     FaCode rc = failed ? FA_FAIL_MEMORY(err) : FA_OK;
     if (rc >= 0 && model.size > INT32_MAX)
         rc = FA_FAIL(err, FA_E_LIMIT, NULL, "use fewer components", "ONNX files hold at most 2 GB");

@@ -32,23 +32,18 @@ static void some_rows(void *ctx, int begin, int end, int chunk) {
     const Learn *l = ctx;
     FaTrain *t = l->t;
     const size_t nd = (size_t)t->net.nd, nc = (size_t)t->net.nc, nn = (size_t)t->net.nn;
-    float z[FA_NET_WIDTH], left[FA_NET_WIDTH];
+    float z[FA_NET_WIDTH];
     for (int r = begin; r < end; r++) {
         const size_t s = (size_t)l->row[r];
         for (size_t k = 0; k < nd; k++) z[k] = fai_squash(t->raw[s * nd + k]);
-        for (size_t c = 0; c < nc; c++) {
-            float p = 0;
-            for (size_t k = 0; k < nd; k++) p += t->net.ridge[c * nd + k] * z[k];
-            left[c] = t->target[s * nc + c] - p;
-        }
-        fai_mlp_row(&t->mlp, r, z, t->person + (size_t)t->set.owner[s] * nn, left);
+        fai_mlp_row(&t->mlp, r, z, t->person + (size_t)t->set.owner[s] * nn, t->target + s * nc);
     }
 }
 
-static double batch(Learn *l, const float *param, const int *row, int rows, bool grad) {
+static double batch(Learn *l, const float *param, const int *row, int rows, int turn, bool grad) {
     l->row = row;
     fai_parallel(rows, 8, some_rows, l);
-    return fai_mlp_loss(&l->t->mlp, param, rows, grad);
+    return fai_mlp_loss(&l->t->mlp, param, rows, turn, grad);
 }
 
 static void shuffle(Learn *l, int epoch) {
@@ -72,7 +67,7 @@ static double learn_step(Learn *l, int *row) {
         if (i / l->n != l->epoch) shuffle(l, (int)(i / l->n));
         row[j] = l->order[i % l->n];
     }
-    const double loss = batch(l, t->mlp.param, row, t->o.batch, true), at = (double)t->step / t->o.steps;
+    const double loss = batch(l, t->mlp.param, row, t->o.batch, t->step, true), at = (double)t->step / t->o.steps;
     // a mean over a fiftieth of the whole, at most some 500 steps
     fai_mlp_adam(&t->mlp, t->o.rate + (t->o.last - t->o.rate) * at, t->o.decay, 1 / FA_MIN(500, 1 + t->o.steps / 50.0));
     return loss;
@@ -84,7 +79,7 @@ static double judge(Learn *l) {
     double sum = 0;
     for (int at = 0; at < l->nchoose; at += l->t->o.batch) {
         const int rows = FA_MIN(l->t->o.batch, l->nchoose - at);
-        sum += rows * batch(l, l->t->mlp.mean, l->choose + at, rows, false);
+        sum += rows * batch(l, l->t->mlp.mean, l->choose + at, rows, at / l->t->o.batch, false);
     }
     return sum / l->nchoose;
 }
@@ -199,20 +194,30 @@ static FaCode prepare(Learn *l, FaError *err) {
         if (set->part[s] == FA_PART_CHOOSE && seen++ % FA_MAX(1, every) == 0) l->choose[l->nchoose++] = s;
     l->n = set->count[FA_PART_LEARN];
     l->epoch = -1;
-    double all = 0;
-    for (int c = 0; c < t->net.nc; c++) all += (double)t->net.su[c] * t->net.su[c];
-    for (int c = 0; c < t->net.nc; c++) t->mlp.omega[c] = (float)((double)t->net.su[c] * t->net.su[c] / all);
     return FA_OK;
+}
+
+static FaCode begin(FaTrain *t, FaError *err) {
+    const FaNet *net = &t->net;
+    const size_t n3 = 3 * (size_t)net->nvert;
+    float *basis = FA_NEW((size_t)net->nc * n3, float), *share = FA_NEW(net->nvert, float);
+    FaCode rc = basis && share ? FA_OK : FA_FAIL_MEMORY(err);
+    for (size_t c = 0; rc >= 0 && c < (size_t)net->nc; c++)
+        for (size_t i = 0; i < n3; i++) basis[c * n3 + i] = 1000 * net->su[c] * net->u[c * n3 + i];
+    for (int v = 0; rc >= 0 && v < net->nvert; v++) share[v] = t->set.moved[v] ? t->share[3 * v] * t->share[3 * v] : 0;
+    if (rc >= 0) rc = fai_mlp_new(net->nlayer, net->width, net->nd, t->o.batch, net->nvert, basis, share, &t->mlp, err);
+    if (rc >= 0) fai_mlp_start(&t->mlp, (uint64_t)t->o.seed, net->ridge);
+    fa_free(basis), fa_free(share);
+    return rc;
 }
 
 FaCode fai_train_learn(FaTrain *t, const char *path, FaError *err) {
     Learn l = {.t = t, .noted = fai_seconds(), .key = key_of(t)};
     FaNet *net = &t->net;
     int *row = FA_NEW(t->o.batch, int);
-    FaCode rc = row ? fai_mlp_new(net->nlayer, net->width, net->nd, t->o.batch, &t->mlp, err) : FA_FAIL_MEMORY(err);
+    FaCode rc = row ? begin(t, err) : FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = prepare(&l, err);
     if (rc >= 0) {
-        fai_mlp_start(&t->mlp, (uint64_t)t->o.seed);
         go_on(&l, path);
         rc = steps(&l, row, path, err);
     }

@@ -168,7 +168,7 @@ FaCode fai_train_picture(const FaTrain *t, const char *path, FaError *err) {
                     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
                     "font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
                     WIDE, HIGH);
-    text(&s, LEFT, 22, "start", "share of the corrections' square that is not learnt");
+    text(&s, LEFT, 22, "start", "mean distance at a vertex, mm, lips and lids weighing more");
     for (int k = 0; k <= 4; k++) {
         const double v = low + (high - low) * k / 4, y = TOP + (HIGH - TOP - BOTTOM) * (high - v) / (high - low);
         FaText label = {0};

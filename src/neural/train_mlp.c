@@ -6,9 +6,32 @@
 #include <math.h>
 
 enum { ROWS = 16, PARAMS = 8192 };
-static const float BETA1 = 0.9f, BETA2 = 0.999f, TINY = 1e-8f;
+static const float BETA1 = 0.9f, BETA2 = 0.999f, TINY = 1e-8f, EPS = 0.005f; // mm
 
-FaCode fai_mlp_new(int nlayer, const int *width, int nd, int batch, FaMlp *m, FaError *err) {
+// Whole blocks, and as many of a step as there are at most.
+static int most_seen(const FaMlp *m) {
+    const int blocks = m->nall / FA_MLP_BLOCK;
+    return (blocks + m->every - 1) / m->every * FA_MLP_BLOCK;
+}
+
+static bool take_basis(FaMlp *m, int nvert, const float *basis, const float *share) {
+    const size_t n3 = 3 * (size_t)nvert;
+    m->nall = (3 * nvert + FA_MLP_BLOCK - 1) / FA_MLP_BLOCK * FA_MLP_BLOCK;
+    m->every = FA_MIN(8, m->nall / FA_MLP_BLOCK);
+    const size_t all = (size_t)m->nall, most = (size_t)most_seen(m), nc = (size_t)m->pad[m->nlayer];
+    m->basis = FA_PUSH(m->arena, (size_t)m->nc * all, float);
+    m->share = FA_PUSH(m->arena, all / 3, float);
+    m->some = FA_PUSH(m->arena, nc * most, float);
+    m->turned_some = FA_PUSH(m->arena, nc * most, float);
+    m->error = FA_PUSH(m->arena, (size_t)m->batch * most, float);
+    if (!m->basis || !m->share || !m->some || !m->turned_some || !m->error) return false;
+    for (size_t c = 0; c < (size_t)m->nc; c++) memcpy(m->basis + c * all, basis + c * n3, n3 * sizeof *basis);
+    memcpy(m->share, share, (size_t)nvert * sizeof *share);
+    return true;
+}
+
+FaCode fai_mlp_new(int nlayer, const int *width, int nd, int batch, int nvert, const float *basis, const float *share,
+                   FaMlp *m, FaError *err) {
     FA_ASSERT(nlayer >= 1 && nlayer <= FA_NET_LAYERS && nd <= width[0]);
     *m = (FaMlp){.nlayer = nlayer, .batch = batch, .nd = nd, .nn = width[0] - nd, .nc = width[nlayer]};
     size_t largest = 0;
@@ -27,6 +50,8 @@ FaCode fai_mlp_new(int nlayer, const int *width, int nd, int batch, FaMlp *m, Fa
         m->count += size + (size_t)m->pad[i + 1];
         largest = FA_MAX(largest, size);
     }
+    m->at_ridge = m->count;
+    m->count += (size_t)nd * (size_t)m->pad[nlayer];
     float **const array[] = {&m->param, &m->grad, &m->first, &m->second, &m->mean, &m->best};
     bool good = true;
     for (int i = 0; i < FA_COUNT(array); i++) good = (*array[i] = FA_PUSH(m->arena, m->count, float)) && good;
@@ -37,7 +62,8 @@ FaCode fai_mlp_new(int nlayer, const int *width, int nd, int batch, FaMlp *m, Fa
     for (int i = 0; i < 2; i++) good = (m->slope[i] = FA_PUSH(m->arena, rows * (size_t)widest, float)) && good;
     good = (m->turned = FA_PUSH(m->arena, largest, float)) && good;
     good = (m->target = FA_PUSH(m->arena, (size_t)batch * nc, float)) && good;
-    good = (m->omega = FA_PUSH(m->arena, nc, float)) && good;
+    good = (m->row_sum = FA_PUSH(m->arena, batch, double)) && good;
+    good = good && take_basis(m, nvert, basis, share);
     m->beta1 = m->beta2 = 1;
     return good ? FA_OK : FA_FAIL_MEMORY(err);
 }
@@ -47,7 +73,7 @@ void fai_mlp_free(FaMlp *m) {
     *m = (FaMlp){0};
 }
 
-void fai_mlp_start(FaMlp *m, uint64_t seed) {
+void fai_mlp_start(FaMlp *m, uint64_t seed, const float *ridge) {
     for (int i = 0; i + 1 < m->nlayer; i++) {
         const float range = sqrtf(6.0f / (float)m->width[i]); // variance 2 / width: swish halves what passes
         for (int k = 0; k < m->width[i]; k++)
@@ -57,6 +83,9 @@ void fai_mlp_start(FaMlp *m, uint64_t seed) {
                     range * (2 * (float)fai_random_unit(seed, at) - 1);
             }
     }
+    const size_t nc = (size_t)m->pad[m->nlayer];
+    for (size_t k = 0; k < (size_t)m->nd; k++)
+        for (size_t c = 0; c < (size_t)m->nc; c++) m->param[m->at_ridge + k * nc + c] = ridge[c * (size_t)m->nd + k];
     memcpy(m->mean, m->param, m->count * sizeof(float));
     memcpy(m->best, m->param, m->count * sizeof(float));
 }
@@ -160,24 +189,72 @@ static void backward(FaMlp *m, const float *param, int rows, float *slope, float
     }
 }
 
-double fai_mlp_loss(FaMlp *m, const float *param, int rows, bool want_grad) {
-    const size_t nc = (size_t)m->pad[m->nlayer];
-    float *slope = m->slope[0];
-    forward(m, param, rows);
-    const float *moved = m->in[m->nlayer], *still = moved + (size_t)m->batch * nc;
-    double loss = 0;
-    for (int r = 0; r < rows; r++) {
-        const float *t = m->target + (size_t)r * nc;
-        for (size_t c = 0; c < nc; c++) {
-            const float off = moved[(size_t)r * nc + c] - still[(size_t)r * nc + c] - t[c];
-            const float push = 2 * m->omega[c] * off / (float)rows;
-            loss += (double)(m->omega[c] * off) * off;
-            slope[(size_t)r * nc + c] = push;
-            slope[((size_t)r + (size_t)m->batch) * nc + c] = -push;
+// --- the loss -----------------------------------------------------------------------------------------------------
+
+// The blocks of this turn side by side; their weights' sum.
+static int gather(FaMlp *m, int turn, double *weight) {
+    const size_t all = (size_t)m->nall, nc = (size_t)m->pad[m->nlayer];
+    const int most = most_seen(m);
+    int n = 0;
+    *weight = 0;
+    for (int b = turn % m->every; b < m->nall / FA_MLP_BLOCK; b += m->every, n += FA_MLP_BLOCK)
+        for (int i = 0; i < FA_MLP_BLOCK; i++) {
+            const size_t from = (size_t)(b * FA_MLP_BLOCK + i);
+            for (size_t c = 0; c < (size_t)m->nc; c++) {
+                m->some[c * (size_t)most + (size_t)(n + i)] = m->basis[c * all + from];
+                m->turned_some[(size_t)(n + i) * nc + c] = m->basis[c * all + from];
+            }
+            if (i % 3 == 0) *weight += m->share[from / 3];
         }
+    return n;
+}
+
+typedef struct Wrong {
+    FaMlp *m;
+    float by; // of the slopes
+    int n, turn, most;
+    double *sum; // of each row
+} Wrong;
+
+static void some_wrong(void *ctx, int begin, int end, int chunk) { // errors become the loss's slopes
+    (void)chunk;
+    const Wrong *w = ctx;
+    const FaMlp *m = w->m;
+    for (int r = begin; r < end; r++) {
+        float *e = m->error + (size_t)r * (size_t)w->most;
+        double sum = 0;
+        for (int i = 0; i < w->n; i += 3) {
+            const int block = w->turn % m->every + i / FA_MLP_BLOCK * m->every;
+            const float share = m->share[(block * FA_MLP_BLOCK + i % FA_MLP_BLOCK) / 3];
+            const float size = sqrtf(e[i] * e[i] + e[i + 1] * e[i + 1] + e[i + 2] * e[i + 2] + EPS * EPS);
+            sum += (double)(share * (size - EPS));
+            for (int k = 0; k < 3; k++) e[i + k] *= w->by * share / size;
+        }
+        w->sum[r] = sum;
     }
-    if (want_grad) backward(m, param, rows, m->slope[0], m->slope[1]);
-    return loss / rows;
+}
+
+double fai_mlp_loss(FaMlp *m, const float *param, int rows, int turn, bool want_grad) {
+    const int pad = m->pad[m->nlayer], most = most_seen(m);
+    const size_t nc = (size_t)pad, still = (size_t)m->batch * nc;
+    float *slope = m->slope[0], *off = m->slope[1], *ridge = m->grad + m->at_ridge;
+    double weight, loss = 0;
+    forward(m, param, rows);
+    fai_gemm(&(FaGemm){rows, pad, m->nd, m->in[0], (size_t)m->pad[0], 1, param + m->at_ridge, nc, off, nc, false});
+    const float *moved = m->in[m->nlayer];
+    for (size_t i = 0; i < (size_t)rows * nc; i++) off[i] += (moved[i] - moved[still + i]) - m->target[i];
+    const int n = gather(m, turn, &weight);
+    fai_gemm(&(FaGemm){rows, n, m->nc, off, nc, 1, m->some, (size_t)most, m->error, (size_t)most, false});
+    const double part = 1 / (weight * rows);
+    Wrong w = {m, (float)part, n, turn, most, m->row_sum};
+    fai_parallel(rows, ROWS, some_wrong, &w);
+    for (int r = 0; r < rows; r++) loss += m->row_sum[r];
+    if (!want_grad) return loss * part;
+    fai_gemm(&(FaGemm){rows, pad, n, m->error, (size_t)most, 1, m->turned_some, nc, slope, nc, false});
+    for (size_t i = 0; i < (size_t)rows * nc; i++) slope[still + i] = -slope[i];
+    fai_gemm(&(FaGemm){m->nd, pad, rows, m->in[0], 1, (size_t)m->pad[0], slope, nc, ridge, nc, false});
+    backward(m, param, rows, slope, m->slope[1]);
+    return loss * part;
 }
 
 // --- Adam ---------------------------------------------------------------------------------------------------------
@@ -208,6 +285,9 @@ void fai_mlp_adam(FaMlp *m, double rate, double decay, double follow) {
 }
 
 void fai_mlp_to_net(const FaMlp *m, const float *param, FaNet *net) {
+    const size_t nc = (size_t)m->pad[m->nlayer];
+    for (size_t k = 0; k < (size_t)m->nd; k++)
+        for (size_t c = 0; c < (size_t)m->nc; c++) net->ridge[c * (size_t)m->nd + k] = param[m->at_ridge + k * nc + c];
     for (int i = 0; i < m->nlayer; i++) {
         const size_t pad = (size_t)m->pad[i + 1];
         for (int o = 0; o < m->width[i + 1]; o++) {
