@@ -102,6 +102,13 @@ static void to_rig(const double from[9], const double to[9], const float *x, dou
     for (int i = 0; i < 3; i++) out[i] = from[3 * i] * file[0] + from[3 * i + 1] * file[1] + from[3 * i + 2] * file[2];
 }
 
+// Polygons, not triangles: concave ones are cut by where their corners are.
+static bool same_polygons(const FaMesh *a, const FaMesh *b) {
+    if (a->nvert != b->nvert || a->nface != b->nface) return false;
+    return !memcmp(a->face_start, b->face_start, ((size_t)a->nface + 1) * sizeof *a->face_start) &&
+           !memcmp(a->face_vert, b->face_vert, (size_t)a->face_start[a->nface] * sizeof *a->face_vert);
+}
+
 static FaCode read_mode(FaPeople *p, const FaRigOptions *options, const char *path, float *delta, FaError *err) {
     FaRigOptions o = *options;
     o.unit = p->mean->file_unit;
@@ -110,11 +117,11 @@ static FaCode read_mode(FaPeople *p, const FaRigOptions *options, const char *pa
     FA_TRY(fa_rig_load(path, &o, &rig, err));
     const FaMesh *mean = &p->mean->mesh, *mesh = &rig->mesh;
     FaCode rc = FA_OK;
-    if (mesh->nvert != mean->nvert || fai_mesh_print(mesh) != fai_mesh_print(mean))
+    if (!same_polygons(mesh, mean))
         rc = fai_fail_in(err,
                          FA_FAIL(err, FA_E_MESH, "identities", "export it with the rig's own vertices and polygons",
-                                 "%d vertices, %d triangles: not the mesh of the rig (%d, %d)", mesh->nvert, mesh->ntri,
-                                 mean->nvert, mean->ntri),
+                                 "%d vertices, %d polygons: not the mesh of the rig (%d, %d)", mesh->nvert, mesh->nface,
+                                 mean->nvert, mean->nface),
                          path);
     double to[9], from[9], far = 0;
     fa_rig_to_file(rig, to);
