@@ -315,8 +315,9 @@ static FaCode extend(Enrich *j, FaError *err) {
 // Without a head that moves, colliders, and what --alpha and --gravity may add, flesh stays in the artist's shape.
 static bool stands_still(const Enrich *j) {
     bool felt = j->clip->head && fa_params_get(cli_params, "head") > 0;
-    return !felt && !j->ncollider && fa_params_get(cli_params, "alpha") >= 1 &&
-           fa_params_get(cli_params, "gravity") >= 1 && !(fa_params_get(cli_params, "strict") > 0);
+    return !felt && !j->ncollider && !*fa_params_text(cli_params, "forces") &&
+           fa_params_get(cli_params, "alpha") >= 1 && fa_params_get(cli_params, "gravity") >= 1 &&
+           !(fa_params_get(cli_params, "strict") > 0);
 }
 
 static FaCode load(Job *job, FaError *err) {
@@ -339,7 +340,8 @@ static FaCode load(Job *job, FaError *err) {
     TRY(load_colliders(j, &copt, err));
     j->still = stands_still(j);
     if (j->still) {
-        cli_say("note: nothing moves the flesh: no head motion (--head-motion FILE gives one), no collider. What is "
+        cli_say("note: nothing moves the flesh: no head motion (--head-motion FILE gives one), no collider, no "
+                "--forces. What is "
                 "written is your animation as it is");
         return FA_OK;
     }
@@ -485,6 +487,7 @@ const Command cmd_enrich = {
         "  fascia enrich head.glb clip.csv -o out.glb --strength cheeks=1.5,lips=0.5\n"
         "  fascia enrich head.glb clip.csv -o out.pc2 --keep clip.run           again after an edit: only changed\n"
         "                                                                       frames are simulated\n"
+        "  fascia enrich head.glb clip.csv --forces wind.json -o out.glb        wind, another gravity, pushes\n"
         "  fascia enrich head.glb clip.csv --collider hand.obj --collider-motion hand.csv -o out.glb\n",
     .notes = "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif.\n"
              "Without CLIP the rig's own animation is played. The flesh of the rig's shapes is made once (a minute or "

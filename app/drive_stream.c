@@ -1,5 +1,6 @@
-// fascia drive RIG -: landmarks come line by line on standard input, frames go out line by line on standard output, as fast
-// as they come: camera fit, the rig's shapes under its weights, flesh with contact and inertia (thesis 001, chapter 6).
+// fascia drive RIG -: landmarks come line by line on standard input, frames go out line by line on standard output, as
+// fast as they come: camera fit, the rig's shapes under its weights, flesh with contact and inertia (thesis 001,
+// chapter 6).
 #include "drive_markers.h"
 
 #include <math.h>
@@ -15,8 +16,8 @@ typedef struct Stream {
     FaLandmarkOptions in;
     FaBinding binding; // of the model's expressions to the rig
     char *line;        // (LONGEST + 1)
-    int count;      // landmarks of a frame
-    float *nowhere; // of a frame without a face                         (count x dims)
+    int count;         // landmarks of a frame
+    float *nowhere;    // of a frame without a face                         (count x dims)
     float *weights, *x;
     double last, step; // s
     int lines, faces, bad, frames;
@@ -123,8 +124,9 @@ static void write_numbers(const char *name, const float *v, int n) {
 
 static void write_frame(const Stream *s, double time, const FaCameraState *state, double ms) {
     const FaPose *p = &state->world;
-    printf("{\"frame\":%d,\"time\":%.6f,\"face\":%s,\"ms\":%.2f,\"head\":[%.7g,%.7g,%.7g,%.7g,%.7g,%.7g,%.7g]", s->frames,
-           time, state->ok ? "true" : "false", ms, p->q[0], p->q[1], p->q[2], p->q[3], p->p[0], p->p[1], p->p[2]);
+    printf("{\"frame\":%d,\"time\":%.6f,\"face\":%s,\"ms\":%.2f,\"head\":[%.7g,%.7g,%.7g,%.7g,%.7g,%.7g,%.7g]",
+           s->frames, time, state->ok ? "true" : "false", ms, p->q[0], p->q[1], p->q[2], p->q[3], p->p[0], p->p[1],
+           p->p[2]);
     write_numbers("weights", s->weights, s->job.rig->nshape);
     if (drive_settings.stream == STREAM_POINTS) write_numbers("points", s->x, 3 * s->job.rig->mesh.nvert);
     puts("}");
@@ -141,7 +143,8 @@ static FaCode step(Stream *s, const FaLandmarkTake *take, FaError *err) {
     fa_camera_tracker_step(s->tracker, &frame, &state);
     fa_binding_weights(&s->binding, state.weight, s->weights);
     FaInput in = {.time = time, .weights = s->weights, .head = state.world};
-    TRY(s->frames ? fa_method_step(s->job.method, &in, s->x, NULL, err) : fa_method_reset(s->job.method, &in, s->x, err));
+    TRY(s->frames ? fa_method_step(s->job.method, &in, s->x, NULL, err)
+                  : fa_method_reset(s->job.method, &in, s->x, err));
     double ms = 1e3 * (cli_seconds() - begin);
     if (s->frames) s->ms += ms, s->worst = fmax(s->worst, ms); // the first one comes to rest
     s->last = time;

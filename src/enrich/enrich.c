@@ -15,6 +15,7 @@
 
 #include "base/number.h"
 #include "enrich/collider.h"
+#include "enrich/outer_force.h"
 #include "face/columns.h"
 #include "face/material.h"
 #include "face/restore.h"
@@ -43,6 +44,7 @@
     X(NUMBER, head, 1, 0, 10, "", NULL, "how much of the head's motion the flesh feels: 0.5 is half")                  \
     X(NUMBER, gravity, 1, 0, 1, "", NULL,                                                                              \
       "1: the sculpts already sag, so only tilting the head adds sag. 0: full gravity on top of the sculpts")          \
+    X(TEXT, forces, NAN, 0, 0, "", "FILE.json", "another gravity, wind, pushes on places over time")                   \
     X(CHOICE, contact, 0, 0, 2, "", "mouth|face|off", "what may touch")                                                \
     X(FLAG, strict, 0, 0, 1, "", NULL, "on: lips that cross in your own pose are pushed apart too")                    \
     X(NUMBER, contact_stiffness, 15, 0.1, 1e6, "N/m/mm2", NULL, "how hard touching skin pushes back")                  \
@@ -72,6 +74,7 @@ typedef struct Enrich {
     FaRestore *restore;
     FaTouching touching;
     FaColliders *colliders; // the user's; NULL: none
+    FaOuterForce *outer;    // likewise
     FaStepper stepper;
     bool strict, by_shape;
     bool gathered;        // this step's rows are there
@@ -259,6 +262,7 @@ static FaCode enrich_open(FaMethod *m, const FaMethodSetup *setup, FaError *err)
     for (int i = 0; e->touching.rest && i < 3 * e->face->nskin; i++) e->x0[i] = (double)e->touching.rest[i];
     FA_TRY(fai_colliders_new(e->face, setup, fai_params_at(params, P_collider_stiffness),
                              fai_params_at(params, P_collider_friction), &e->colliders, &m->inputs, &m->notes, err));
+    FA_TRY(fai_outer_force_new(fai_params_text_at(params, P_forces), m->rig, e->face, &e->outer, &m->inputs, err));
     FA_TRY(fa_blender_new(m->rig, &e->blender, err));
     FA_TRY(fai_restore_new(m->rig, e->face, &e->restore, err));
     FA_TRY(open_body(e, params, err));
@@ -276,6 +280,7 @@ static void enrich_close(FaMethod *m) {
     fai_restore_free(e->restore);
     fai_touching_free(&e->touching);
     fai_colliders_free(e->colliders);
+    fai_outer_force_free(e->outer);
     fa_blender_free(e->blender);
     fai_arena_free(e->arena);
 }
@@ -388,6 +393,8 @@ static FaCode advance(Enrich *e, const FaStep *step, FaStats *stats, FaError *er
                            .pose = fai_felt_pose(&e->stepper.head, to),
                            .base = e->x0};
     fai_felt_gravity(&e->stepper.head, to, in.accel);
+    const FaPose *at = fai_head_still(step->motion, step->in) ? NULL : to;
+    if (e->outer) in.force = fai_outer_force_at(e->outer, step->time, at, e->skin, in.accel);
     FaContact *contact = e->touching.contact;
     if (contact) {
         FaPose pose[FA_TOUCH_COLLIDERS];
@@ -395,7 +402,7 @@ static FaCode advance(Enrich *e, const FaStep *step, FaStats *stats, FaError *er
         fai_contact_begin(contact, h, e->skin, pose);
         if (e->strict) own_pose(e);
     }
-    if (e->colliders) fai_colliders_begin(e->colliders, step->time, fai_head_still(step->motion, step->in) ? NULL : to);
+    if (e->colliders) fai_colliders_begin(e->colliders, step->time, at);
     in.collect = contact || e->colliders ? collect : NULL;
     in.collect_user = e;
     e->gathered = false;
@@ -502,8 +509,10 @@ static FaCode enrich_reset(FaMethod *m, const FaInput *in, float *surface, FaErr
                              .base = e->x0};
     fai_felt_gravity(&e->stepper.head, &e->stepper.head.head, rest.accel);
     skin_at(e, e->X, e->skin);
+    const FaPose *at = fai_head_still(m->motion, in) ? NULL : &e->stepper.head.head;
+    if (e->outer) rest.force = fai_outer_force_at(e->outer, in->time, at, e->skin, rest.accel);
     if (e->touching.contact) fai_contact_reset(e->touching.contact, e->skin);
-    if (rest.accel[0] != 0 || rest.accel[1] != 0 || rest.accel[2] != 0)
+    if (rest.force || rest.accel[0] != 0 || rest.accel[1] != 0 || rest.accel[2] != 0)
         FA_TRY(fai_rebalance_settle(e->body, &rest, NULL, err));
     if (e->colliders) fai_colliders_reset(e->colliders);
     if (e->colliders) FA_TRY(settle_on_colliders(e, in, &rest, err));
