@@ -414,10 +414,10 @@ static void kill_verb(const Verb *v) {
 static void verbs_survive_a_kill(void **state) {
     (void)state;
     if (access(FAULTS, R_OK) != 0) skip();
-    char path[7][4200];
-    static const char *const name[] = {"k_enrich.pc2", "k.face",       "k_markers.csv", "k_map.json",
-                                       "k_blend.gltf", "k_flesh.face", "k_shown.pc2"};
-    for (int i = 0; i < 7; i++) snprintf(path[i], sizeof path[i], "%s", test_path(name[i]));
+    char path[10][4200];
+    static const char *const name[] = {"k_enrich.pc2", "k.face",      "k_markers.csv", "k_map.json",    "k_blend.gltf",
+                                       "k_flesh.face", "k_shown.pc2", "k_muscle.face", "k_muscle.pose", "k_play.pc2"};
+    for (int i = 0; i < 10; i++) snprintf(path[i], sizeof path[i], "%s", test_path(name[i]));
     assert_int_equal(RUN("build", rig, "--volumes", "--simulate-vertices", "200", "-o", path[5]), 0);
 #define ARGS(...) (const char *const[]){__VA_ARGS__, NULL}
     kill_verb(&(Verb){ARGS("enrich", rig, smile, "--face", path[5], "--head", "0.2", "-o", path[0]),
@@ -431,6 +431,13 @@ static void verbs_survive_a_kill(void **state) {
                       {path[2], path[3]}});
     kill_everywhere(&(Faults){ARGS("blend", rig, smile, "-o", path[4]),
                               ARGS("blend", rig, smile, "--preset", "jelly", "-o", path[4]), path[4], path[6], true});
+    assert_int_equal(RUN("muscle", "build", rig, "--flesh-size", "500", "-o", path[7]), 0);
+    kill_verb(&(Verb){ARGS("muscle", "pose", path[7], "--act", "zyg_maj=.1", "-o", path[8]),
+                      ARGS("muscle", "pose", path[7], "--act", "zyg_maj=.2", "-o", path[8]),
+                      {path[8]}});
+    kill_verb(&(Verb){ARGS("muscle", "play", path[7], smile, "--frames", "0-1", "-o", path[9]),
+                      ARGS("muscle", "play", path[7], smile, "--frames", "0-1", "--snap", "0", "-o", path[9]),
+                      {path[9]}});
 #undef ARGS
 }
 
