@@ -63,6 +63,31 @@ static void test_pose(void **state) {
     for (int t = 0; t < 2; t++) fai_bytes_free(&bytes[t]);
 }
 
+// And on the head at level 1, whose lips have four times the vertices.
+static void test_fine_threads(void **state) {
+    (void)state;
+    if (!getenv("FASCIA_FULL")) skip();
+    char fine[4096], kept[4096], out[3][4096];
+    FaBytes bytes[3];
+    FaError err = {0};
+    snprintf(fine, sizeof fine, "%s", test_path("fine.glb"));
+    snprintf(kept, sizeof kept, "%s", test_path("fine.face"));
+    assert_int_equal(RUN("head", "--level", "1", "--bones", "-o", fine, "-q"), 0);
+    assert_int_equal(RUN("muscle", "build", fine, "-o", kept, "-q"), 0);
+    for (int t = 0; t < 3; t++) {
+        static const char *const threads[] = {"1", "2", "8"};
+        char name[32];
+        snprintf(name, sizeof name, "fine_%s.pc2", threads[t]);
+        snprintf(out[t], sizeof out[t], "%s", test_path(name));
+        assert_int_equal(RUN("muscle", "pose", kept, "--act", "oo_*=.5", "--threads", threads[t], "-o", out[t], "-q"),
+                         0);
+        CHECK_OK(fai_file_read(out[t], 0, &bytes[t], &err), &err);
+        assert_true(bytes[t].size == bytes[0].size);
+        assert_memory_equal(bytes[t].data, bytes[0].data, bytes[0].size);
+    }
+    for (int t = 0; t < 3; t++) fai_bytes_free(&bytes[t]);
+}
+
 static void test_jaw(void **state) {
     (void)state;
     const char *glb = test_path("open.glb");
@@ -174,6 +199,7 @@ typedef struct Open {
 
 static void open_face(Open *o) {
     FaError err = {0};
+    if (access(face, R_OK)) test_build(NULL); // a test that runs alone
     *o = (Open){0};
     CHECK_OK(fa_rig_load(rig, NULL, &o->rig, &err), &err);
     CHECK_OK(fa_face_load(face, &o->face, &err), &err);
@@ -382,7 +408,6 @@ static void test_own_fit(void **state) {
     char path[N][300], files[N * 300] = "", own[4096];
     double length[N];
     Open o;
-    if (access(face, R_OK)) test_build(state); // alone
     open_face(&o);
     for (int i = 0; i < N; i++) {
         char base[80];
@@ -653,12 +678,12 @@ static void test_bones(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_build),  cmocka_unit_test(test_pose),     cmocka_unit_test(test_jaw),
-        cmocka_unit_test(test_mirror), cmocka_unit_test(test_shapes),   cmocka_unit_test(test_pictures),
-        cmocka_unit_test(test_own),    cmocka_unit_test(test_own_fit),  cmocka_unit_test(test_pose_file),
-        cmocka_unit_test(test_edit),   cmocka_unit_test(test_refusals), cmocka_unit_test(test_target),
-        cmocka_unit_test(test_snap),   cmocka_unit_test(test_scan),     cmocka_unit_test(test_markers),
-        cmocka_unit_test(test_bones),
+        cmocka_unit_test(test_build),     cmocka_unit_test(test_pose),   cmocka_unit_test(test_fine_threads),
+        cmocka_unit_test(test_jaw),       cmocka_unit_test(test_mirror), cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_pictures),  cmocka_unit_test(test_own),    cmocka_unit_test(test_own_fit),
+        cmocka_unit_test(test_pose_file), cmocka_unit_test(test_edit),   cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_target),    cmocka_unit_test(test_snap),   cmocka_unit_test(test_scan),
+        cmocka_unit_test(test_markers),   cmocka_unit_test(test_bones),
     };
     return cmocka_run_group_tests_name("app_muscle", tests, make_head, NULL);
 }
