@@ -204,9 +204,9 @@ static void target(const char *names, bool touch, double gain) {
     for (int k = 1; k <= hit.rounds; k++) n += snprintf(row + n, sizeof row - (size_t)n, " %.2f", 1e3 * hit.rms[k]);
     print_message("%s | %.1f | %.2f | %d | %.1f |\n", row, hit.neutral / hit.rms[hit.best], 1e3 * hit.played,
                   hit.inverted, hit.seconds);
-    // without contact each round is better; with it the best one is kept
-    for (int k = 1; k <= hit.rounds; k++)
-        assert_true(touch ? hit.rms[hit.best] <= hit.rms[k] : hit.rms[k] < hit.rms[k - 1]);
+    // each round is better than the one before
+    assert_int_equal(hit.best, hit.rounds);
+    for (int k = 1; k <= hit.rounds; k++) assert_true(hit.rms[k] < hit.rms[k - 1]);
     assert_true(hit.neutral / hit.rms[hit.best] > gain);
     check_replay(pose, &hit, touch);
     fa_directed_free(pose);

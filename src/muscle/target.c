@@ -17,7 +17,7 @@
 
 static const double WELL = 0.8, BADLY = 0.5; // of what was hoped for
 static const double SHORTER = 0.4;           // of a change that went too far
-enum { PUSHES = 4096, LOOSE_ROUNDS = 3, LOOSE_PASSES = 2, FIRST_STEPS = 3 };
+enum { PUSHES = 4096, LOOSE_ROUNDS = 3, LOOSE_PASSES = 2, FIRST_STEPS = 3, FOLDS = 10 };
 
 typedef struct Work {
     FaMuscleDirector *d; // the view
@@ -94,48 +94,64 @@ static FaCode find_change(Work *w, int steps, FaError *err) {
 
 // What a round did decides how far the next one trusts the flesh to go on as its stiffness says. Flesh that folds is
 // not pressed further.
-static int next_steps(const FaReach *reach, int steps, double before, double now, bool folds) {
+static int next_steps(double hoped, int steps, double before, double now, bool folds) {
     const double made = 1 - now * now / (before * before);
-    if (folds || made < BADLY * reach->hoped) return FA_MAX(steps / 2, 2);
-    return made > WELL * reach->hoped ? FA_MIN(steps + 1, FA_REACH) : steps;
+    if (folds || made < BADLY * hoped) return FA_MAX(steps / 2, 2);
+    return made > WELL * hoped ? FA_MIN(steps + 1, FA_REACH) : steps;
+}
+
+// The flesh with the best tracks and the change that was found, from where the best ones left it.
+static FaCode try_change(Work *w, FaMuscleReport *r, FaError *err) {
+    const size_t n = 3 * (size_t)w->d->tracks.npoint;
+    const FaDirected *p = w->pose;
+    memcpy(w->x, w->best_x, 3 * (size_t)w->m->flesh.nnode * sizeof *w->x);
+    for (size_t k = 0; k < n; k++) w->track[k] = w->best[k] + w->change[k];
+    fai_directed_hold(w->d, &p->jaw, w->track, p->sprung, p->spring);
+    return fai_muscle_body_pose(w->m->body, p->activation, w->d->at, w->x, r, err);
+}
+
+// One round: the whole change; where that is too much, a part of it; then what the morph alone says. *steps: of this
+// round, and of the next; 0: nothing was better. *inverted: tets of the best round, -1: there is none yet.
+static FaCode play_round(Work *w, int *steps, int *inverted, FaMuscleHit *hit, FaError *err) {
+    const double before = hit->rms[hit->best];
+    const int i = ++hit->rounds;
+    double hoped = 0;
+    FaMuscleReport r = {0};
+    for (int part = 0; part < 3; part++) {
+        if (part == 1)
+            for (size_t k = 0; k < 3 * (size_t)w->d->tracks.npoint; k++) w->change[k] *= SHORTER;
+        else
+            FA_TRY(find_change(w, part ? 1 : *steps, err));
+        if (part == 0) hoped = w->reach.hoped;
+        FA_TRY(try_change(w, &r, err));
+        hit->rms[i] = fai_muscle_snap(w->d, w->goal, w->x);
+        if (hit->rms[i] < before && (*inverted < 0 || r.inverted <= *inverted + FOLDS)) {
+            *steps = part ? 2 : next_steps(hoped, *steps, before, hit->rms[i], r.inverted > 0);
+            *inverted = r.inverted, hit->best = i;
+            memcpy(w->best, w->track, 3 * (size_t)w->d->tracks.npoint * sizeof *w->best);
+            memcpy(w->best_x, w->x, 3 * (size_t)w->m->flesh.nnode * sizeof *w->x);
+            return FA_OK;
+        }
+        memcpy(w->x, w->best_x, 3 * (size_t)w->m->flesh.nnode * sizeof *w->x);
+        fai_directed_hold(w->d, &w->pose->jaw, w->best, w->pose->sprung, w->pose->spring);
+    }
+    hit->rounds--; // it made nothing
+    *steps = 0;
+    return FA_OK;
 }
 
 static FaCode play_rounds(Work *w, FaMuscleHit *hit, FaError *err) {
     const FaMuscleAim *aim = w->aim;
-    const size_t bytes = 3 * (size_t)w->m->flesh.nnode * sizeof *w->x, n = 3 * (size_t)w->d->tracks.npoint;
     const int rounds = FA_MIN(aim->rounds > 0 ? aim->rounds : 5, FA_MUSCLE_ROUNDS);
-    FaDirected *p = w->pose;
-    FaMuscleReport r = {0};
-    int steps = FIRST_STEPS;
-    bool again = false; // the last round went too far: a part of it
+    int steps = FIRST_STEPS, inverted = -1;
     hit->rms[0] = fai_muscle_snap(w->d, w->goal, w->x);
-    memcpy(w->best, w->raw, n * sizeof *w->best);
-    memcpy(w->best_x, w->x, bytes);
-    fai_directed_hold(w->d, &p->jaw, w->best, p->sprung, p->spring);
-    for (int i = 1; i <= rounds; i++) {
-        const double before = hit->rms[hit->best];
+    memcpy(w->best, w->raw, 3 * (size_t)w->d->tracks.npoint * sizeof *w->best);
+    memcpy(w->best_x, w->x, 3 * (size_t)w->m->flesh.nnode * sizeof *w->x);
+    fai_directed_hold(w->d, &w->pose->jaw, w->best, w->pose->sprung, w->pose->spring);
+    for (int i = 1; i <= rounds && steps; i++) {
         FA_TRY(fai_progress(aim->progress, aim->progress_user, "target", (double)i / (rounds + 1), "nothing is kept",
                             err));
-        if (!again) FA_TRY(find_change(w, steps, err));
-        for (size_t k = 0; k < n && again; k++) w->change[k] *= SHORTER;
-        for (size_t k = 0; k < n; k++) w->track[k] = w->best[k] + w->change[k];
-        fai_directed_hold(w->d, &p->jaw, w->track, p->sprung, p->spring);
-        FA_TRY(fai_muscle_body_pose(w->m->body, p->activation, w->d->at, w->x, &r, err));
-        hit->rounds = i;
-        hit->rms[i] = fai_muscle_snap(w->d, w->goal, w->x);
-        if (hit->rms[i] < before) {
-            steps = again ? 2 : next_steps(&w->reach, steps, before, hit->rms[i], r.inverted > 0);
-            again = false;
-            hit->best = i;
-            memcpy(w->best, w->track, n * sizeof *w->best);
-            memcpy(w->best_x, w->x, bytes);
-            continue;
-        }
-        if (steps == 1) break;
-        steps = again ? 1 : steps;
-        again = !again;
-        memcpy(w->x, w->best_x, bytes);
-        fai_directed_hold(w->d, &p->jaw, w->best, p->sprung, p->spring);
+        FA_TRY(play_round(w, &steps, &inverted, hit, err));
     }
     return FA_OK;
 }
