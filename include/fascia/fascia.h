@@ -26,5 +26,6 @@
 #include "fascia/rig.h"
 #include "fascia/run_file.h"
 #include "fascia/sequence.h"
+#include "fascia/skulls.h"
 
 #endif
