@@ -169,7 +169,8 @@ static void the_papers_energy_has_a_true_gradient(void **state) {
     double *want = calloc(3 * n, sizeof *want), worst = 0, size = 0;
     float *g = aligned_alloc(64, (16 * n + 127) / 64 * 64);
     memset(g, 0, 16 * n);
-    for (size_t i = 0; i < 3 * n; i++) u[i] = (double)p->u[4 * (i / 3) + i % 3], y[i] = (double)p->input.y[4 * (i / 3) + i % 3];
+    for (size_t i = 0; i < 3 * n; i++)
+        u[i] = (double)p->u[4 * (i / 3) + i % 3], y[i] = (double)p->input.y[4 * (i / 3) + i % 3];
     for (size_t i = 0; i < 3 * (size_t)p->e.nanchor; i++) anchor[i] = (double)p->anchor[4 * (i / 3) + i % 3];
     const FaReferenceInput in = {.y = y, .inertia = p->input.inertia, .anchor = anchor};
     const double e0 = fai_reference_energy(&p->e, &in, u, want);
@@ -364,8 +365,8 @@ static void a_stranger_has_no_counterpart(void **state) {
     FaMethod *m;
     CHECK_OK(fa_params_new("volumetric", &params, &err), &err);
     CHECK_OK(fa_params_set(params, "from", test_animal("low"), &err), &err);
-    FaCode rc = fa_method_open("volumetric",
-                               &(FaMethodSetup){.rig = scene.rig, .face = scene.face, .params = params}, &m, &err);
+    FaCode rc = fa_method_open("volumetric", &(FaMethodSetup){.rig = scene.rig, .face = scene.face, .params = params},
+                               &m, &err);
     assert_true(rc < 0 && !m && err.what[0]);
     fa_params_free(params);
 }

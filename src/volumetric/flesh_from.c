@@ -31,7 +31,7 @@ struct FaFleshFrom {
 // --- what corresponds -----------------------------------------------------------------------------------------------
 
 typedef struct Prism {
-    int v[3]; // rig vertices of the triangle, in the order of their nodes
+    int v[3];  // rig vertices of the triangle, in the order of their nodes
     int first; // tet
 } Prism;
 
@@ -134,8 +134,8 @@ static FaCode open_from(FaFleshFrom *f, const char *path, const FaRig *rig, cons
     FA_TRY(open_other(f, path, rig, options, err));
     FA_TRY(open_arrays(f, err));
     if (!match_shapes(f, rig))
-        return fai_fail_in(err, FA_FAIL(err, FA_E_ARG, NULL, "give a rig with the same shapes", "no shape has its name"),
-                           path);
+        return fai_fail_in(
+            err, FA_FAIL(err, FA_E_ARG, NULL, "give a rig with the same shapes", "no shape has its name"), path);
     f->scale = (float)(fai_face_scale(rig) / fai_face_scale(f->rig));
     match_columns(f);
     FA_TRY(match_tets(f, &missing, err));
@@ -146,7 +146,8 @@ static FaCode open_from(FaFleshFrom *f, const char *path, const FaRig *rig, cons
                            path);
     fai_note_count(notes, missing, "flesh-unmatched", "", NULL,
                    "prisms of flesh have no counterpart on the other head, and keep their shape");
-    return fai_forward_new(f->own, &(FaForwardOptions){.passive = passive, .volume = options->volume}, &f->forward, err);
+    return fai_forward_new(f->own, &(FaForwardOptions){.passive = passive, .volume = options->volume}, &f->forward,
+                           err);
 }
 
 FaCode fai_flesh_from_new(const char *path, const FaRig *rig, const FaPhysics *own, const FaPhysicsOptions *options,

@@ -69,13 +69,12 @@ FaCode fai_forward(FaForward *f, const float *gradient, const float *skull, int 
     const size_t skin = 4 * (size_t)f->layered->nskin;
     memcpy(f->anchor + skin, skull, skin * sizeof *u);
     memcpy(f->y, u, 3 * skin * sizeof *u);
-    const FaProjectiveInput in = {
-        .y = f->y,
-        .inertia = INERTIA,
-        .frame = {.anchor = f->anchor,
-                  .tet_rest = f->options.passive ? passive(f, gradient) : gradient,
-                  .tet_stride = f->stride},
-        .iterations = iterations,
-        .tolerance = TOLERANCE};
+    const FaProjectiveInput in = {.y = f->y,
+                                  .inertia = INERTIA,
+                                  .frame = {.anchor = f->anchor,
+                                            .tet_rest = f->options.passive ? passive(f, gradient) : gradient,
+                                            .tet_stride = f->stride},
+                                  .iterations = iterations,
+                                  .tolerance = TOLERANCE};
     return fai_projective_solve(f->solver, &in, u, report, err);
 }

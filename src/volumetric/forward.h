@@ -1,5 +1,5 @@
-// phi of paper 004 (eq. 22, 23): where flesh is that has given deformation gradients, its skull layer drawn to where the
-// bones are. The skin follows; nothing draws it.
+// phi of paper 004 (eq. 22, 23): where flesh is that has given deformation gradients, its skull layer drawn to where
+// the bones are. The skin follows; nothing draws it.
 #ifndef FAI_FORWARD_H
 #define FAI_FORWARD_H
 
