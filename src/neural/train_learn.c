@@ -164,6 +164,27 @@ static void go_on(Learn *l, const char *path) {
     fai_bytes_free(&bytes);
 }
 
+// Where learning starts: the ridge part, or a share of it. It minimises squares, so that for distances it may be worse
+// than nothing; the samples that choose say.
+static FaCode start(Learn *l, FaError *err) {
+    static const float share[4] = {0, 0.25f, 0.5f, 1};
+    FaTrain *t = l->t;
+    const size_t n = (size_t)t->net.nc * (size_t)t->net.nd;
+    double least = INFINITY;
+    int best = 3;
+    float *part = FA_NEW(n, float);
+    if (!part) return FA_FAIL_MEMORY(err);
+    for (int k = 0; k <= 4; k++) {
+        const int at = k < 4 ? k : best;
+        for (size_t i = 0; i < n; i++) part[i] = share[at] * t->net.ridge[i];
+        fai_mlp_start(&t->mlp, (uint64_t)t->o.seed, part);
+        const double is = k < 4 ? judge(l) : least;
+        if (is < least) least = is, best = k;
+    }
+    fa_free(part);
+    return FA_OK;
+}
+
 // --- all ----------------------------------------------------------------------------------------------------------
 
 static FaCode steps(Learn *l, int *row, const char *path, FaError *err) {
@@ -206,7 +227,6 @@ static FaCode begin(FaTrain *t, FaError *err) {
         for (size_t i = 0; i < n3; i++) basis[c * n3 + i] = 1000 * net->su[c] * net->u[c * n3 + i];
     for (int v = 0; rc >= 0 && v < net->nvert; v++) share[v] = t->set.moved[v] ? t->share[3 * v] * t->share[3 * v] : 0;
     if (rc >= 0) rc = fai_mlp_new(net->nlayer, net->width, net->nd, t->o.batch, net->nvert, basis, share, &t->mlp, err);
-    if (rc >= 0) fai_mlp_start(&t->mlp, (uint64_t)t->o.seed, net->ridge);
     fa_free(basis), fa_free(share);
     return rc;
 }
@@ -217,6 +237,7 @@ FaCode fai_train_learn(FaTrain *t, const char *path, FaError *err) {
     int *row = FA_NEW(t->o.batch, int);
     FaCode rc = row ? begin(t, err) : FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = prepare(&l, err);
+    if (rc >= 0) rc = start(&l, err);
     if (rc >= 0) {
         go_on(&l, path);
         rc = steps(&l, row, path, err);
