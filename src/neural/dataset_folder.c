@@ -81,9 +81,9 @@ static FaCode not_a_set(const char *path, FaError *err) {
                        path);
 }
 
-static FaCode check_json(const FaFolder *f, const FaBytes *bytes, FaError *err) {
+FaCode fai_folder_compare(const FaFolder *f, const void *json, size_t size, FaError *err) {
     FaJsonDoc *have = NULL, *want = NULL;
-    FaCode rc = fai_json_parse((const char *)bytes->data, bytes->size, &have, NULL, err);
+    FaCode rc = fai_json_parse(json, size, &have, NULL, err);
     if (rc >= 0) rc = fai_json_parse(f->parameters, strlen(f->parameters), &want, NULL, err);
     if (rc >= 0) {
         const FaJson *old = fai_json_get(have->root, "parameters");
@@ -114,7 +114,7 @@ FaCode fai_folder_open(const FaFolder *f, FaError *err) {
     if (stat(f->json, &st) == 0 && st.st_size > JSON_MOST) return not_a_set(f->json, err);
     FaBytes bytes;
     FA_TRY(fai_file_read_own(f->json, &bytes, err));
-    FaCode rc = check_json(f, &bytes, err);
+    FaCode rc = fai_folder_compare(f, bytes.data, bytes.size, err);
     fai_bytes_free(&bytes);
     return rc;
 }

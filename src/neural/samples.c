@@ -9,6 +9,7 @@
 
 // A triangle that points the other way than that of the linear pose by so much (cosine), in which it had an area.
 static const double TURNED = -0.5;
+static const float ZONE = 0.3f;     // of the regions of lips and lids: less is around them
 static const double AREA = 0.05e-6; // m2: smaller ones are slivers, of which nobody sees a side
 
 void fai_samples_turn(const FaRig *rig, int n, const float *from, float *to) {
@@ -24,20 +25,38 @@ typedef struct Person {
     FaRig *rig;
     FaMethod *method;
     FaBlender *blender;
-    int nvert, crossed; // crossed: pairs of the neutral
-    FaMesh skin;        // what is tested: triangles of simulated skin, or of all
-    const int *vertex;  // of the rig, of each of its vertices; NULL: the same
+    int nvert;
+    FaMesh skin, zone; // what is tested: triangles of simulated skin, or of all; of them lips and lids
+    int crossed[2];    // pairs of the neutral in these
+    const int *vertex; // of the rig, of each of its vertices; NULL: the same
     float *weight, *linear, *surface, *shown;
     FaArena *arena;
 } Person;
 
-static FaCode count_crossings(Person *p, const float *surface, int *count, FaError *err) {
+static FaCode count_crossings(Person *p, const FaMesh *mesh, const float *surface, int *count, FaError *err) {
     const float *x = surface;
     if (p->vertex) {
         for (int i = 0; i < p->skin.nvert; i++) memcpy(p->shown + 3 * i, surface + 3 * p->vertex[i], 3 * sizeof(float));
         x = p->shown;
     }
-    return fai_self_intersections(&p->skin, x, NULL, NULL, 0, count, err);
+    return fai_self_intersections(mesh, x, NULL, NULL, 0, count, err);
+}
+
+// Lips and lids are what physics keeps apart; elsewhere a rig may cross itself where nobody looks.
+static FaCode find_zone(Person *p, const FaFace *face, FaError *err) {
+    int *tri = FA_PUSH(p->arena, 3 * (size_t)face->ntri, int);
+    if (!tri) return FA_FAIL_MEMORY(err);
+    p->zone = p->skin;
+    p->zone.tri = tri, p->zone.ntri = 0;
+    for (int t = 0; t < face->ntri; t++) {
+        float in = 0;
+        for (int k = 0; k < 3; k++) {
+            int i = face->tri[3 * t + k];
+            in = fmaxf(in, fmaxf(face->region[FA_REGION_MOUTH][i], face->region[FA_REGION_EYELIDS][i]));
+        }
+        if (in > ZONE) memcpy(tri + 3 * p->zone.ntri++, face->tri + 3 * t, 3 * sizeof *tri);
+    }
+    return FA_OK;
 }
 
 static FaCode open_person(Person *p, FaError *err) {
@@ -56,8 +75,10 @@ static FaCode open_person(Person *p, FaError *err) {
     if (face) {
         p->vertex = face->skin_vertex;
         p->skin = (FaMesh){.nvert = face->nskin, .ntri = face->ntri, .tri = face->tri, .x = p->shown};
+        FA_TRY(find_zone(p, face, err));
+        FA_TRY(count_crossings(p, &p->zone, p->rig->mesh.x, &p->crossed[1], err));
     }
-    return count_crossings(p, p->rig->mesh.x, &p->crossed, err);
+    return count_crossings(p, &p->skin, p->rig->mesh.x, &p->crossed[0], err);
 }
 
 static void normal_of(const float *x, const int tri[3], double n[3]) {
@@ -89,17 +110,29 @@ static bool turned(const Person *p) {
     return false;
 }
 
+// More than the neutral does at lips and lids, or more than both the neutral and the linear pose anywhere.
+static FaCode crosses(Person *p, bool *does, FaError *err) {
+    int now, zone = 0, linear;
+    *does = false;
+    FA_TRY(count_crossings(p, &p->skin, p->surface, &now, err));
+    if (now <= p->crossed[0]) return FA_OK;
+    if (p->vertex) FA_TRY(count_crossings(p, &p->zone, p->surface, &zone, err));
+    FA_TRY(count_crossings(p, &p->skin, p->linear, &linear, err));
+    *does = !p->vertex || zone > p->crossed[1] || now > linear;
+    return FA_OK;
+}
+
 // FA_DROPS: it is fine.
 static FaCode judge(Person *p, FaCode reached, FaDrop *why, FaError *err) {
     const FaStats *rest = &p->method->rested;
-    int crossed;
+    bool crossed;
     *why = FA_DROPS;
     for (int i = 0; i < 3 * p->nvert; i++)
         if (!isfinite(p->surface[i])) return *why = FA_DROP_STALLED, FA_OK;
     if (reached == FA_STALLED || rest->unsolved || rest->held) return *why = FA_DROP_STALLED, FA_OK;
     if (rest->limited) return *why = FA_DROP_LIMITED, FA_OK;
-    FA_TRY(count_crossings(p, p->surface, &crossed, err));
-    if (crossed > p->crossed)
+    FA_TRY(crosses(p, &crossed, err));
+    if (crossed)
         *why = FA_DROP_CROSSED;
     else if (turned(p))
         *why = FA_DROP_TURNED;
