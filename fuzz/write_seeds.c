@@ -12,6 +12,7 @@
 #include "muscle/blendmuscle.h"
 #include "neural/net.h"
 #include "neural/net_template.h"
+#include "neural/rt_layout.h"
 #include "neural/shard.h"
 
 #include <math.h>
@@ -267,6 +268,41 @@ static void samples(void) {
     ok(fai_net_save(&net, path_of("fuzz_net", "small.net"), &err));
 }
 
+// The smallest bound face: one vertex of two follows one node of two.
+static void bound_face(void) {
+    const FaRtNumbers n = {.nvert = 2,
+                           .nshape = 1,
+                           .names = 2,
+                           .nrun = 1,
+                           .ndelta = 1,
+                           .nd = 1,
+                           .nt = 1,
+                           .nlayer = 1,
+                           .width = {1, 1},
+                           .nnode = 2,
+                           .nactive = 1,
+                           .ncarry = 1};
+    size_t at[FA_RT_SECTIONS + 1];
+    fa_rt_sections(&n, at);
+    unsigned char *p = calloc(1, at[FA_RT_SECTIONS]);
+    const uint64_t head[2] = {FA_RT_SIGNATURE, at[FA_RT_SECTIONS]};
+    const float one = 1;
+    const FaRtRun run = {0, 1, 0};
+    if (!p) abort();
+    memcpy(p, head, sizeof head);
+    memcpy(p + FA_RT_HEAD, &n, sizeof n);
+    memcpy(p + at[FA_RT_NAMES], "a", 2);
+    memcpy(p + at[FA_RT_RUN], &run, sizeof run);
+    p[at[FA_RT_SHAPE] + 4] = p[at[FA_RT_START] + 4] = 1;
+    static const int ones[] = {FA_RT_DELTA, FA_RT_ENCODE, FA_RT_NET,   FA_RT_RIDGE,
+                               FA_RT_SCALE, FA_RT_BASIS,  FA_RT_WEIGHT};
+    for (int i = 0; i < FA_COUNT(ones); i++) memcpy(p + at[ones[i]], &one, sizeof one);
+    const uint64_t sum = fa_rt_sum(p + FA_RT_HEAD, at[FA_RT_SECTIONS] - FA_RT_HEAD);
+    memcpy(p + 16, &sum, sizeof sum);
+    put("fuzz_fart", "one.fart", p, at[FA_RT_SECTIONS]);
+    free(p);
+}
+
 static void params(void) {
     static const char *const method[] = {"analytic", "projective", "blendforces", "enrich"};
     for (int i = 0; i < FA_COUNT(method); i++) {
@@ -295,6 +331,7 @@ int main(int argc, char **argv) {
     parts();
     muscle_shapes();
     samples();
+    bound_face();
     params();
     return 0;
 }

@@ -16,6 +16,7 @@
 #include "fascia/mesh.h"
 #include "fascia/method.h"
 #include "fascia/muscle.h"
+#include "fascia/neural.h"
 #include "fascia/neural_train.h"
 #include "fascia/output.h"
 #include "fascia/page.h"

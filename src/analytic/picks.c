@@ -6,24 +6,16 @@
 
 #include <math.h>
 
-// The new shapes as sparse rows: entries [first[i], first[i + 1]).
-typedef struct Mixed {
-    int n;
-    int *first;   // (n + 1)
-    int *row;     // (first[n])
-    float *delta; // m, rig coordinates      (first[n] x 3)
-} Mixed;
-
-static void mixed_free(Mixed *m) {
+static void more_free(FaMoreShapes *m) {
     fa_free(m->first);
     fa_free(m->row);
     fa_free(m->delta);
 }
 
-static FaCode mix(const FaRig *rig, int n, const float *weights, Mixed *m, FaError *err) {
+static FaCode mix(const FaRig *rig, int n, const float *weights, FaMoreShapes *m, FaError *err) {
     size_t nvert = (size_t)rig->mesh.nvert;
     double *sum = FA_NEW(3 * nvert, double);
-    *m = (Mixed){.n = n, .first = FA_NEW(n + 1, int), .row = FA_NEW(1, int), .delta = FA_NEW(1, float)};
+    *m = (FaMoreShapes){.n = n, .first = FA_NEW(n + 1, int), .row = FA_NEW(1, int), .delta = FA_NEW(1, float)};
     FaCode rc = sum && m->first && m->row && m->delta ? FA_OK : FA_FAIL_MEMORY(err);
     int count = 0, room = 0, room3 = 0;
     for (int i = 0; i < n && rc >= 0; i++) {
@@ -97,7 +89,8 @@ static FaCode rename_targets(const char *path, int mesh_at, int n, const char (*
     return rc;
 }
 
-static FaCode save_gltf(const FaRig *rig, const Mixed *m, const char (*name)[32], const char *path, FaError *err) {
+static FaCode save_gltf(const FaRig *rig, const FaMoreShapes *m, const char (*name)[32], const char *path,
+                        FaError *err) {
     const FaGltf *doc = fai_gltf_of_rig(rig);
     double back[9];
     if (!fai_m3_inverse(rig->local, back))
@@ -116,7 +109,8 @@ static FaCode save_gltf(const FaRig *rig, const Mixed *m, const char (*name)[32]
 
 // --- into a new file ----------------------------------------------------------------------------------------------
 
-static FaCode save_new(const FaRig *rig, const Mixed *m, const char (*name)[32], const char *path, FaError *err) {
+static FaCode save_new(const FaRig *rig, const FaMoreShapes *m, const char (*name)[32], const char *path,
+                       FaError *err) {
     size_t old = (size_t)rig->nentry, add = (size_t)m->first[m->n], nshape = (size_t)rig->nshape + (size_t)m->n;
     FaRig more = *rig;
     more.source = NULL;
@@ -149,13 +143,17 @@ static FaCode save_new(const FaRig *rig, const Mixed *m, const char (*name)[32],
     return rc;
 }
 
-FaCode fai_save_with_shapes(const FaRig *rig, int n, const char (*name)[32], const float *weights, const char *path,
+FaCode fai_save_more_shapes(const FaRig *rig, const FaMoreShapes *more, const char (*name)[32], const char *path,
                             FaError *err) {
     bool gltf = fai_path_has_ext(path, "glb") || fai_path_has_ext(path, "gltf") || fai_path_has_ext(path, "vrm");
-    Mixed m;
+    return gltf && fai_gltf_of_rig(rig) ? save_gltf(rig, more, name, path, err) : save_new(rig, more, name, path, err);
+}
+
+FaCode fai_save_with_shapes(const FaRig *rig, int n, const char (*name)[32], const float *weights, const char *path,
+                            FaError *err) {
+    FaMoreShapes m;
     FaCode rc = mix(rig, n, weights, &m, err);
-    if (rc >= 0)
-        rc = gltf && fai_gltf_of_rig(rig) ? save_gltf(rig, &m, name, path, err) : save_new(rig, &m, name, path, err);
-    mixed_free(&m);
+    if (rc >= 0) rc = fai_save_more_shapes(rig, &m, name, path, err);
+    more_free(&m);
     return fai_fail_in(err, rc, path);
 }

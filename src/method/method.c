@@ -7,9 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const FaMethodOps *const methods[] = {&fai_method_linear,    &fai_method_analytic,    &fai_method_projective,
-                                             &fai_method_enrich,    &fai_method_blendforces, &fai_method_muscle,
-                                             &fai_method_volumetric};
+static const FaMethodOps *const methods[] = {&fai_method_linear,     &fai_method_analytic,    &fai_method_projective,
+                                             &fai_method_enrich,     &fai_method_blendforces, &fai_method_muscle,
+                                             &fai_method_volumetric, &fai_method_neural};
 
 enum { OWN = FA_COUNT(methods), MORE = 8 };
 static const FaMethodOps *more[MORE]; // added later

@@ -62,7 +62,7 @@ struct FaMethod {
 };
 
 extern const FaMethodOps fai_method_linear, fai_method_analytic, fai_method_projective, fai_method_enrich,
-    fai_method_blendforces, fai_method_muscle, fai_method_volumetric;
+    fai_method_blendforces, fai_method_muscle, fai_method_volumetric, fai_method_neural;
 
 const FaMethodOps *fai_method_ops(const char *name); // NULL: there is no such method
 // One more method, for those that are not part of the library. ops must stay; at most 8.
