@@ -19,7 +19,7 @@ static const Option options[] = {
     {"bind", 0, OPT_OUT, &bind_path, "FILE.fart", 0, 0,
      "write the network bound to this rig, for libfascia-rt; no CLIP"},
     {"bake", 0, OPT_OUT, &bake_path, "FILE.glb", 0, 0,
-     "write the rig with the network's morph targets, and beside it FILE.json, which gives their weights; no CLIP"},
+     "write the rig with the network's morph targets, and beside it FILE.json and FILE.onnx, which give their weights; no CLIP"},
     OUT_OPTIONS,
     CHECK_OPTION,
     LOAD_OPTIONS("map"),
@@ -42,12 +42,15 @@ static FaCode make_bound(Job *job, FaError *err) {
                           err);
 }
 
-// FILE.glb -> FILE.json
-static FaCode write_json(const FaNeural *bound, const char *path, FaError *err) {
+// FILE.glb -> FILE.json, FILE.onnx
+static FaCode write_network(const FaNeural *bound, const char *path, FaError *err) {
     char beside[4096];
     const char *dot = strrchr(path_base(path), '.');
-    snprintf(beside, sizeof beside, "%.*s.json", (int)(dot ? (size_t)(dot - path) : strlen(path)), path);
-    return fa_neural_write_json(bound, beside, err);
+    const int stem = (int)(dot ? (size_t)(dot - path) : strlen(path));
+    snprintf(beside, sizeof beside, "%.*s.json", stem, path);
+    TRY(fa_neural_write_json(bound, beside, err));
+    snprintf(beside, sizeof beside, "%.*s.onnx", stem, path);
+    return fa_neural_write_onnx(bound, beside, err);
 }
 
 static FaCode write_bound(Job *job, FaError *err) {
@@ -56,7 +59,7 @@ static FaCode write_bound(Job *job, FaError *err) {
     if (bind_path) TRY(fa_neural_write(b->bound, bind_path, err));
     if (!bake_path) return FA_OK;
     TRY(fa_neural_bake(b->bound, job->rig, bake_path, err));
-    return write_json(b->bound, bake_path, err);
+    return write_network(b->bound, bake_path, err);
 }
 
 static void say_bound(Job *job) {

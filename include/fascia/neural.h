@@ -49,6 +49,8 @@ FA_API FaCode fa_neural_write(const FaNeural *bound, const char *path, FaError *
 /// network that gives their weights as JSON text; free with fa_free.
 FA_API FaCode fa_neural_bake(const FaNeural *bound, const FaRig *rig, const char *path, FaError *err);
 FA_API FaCode fa_neural_json(const FaNeural *bound, char **json, FaError *err);
+/// Files of it: that text, and the same network as ONNX, `weights` [1, shapes] -> weights of the targets [1, K].
+FA_API FaCode fa_neural_write_onnx(const FaNeural *bound, const char *path, FaError *err);
 FA_API FaCode fa_neural_write_json(const FaNeural *bound, const char *path, FaError *err);
 
 #ifdef __cplusplus

@@ -4,6 +4,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "neural/bind_net.h"
+#include "neural/net_math.h"
+#include "neural/onnx.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -116,5 +118,65 @@ FaCode fa_neural_write_json(const FaNeural *b, const char *path, FaError *err) {
     FA_TRY(fa_neural_json(b, &json, err));
     FaCode rc = fai_file_write(path, json, strlen(json), err);
     fa_free(json);
+    return rc;
+}
+
+// --- the network as ONNX ------------------------------------------------------------------------------------------
+
+// Rows of inputs, padded -> rows of outputs.
+static void turn_over(const float *x, int in, int out, size_t stride, float *to) {
+    for (int i = 0; i < in; i++)
+        for (int o = 0; o < out; o++) to[(size_t)o * (size_t)in + (size_t)i] = x[(size_t)i * stride + (size_t)o];
+}
+
+// g of z = 0.
+static void find_still(const FaOnnxBound *b, float *a, float *next, float *still) {
+    memset(a, 0, (size_t)b->width[0] * sizeof *a);
+    for (int l = 0; l < b->nlayer; l++) {
+        const int in = b->width[l], out = b->width[l + 1];
+        for (int o = 0; o < out; o++) {
+            double sum = (double)b->bias[l][o];
+            for (int i = 0; i < in; i++) sum += (double)b->weight[l][(size_t)o * (size_t)in + (size_t)i] * (double)a[i];
+            next[o] = l + 1 < b->nlayer ? fai_swish((float)sum) : (float)sum;
+        }
+        memcpy(a, next, (size_t)out * sizeof *a);
+    }
+    memcpy(still, a, (size_t)b->nc * sizeof *still);
+}
+
+// Targets are morph targets of the file: a basis of ones gives their weights.
+static FaCode put_onnx(const FaNeural *b, FaArena *arena, const char *path, FaError *err) {
+    const FaRtNumbers *n = &b->n;
+    const size_t nt = (size_t)n->nt, nd = (size_t)n->nd;
+    int width[FA_RT_LAYERS + 1];
+    const float *weight[FA_RT_LAYERS], *bias[FA_RT_LAYERS], *p = section(b, FA_RT_NET);
+    float *encode = FA_PUSH(arena, nd * (size_t)FA_MAX(n->nshape, 1), float), *ridge = FA_PUSH(arena, nt * nd, float),
+          *basis = FA_PUSH(arena, nt * nt, float), *still = FA_PUSH(arena, nt, float),
+          *a = FA_PUSH(arena, FA_RT_WIDE, float), *next = FA_PUSH(arena, FA_RT_WIDE, float);
+    if (!encode || !ridge || !basis || !still || !a || !next) return FA_FAIL_MEMORY(err);
+    for (int l = 0; l <= n->nlayer; l++) width[l] = n->width[l];
+    for (int l = 0; l < n->nlayer; l++) {
+        const size_t out = fa_rt_pad(width[l + 1]);
+        float *rows = FA_PUSH(arena, (size_t)width[l] * (size_t)width[l + 1], float);
+        if (!rows) return FA_FAIL_MEMORY(err);
+        turn_over(p, width[l], width[l + 1], out, rows);
+        weight[l] = rows;
+        bias[l] = p + (size_t)width[l] * out;
+        p = bias[l] + out;
+    }
+    turn_over(section(b, FA_RT_ENCODE), n->nshape, n->nd, fa_rt_pad(n->nd), encode);
+    turn_over(section(b, FA_RT_RIDGE), n->nd, n->nt, fa_rt_pad(n->nt), ridge);
+    for (size_t t = 0; t < nt; t++) basis[t * nt + t] = 1;
+    const FaOnnxBound bound = {.nweight = n->nshape, .nd = n->nd, .nc = n->nt, .nout = n->nt, .nlayer = n->nlayer,
+                               .width = width, .encode = encode, .weight = weight, .bias = bias, .still = still,
+                               .ridge = ridge, .basis = basis, .made = "fascia run --bake"};
+    find_still(&bound, a, next, still);
+    return fai_onnx_save_bound(&bound, path, err);
+}
+
+FaCode fa_neural_write_onnx(const FaNeural *b, const char *path, FaError *err) {
+    FaArena *arena = fai_arena_new(0);
+    FaCode rc = arena ? put_onnx(b, arena, path, err) : FA_FAIL_MEMORY(err);
+    fai_arena_free(arena);
     return rc;
 }
