@@ -82,17 +82,20 @@ static void test_pushes(void **state) {
     const Scene *s = *state;
     double one[3], two[3], none[3], a, b, c;
     char text[400];
-    snprintf(text, sizeof text, "{\"pushes\": [{\"vertices\": [%d], \"radius\": 30, \"force\": [0, 0, -0.2]}]}", s->nose);
+    snprintf(text, sizeof text, "{\"pushes\": [{\"vertices\": [%d], \"radius\": 30, \"force\": [0, 0, -0.2]}]}",
+             s->nose);
     play(s, text, 0, one, &a); // a reset: as if it had lasted for ever
-    snprintf(text, sizeof text, "{\"pushes\": [{\"vertices\": [%d], \"radius\": 30, \"force\": [0, 0, -0.4]}]}", s->nose);
+    snprintf(text, sizeof text, "{\"pushes\": [{\"vertices\": [%d], \"radius\": 30, \"force\": [0, 0, -0.4]}]}",
+             s->nose);
     play(s, text, 0, two, &b);
     print_message("0.2 N: %.3f mm back on average, %.2f at most; 0.4 N: %.3f, %.2f\n", -one[2], a, -two[2], b);
     assert_true(one[2] < 0 && a > 0.05 && fabs(one[0]) < 0.2 * fabs(one[2]));
     CHECK_NEAR(two[2] / one[2], 2, 0.5);
     // over time: nothing before it begins, to the last bit
-    snprintf(text, sizeof text,
-             "{\"pushes\": [{\"vertices\": [%d], \"radius\": 30, \"force\": [0, 0, -0.4], \"keys\": [[0.1, 0], [0.2, 1]]}]}",
-             s->nose);
+    snprintf(
+        text, sizeof text,
+        "{\"pushes\": [{\"vertices\": [%d], \"radius\": 30, \"force\": [0, 0, -0.4], \"keys\": [[0.1, 0], [0.2, 1]]}]}",
+        s->nose);
     play(s, text, 5, none, &c);
     assert_true(c == 0);
     play(s, text, 9, none, &c);
@@ -107,8 +110,9 @@ static void test_weather(void **state) {
     play(s, "{\"gravity\": {\"size\": 1.62}}", 0, moon, &far[2]);
     play(s, "{\"gravity\": {\"direction\": [0, 1, 0]}}", 0, up, &far[3]);
     play(s, "{\"gravity\": {\"size\": 9.80665}}", 0, none, &far[4]);
-    print_message("wind of 15 m/s: %.2f mm at most from the front, %.2f from the right; on the moon %.2f, upside down %.2f\n",
-                  far[0], far[1], far[2], far[3]);
+    print_message(
+        "wind of 15 m/s: %.2f mm at most from the front, %.2f from the right; on the moon %.2f, upside down %.2f\n",
+        far[0], far[1], far[2], far[3]);
     assert_true(front[2] < 0 && far[0] > 0.05);
     assert_true(left[0] > 0);
     assert_true(moon[1] > 0 && up[1] > 1.5 * moon[1]);
@@ -144,8 +148,9 @@ static void test_refusals(void **state) {
 
 static FaCode attempt(void *user, FaError *err) {
     const Scene *s = user;
-    static const char text[] = "{\"wind\": {\"velocity\": [0, 0, 1], \"keys\": [[0, 1]]}, \"pushes\": [{\"region\": \"all\", "
-                               "\"force\": [1, 0, 0], \"keys\": [[0, 1]]}]}";
+    static const char text[] =
+        "{\"wind\": {\"velocity\": [0, 0, 1], \"keys\": [[0, 1]]}, \"pushes\": [{\"region\": \"all\", "
+        "\"force\": [1, 0, 0], \"keys\": [[0, 1]]}]}";
     FaOuterForce *o;
     FaCode rc = fai_outer_force_parse(text, sizeof text - 1, &s->rig, s->face, &o, err);
     fai_outer_force_free(o);

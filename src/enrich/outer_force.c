@@ -71,7 +71,8 @@ static FaCode read_keys(const Reader *r, const FaJson *of, Keys *keys) {
         bool good = fai_json_is(v, FA_JSON_ARRAY) && v->count == 2 && fai_json_is(t, FA_JSON_NUMBER) &&
                     fai_json_is(s, FA_JSON_NUMBER) && fabs(s->number) <= 100 && fabs(t->number) <= 1e9 &&
                     (!keys->n || t->number > keys->time[keys->n - 1]);
-        if (!good) return bad(r, v, "write [seconds, share], later and later, shares from -100 to 100", "this is no key");
+        if (!good)
+            return bad(r, v, "write [seconds, share], later and later, shares from -100 to 100", "this is no key");
         keys->time[keys->n] = t->number;
         keys->share[keys->n++] = s->number;
     }

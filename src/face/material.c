@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "face/columns.h"
 #include "face/skin_paint.h"
+#include "face/texture.h"
 #include "face/vertex_color.h"
 #include "fascia/face.h"
 #include "math/chol.h"
@@ -131,6 +132,7 @@ typedef struct Build {
     float *moved;     // skin in a shape                                                     (nskin x 3)
     double *lost, *area;
     const FaVertexColors *colors; // NULL: none
+    const char *dir;              // of textures; NULL: none
     Diffusion heat;
 } Build;
 
@@ -249,13 +251,47 @@ static FaCode check_keys(const FaJson *object, int n, const char *const *key, co
     return FA_OK;
 }
 
+// {"texture": "stiff.png", "scale": "grey", "from": 3000, "to": 20000} into b->vertex.
+static FaCode paint_texture(Build *b, const FaJson *v, const char *name, double least, FaError *err) {
+    static const char *const keys[] = {"texture", "scale", "from", "to"};
+    const bool mu = !strcmp(name, "mu");
+    const char *file, *scale;
+    double from, to;
+    int which = 0;
+    FA_TRY(check_keys(v, 4, keys, "a texture has texture, scale, from and to", err));
+    FA_TRY(fai_json_str_or(v, "texture", "", &file, err));
+    FA_TRY(fai_json_str_or(v, "scale", "grey", &scale, err));
+    FA_TRY(fai_json_num_or(v, "from", (double)(mu ? FA_MU : FA_LAMBDA), &from, err));
+    FA_TRY(fai_json_num_or(v, "to", (double)(mu ? FA_MU_MOST : FA_LAMBDA_MOST), &to, err));
+    while (which < 5 && strcmp(fai_texture_scale_name[which], scale)) which++;
+    if (which == 5)
+        return FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, "use grey, red, green, blue or hue",
+                       "there is no scale \"%.40s\"", scale);
+    if (!(from >= least && from <= 1e6 && to >= least && to <= 1e6))
+        return FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, "write from and to in Pa, 100 to 1000000",
+                       "these are no stiffnesses");
+    if (!b->dir || !file[0])
+        return FA_FAIL(err, FA_E_FORMAT, fai_json_path(v).text, "name a .png beside the file of materials",
+                       "textures are read beside a file only");
+    char *path = file[0] == '/' ? fai_strdup(file) : fai_path_join(b->dir, file);
+    if (!path) return FA_FAIL_MEMORY(err);
+    FaCode rc = fai_texture_sample(path, b->rig, (FaTextureScale)which, b->vertex, err);
+    fa_free(path);
+    for (int i = 0; rc >= 0 && i < b->rig->mesh.nvert; i++)
+        b->vertex[i] = (float)(from + (double)b->vertex[i] * (to - from));
+    return rc;
+}
+
 // mu or lambda of `object` over `out` (nskin).
 static FaCode paint(Build *b, const FaJson *object, const char *name, double least, float *out, FaError *err) {
     const FaJson *v = fai_json_get(object, name);
     if (!v) return FA_OK;
     for (int i = 0; i < b->rig->mesh.nvert; i++) b->vertex[i] = NAN;
-    FA_TRY(fai_paint_field(v, b->rig, "Pa", "flesh has 3000 to 20000 Pa; 100 to 1000000 is allowed", least, 1e6,
-                           b->vertex, err));
+    if (fai_json_get(v, "texture"))
+        FA_TRY(paint_texture(b, v, name, least, err));
+    else
+        FA_TRY(fai_paint_field(v, b->rig, "Pa", "flesh has 3000 to 20000 Pa; 100 to 1000000 is allowed", least, 1e6,
+                               b->vertex, err));
     for (int i = 0; i < b->face->nskin; i++) {
         float painted = b->vertex[b->face->skin_vertex[i]];
         if (isfinite(painted)) out[i] = painted;
@@ -400,9 +436,10 @@ static FaCode fill(Build *b, const FaJson *root, FaColumnsMaker *maker, FaError 
     return FA_OK;
 }
 
-static FaCode build(FaFace *face, const FaRig *rig, const FaJson *root, const FaVertexColors *colors, FaError *err) {
+static FaCode build(FaFace *face, const FaRig *rig, const FaJson *root, const FaVertexColors *colors, const char *dir,
+                    FaError *err) {
     FA_TRY(fa_face_fits(face, rig, err));
-    Build b = {.face = face, .rig = rig, .colors = colors};
+    Build b = {.face = face, .rig = rig, .colors = colors, .dir = dir};
     FaColumnsMaker maker = {.width = 2};
     FaColumns columns = {0};
     FaCode rc = allocate(&b, err);
@@ -440,18 +477,18 @@ FaCode fai_materials_parse(FaFace *face, const FaRig *rig, const char *text, siz
     FaVertexColors colors = {0};
     FA_TRY(fai_json_parse(text, size, &doc, NULL, err));
     FaCode rc = load_colors(doc->root, dir, rig, &colors, err);
-    if (rc >= 0) rc = build(face, rig, doc->root, colors.arena ? &colors : NULL, err);
+    if (rc >= 0) rc = build(face, rig, doc->root, colors.arena ? &colors : NULL, dir, err);
     fai_vertex_colors_free(&colors);
     fai_json_free(doc);
     return rc;
 }
 
 FaCode fai_materials_build(FaFace *face, const FaRig *rig, const char *path, FaError *err) {
-    if (!path) return build(face, rig, NULL, NULL, err);
+    if (!path) return build(face, rig, NULL, NULL, NULL, err);
     if (fai_vertex_colors_named(path)) {
         FaVertexColors colors;
         FaCode rc = fai_vertex_colors_load(path, rig, &colors, err);
-        if (rc >= 0) rc = build(face, rig, NULL, &colors, err);
+        if (rc >= 0) rc = build(face, rig, NULL, &colors, NULL, err);
         fai_vertex_colors_free(&colors);
         return rc;
     }

@@ -12,6 +12,9 @@
 // colours). What is not painted has the base's value. "regions" mixes a value in by the face's own regions. Shapes that
 // are not named keep the base's, or with "others": "auto" their automatic one; "base": "auto" is the automatic neutral.
 //
+// A mu or lambda may be a picture laid on by the mesh's UVs (texture.h), as 0 to 1 between two stiffnesses:
+//     {"mu": {"texture": "stiff.png", "scale": "grey|red|green|blue|hue", "from": 3000, "to": 20000}}
+//
 // Vertex colours (vertex_color.h) paint the same without JSON: black is flesh at rest, red stiffens, green resists
 // changes of volume:
 //     mu = 3000 + 17000 red Pa,    lambda = 2500 + 22500 green Pa,
