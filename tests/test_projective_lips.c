@@ -111,7 +111,7 @@ static void stress(const char *name, int level, float push) {
     fa_head_free(head);
 }
 
-static void press(void **state) { (void)state, stress("press", 1, 1); }
+static void press(void **state) { (void)state, stress("press", 0, 1); }
 static void talk(void **state) { (void)state, stress("talk", 0, 1.4f); }
 static void rom(void **state) { (void)state, stress("rom", 0, 1.4f); }
 static void jaw_slam(void **state) { (void)state, stress("slam", 1, 1); }
