@@ -52,7 +52,6 @@ typedef struct Command {
     int (*run)(int argc, const char **argv);
 } Command;
 
-<<<<<<< HEAD
 extern const Command cmd_info, cmd_bench, cmd_blend, cmd_build, cmd_compare, cmd_convert, cmd_dataset, cmd_demo,
     cmd_drive, cmd_enrich, cmd_fit_skulls, cmd_head, cmd_markers, cmd_muscle, cmd_render, cmd_run, cmd_train;
 extern const Command *const verbs[]; // all of them, ended by NULL
