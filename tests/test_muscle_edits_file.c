@@ -44,7 +44,8 @@ static void reads_times(void **state) {
     CHECK_NEAR(e.edit[0].ease, 0.25, 1e-12);
     CHECK_NEAR(fai_clip_edit_share(&e.edit[0], 1.875), 0.5, 1e-12);
     CHECK_NEAR(fai_clip_edit_share(&e.edit[0], 1.75), 0, 0);
-    CHECK_NEAR(fai_clip_edit_share(&e.edit[0], 2.5 + 1e-9), 1, 0);
+    CHECK_NEAR(fai_clip_edit_share(&e.edit[0], 2.501), 1, 0); // times of frames are written in milliseconds
+    CHECK_NEAR(fai_clip_edit_share(&e.edit[0], 1.999), 1, 0);
     CHECK_NEAR(fai_clip_edit_share(&e.edit[0], 2.7), 0.2 * 0.2 * (3 - 2 * 0.2), 1e-9);
     assert_true(fai_clip_edit_share(&e.edit[2], 1e6) == 1 && e.edit[1].ease > 0.1);
     fai_edits_free(&e);

@@ -78,8 +78,7 @@ FaCode fai_clip_edits_load(FaMuscleDirector *d, const char *path, FaArena *arena
 double fai_clip_edit_share(const FaEdit *e, double time) {
     if (!e->timed) return 1;
     const double off = fmax(e->from - time, time - e->to);
-    // a frame's own time is a hair off
-    const double s = off <= 1e-6 ? 1 : e->ease > 0 ? fmax(0, 1 - off / e->ease) : 0;
+    const double s = off <= e->slack ? 1 : e->ease > 0 ? fmax(0, 1 - off / e->ease) : 0;
     return s * s * (3 - 2 * s);
 }
 

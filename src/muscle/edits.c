@@ -144,6 +144,7 @@ static FaCode read_time(const FaJson *v, double fps, FaEdit *e, FaError *err) {
     e->ease = EASE / unit;
     if (ease) FA_TRY(number_in(ease, 0, 1e7, &e->ease, err));
     e->from *= unit, e->to *= unit, e->ease *= unit;
+    e->slack = frames ? 0.25 * unit : 1e-4;
     e->timed = true;
     return FA_OK;
 }

@@ -44,6 +44,7 @@ typedef struct FaEdit {
     double open, forward, side;       // degrees, m, m
     bool timed;                       // of a clip, between these
     double from, to, ease;            // s; ease: before and after
+    double slack;                     // s: a frame's own time is a hair off, by its digits
 } FaEdit;
 
 typedef struct FaEdits {
