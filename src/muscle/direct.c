@@ -142,7 +142,7 @@ static FaCode choose_landmarks(FaMuscleDirector *d, int n, const int *landmark, 
         const int at = there ? fai_muscle_seen_near(d, where, NEAR) : -1;
         if (at < 0)
             return FA_FAIL(err, FA_E_ARG, FA_PLACE("landmark %d, vertex %d", i, landmark[i]),
-                           "give vertices of the face's skin, outside, that its shapes move",
+                           "give --landmarks vertices of the face's skin, outside, that its shapes move",
                            there ? "nothing of the moving face is within 3 mm of it" : "the rig has no such vertex");
         if (at < count) continue; // again
         const int v = d->seen[at], node = d->seen_node[at];
