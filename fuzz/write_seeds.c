@@ -260,6 +260,12 @@ static void samples(void) {
     for (int i = 0; i < 24; i++) move[i] = fai_half(0.001f * (float)i);
     ok(fai_shard_write(path_of("fuzz_shard", "two.shard"),
                        &(FaShard){7, 3, 4, 2, 2, 1, mean, kind, clip, weight, move, move}, &err));
+    struct {
+        uint64_t header[3];
+        int number[3];       // vertices, triangles, components
+        float value[1 + 18]; // floor, mean, known, depth, basis, gain
+    } skulls = {{0}, {2, 1, 1}, {0.0015f, 0, 0, 0, 0.1f, 0, 0, 1, 1, 0.005f, 0.006f, 1, 0, 0, 0, 0, 0, 0.1f, 0.2f}};
+    put("fuzz_skulls", "two.skulls", &skulls, 24 + 12 + 19 * sizeof(float)); // its sum: the fuzzer's
     ok(fai_template_write(path_of("fuzz_template", "four"),
                           &(FaTemplate){7, 4, 2, 2, 1, mean, tri, region, shape, clips_of, "by hand"}, &err));
     float base[24] = {0.5f, -0.25f, 0, 1}, one[6] = {1, 0.5f, 2, 1, -1, 3}, bias[3] = {0.1f};

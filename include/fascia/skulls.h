@@ -2,7 +2,8 @@
 //
 //     for each pair: fa_rig_load, fa_face_get (bones of the rig's own file or of FaFaceOptions.bone)
 //     fa_skulls_fit(n, rigs, faces, &options, &skulls, &report, &err);   fa_skulls_save(skulls, "adults.skulls", &err);
-//     fa_skulls_paint(skulls, rig, "new.json", &err);     then fascia build RIG --paint: a face for a skin without bones
+//     fa_skulls_paint(skulls, rig, "new.json", &err);     then fascia build RIG --paint: a face for a skin without
+//     bones
 //
 // All skins have the same vertices in the same order. Linear, between principal components of skins and of depths.
 #ifndef FASCIA_SKULLS_H
@@ -35,8 +36,8 @@ typedef struct FaSkullsReport {
 /// bones.
 FA_API FaCode fa_skulls_fit(int n, const FaRig *const *rig, const FaFace *const *face, const FaSkullsOptions *options,
                             FaSkulls **skulls, FaSkullsReport *report, FaError *err);
-FA_API void fa_skulls_free(FaSkulls *skulls);                                           // NULL is fine
-FA_API FaCode fa_skulls_save(const FaSkulls *skulls, const char *path, FaError *err);   // atomic, with a check sum
+FA_API void fa_skulls_free(FaSkulls *skulls);                                         // NULL is fine
+FA_API FaCode fa_skulls_save(const FaSkulls *skulls, const char *path, FaError *err); // atomic, with a check sum
 FA_API FaCode fa_skulls_load(const char *path, FaSkulls **skulls, FaError *err);
 /// Depth below each vertex, m; NAN where no pair had any (nvert). FA_E_ARG: a rig of other vertices.
 FA_API FaCode fa_skulls_depth(const FaSkulls *skulls, const FaRig *rig, float *depth, FaError *err);

@@ -4,9 +4,9 @@
 //     depth = d + z' G       G = (Z Z' + r)^-1 Z Y, Y: depths less their mean d, cut to as many components
 //
 // r is 1e-3 of the largest variance: components that hardly vary say little.
+#include "fascia/skulls.h"
 #include "base/file.h"
 #include "face/face.h"
-#include "fascia/skulls.h"
 #include "math/dense.h"
 #include "math/procrustes.h"
 #include "neural/pack.h"
@@ -21,12 +21,12 @@ static const float FAR = 10, DEEP = 0.5f; // m: beyond it no skin, no depth is
 struct FaSkulls {
     int nvert, ntri; // of the skins; their diagonals may differ
     int ncomponent;
-    float floor;    // m
-    float *mean;    // skin, m                                   (nvert x 3)
-    float *known;   // 1: there is a depth here                  (nvert)
-    float *depth;   // mean, m                                   (nvert)
-    float *basis;   // B                                         (ncomponent x nvert x 3)
-    float *gain;    // G                                         (ncomponent x nvert)
+    float floor;  // m
+    float *mean;  // skin, m                                   (nvert x 3)
+    float *known; // 1: there is a depth here                  (nvert)
+    float *depth; // mean, m                                   (nvert)
+    float *basis; // B                                         (ncomponent x nvert x 3)
+    float *gain;  // G                                         (ncomponent x nvert)
 };
 
 void fa_skulls_free(FaSkulls *s) {
@@ -43,7 +43,8 @@ static FaCode allocate(FaSkulls *s, FaError *err) {
     return s->mean && s->known && s->depth && s->basis && s->gain ? FA_OK : FA_FAIL_MEMORY(err);
 }
 
-// --- fitting ----------------------------------------------------------------------------------------------------------
+// --- fitting
+// ----------------------------------------------------------------------------------------------------------
 
 typedef struct Pairs {
     int n, nvert;
@@ -135,8 +136,7 @@ static FaCode regress(Pairs *p, int without, FaSkulls *s, FaError *err) {
     fai_gram(n, m, p->y, p->gram);
     FA_TRY(fai_eigen_symmetric(n, p->gram, p->wy, p->vy, err));
     for (int k = 0; k < s->ncomponent; k++)
-        for (int i = 0; i < n; i++)
-            p->coef[k * n + i] = p->w[k] > 1e-9 * p->w[0] ? p->v[k * n + i] / sqrt(p->w[k]) : 0;
+        for (int i = 0; i < n; i++) p->coef[k * n + i] = p->w[k] > 1e-9 * p->w[0] ? p->v[k * n + i] / sqrt(p->w[k]) : 0;
     fai_mix_rows(s->ncomponent, n, 3 * m, p->coef, p->x, s->basis);
     // Z Y over the leading components of Y: its rows are sqrt(w) v' (sum of vy vy') Y
     for (int k = 0; k < s->ncomponent; k++)
@@ -231,7 +231,8 @@ FaCode fa_skulls_fit(int n, const FaRig *const *rig, const FaFace *const *face, 
     return rc;
 }
 
-// --- use --------------------------------------------------------------------------------------------------------------
+// --- use
+// --------------------------------------------------------------------------------------------------------------
 
 FaCode fa_skulls_depth(const FaSkulls *s, const FaRig *rig, float *depth, FaError *err) {
     if (rig->mesh.nvert != s->nvert || rig->mesh.ntri != s->ntri)
@@ -266,7 +267,8 @@ FaCode fa_skulls_paint(const FaSkulls *s, const FaRig *rig, const char *path, Fa
     return rc;
 }
 
-// --- the file ---------------------------------------------------------------------------------------------------------
+// --- the file
+// ---------------------------------------------------------------------------------------------------------
 
 FaCode fa_skulls_save(const FaSkulls *s, const char *path, FaError *err) {
     const int number[3] = {s->nvert, s->ntri, s->ncomponent};
