@@ -19,7 +19,8 @@ static const Option options[] = {
     {"bind", 0, OPT_OUT, &bind_path, "FILE.fart", 0, 0,
      "write the network bound to this rig, for libfascia-rt; no CLIP"},
     {"bake", 0, OPT_OUT, &bake_path, "FILE.glb", 0, 0,
-     "write the rig with the network's morph targets, and beside it FILE.json and FILE.onnx, which give their weights; no CLIP"},
+     "write the rig with the network's morph targets, and beside it FILE.json and FILE.onnx, which give their weights; "
+     "no CLIP"},
     OUT_OPTIONS,
     CHECK_OPTION,
     LOAD_OPTIONS("map"),

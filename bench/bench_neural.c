@@ -72,8 +72,7 @@ static FaCode random_net(FaNet *net, FaError *err) {
     const size_t size[] = {n * ND, n * NN, n * NC, ND, NN, NC, NC * ND};
     for (int i = 0; i < FA_COUNT(part) && rc >= 0; i++)
         rc = random_floats(part[i], size[i], i < 3 ? 1 / sqrt((double)n) : 0.01, (uint64_t)i, err);
-    for (int k = 0; rc >= 0 && k < NC; k++)
-        net->su[k] = 1e-3f, net->sd[k % ND] = 0.02f, net->sn[k % NN] = 0.02f;
+    for (int k = 0; rc >= 0 && k < NC; k++) net->su[k] = 1e-3f, net->sd[k % ND] = 0.02f, net->sn[k % NN] = 0.02f;
     for (int l = 0; l < net->nlayer && rc >= 0; l++) {
         size_t in = (size_t)net->width[l], outs = (size_t)net->width[l + 1];
         rc = random_floats(&net->weight[l], in * outs, 1 / sqrt((double)in), 10 + (uint64_t)l, err);

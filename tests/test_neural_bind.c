@@ -49,11 +49,13 @@ static void the_bound_face_is_the_network(void **state) {
     bind(&net, rig, FA_NEURAL_F32, &bound);
     FaRt *rt = place(bound, &memory);
     size_t n = 3 * (size_t)net.nvert, nu = 3 * (size_t)rig->mesh.nvert;
-    float *d = calloc(n, sizeof *d), *want = calloc(n, sizeof *want), *work = calloc(fai_net_work(&net) + 4 * n, sizeof *work);
+    float *d = calloc(n, sizeof *d), *want = calloc(n, sizeof *want),
+          *work = calloc(fai_net_work(&net) + 4 * n, sizeof *work);
     float *x = calloc(nu, sizeof *x), *linear = calloc(nu, sizeof *linear), *w = calloc((size_t)rig->nshape, sizeof *w);
     for (int s = 0; s < rig->nshape; s++) {
         w[s] = (float)(0.4 * fai_random_unit(7, (uint64_t)s));
-        for (size_t i = 0; rig->shape[s].arkit >= 0 && i < n; i++) d[i] += w[s] * net.shape[n * (size_t)rig->shape[s].arkit + i];
+        for (size_t i = 0; rig->shape[s].arkit >= 0 && i < n; i++)
+            d[i] += w[s] * net.shape[n * (size_t)rig->shape[s].arkit + i];
     }
     fai_net_apply(&net, d, net.mean, want, work);
     fa_rt_linear(rt, w, linear);
@@ -258,10 +260,14 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_bound_face_is_the_network), cmocka_unit_test(the_neutral_stays_to_the_bit),
-        cmocka_unit_test(shapes_come_back),              cmocka_unit_test(swapped_lips_are_refused),
-        cmocka_unit_test(half_a_face_is_refused),        cmocka_unit_test(a_rig_without_names_is_refused),
-        cmocka_unit_test(memory_may_run_out),            cmocka_unit_test(the_same_bytes_for_any_threads),
+        cmocka_unit_test(the_bound_face_is_the_network),
+        cmocka_unit_test(the_neutral_stays_to_the_bit),
+        cmocka_unit_test(shapes_come_back),
+        cmocka_unit_test(swapped_lips_are_refused),
+        cmocka_unit_test(half_a_face_is_refused),
+        cmocka_unit_test(a_rig_without_names_is_refused),
+        cmocka_unit_test(memory_may_run_out),
+        cmocka_unit_test(the_same_bytes_for_any_threads),
         cmocka_unit_test(the_baked_rig_is_the_bound_one),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

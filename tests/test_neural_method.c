@@ -49,7 +49,8 @@ static void it_adds_what_the_network_says(void **state) {
     (void)state;
     toy_net_ship();
     FaError err = {0};
-    float *x[3], *w = calloc((size_t)rig->nshape, sizeof *w), *linear = malloc(3 * sizeof *linear * (size_t)rig->mesh.nvert);
+    float *x[3], *w = calloc((size_t)rig->nshape, sizeof *w),
+                 *linear = malloc(3 * sizeof *linear * (size_t)rig->mesh.nvert);
     w[shape("jawOpen")] = 0.5f, w[shape("mouthSmileLeft")] = 0.7f;
     fa_rig_blend(rig, w, linear);
     static const char *const amount[] = {"0", "0.5", "1"};
@@ -101,7 +102,8 @@ static void lips_and_lids_do_not_cross(void **state) {
         CHECK_OK(fa_method_step(with, &in, x, NULL, &err), &err);
         after += crossings(x) - rest;
     }
-    print_message("pairs that cross, beyond those at rest, over 12 frames: %d without contact, %d with\n", before, after);
+    print_message("pairs that cross, beyond those at rest, over 12 frames: %d without contact, %d with\n", before,
+                  after);
     assert_true(before > 0);
     assert_int_equal(after, 0);
     fa_method_close(with);

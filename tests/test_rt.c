@@ -190,11 +190,33 @@ static char *read_text(const char *path) {
 // Every undefined symbol is libc's, libm's or the library's own.
 static void it_needs_libc_and_libm_alone(void **state) {
     (void)state;
-    static const char *const known[] = {
-        "memcpy",  "memset", "memmove",       "strlen", "strcmp",          "snprintf",     "__snprintf_chk", "__stack_chk_fail",
-        "fopen",   "fclose", "fread",         "fseek",  "ftell",           "free",         "aligned_alloc",  "exp",
-        "expm1",   "sqrt",   "sin",           "cos",    "fmaf",            "__cpu_model", "__cpu_features2",  "__cpu_indicator_init", "_GLOBAL_OFFSET_TABLE_",
-        "fai_oscillator_step", "sincos"};
+    static const char *const known[] = {"memcpy",
+                                        "memset",
+                                        "memmove",
+                                        "strlen",
+                                        "strcmp",
+                                        "snprintf",
+                                        "__snprintf_chk",
+                                        "__stack_chk_fail",
+                                        "fopen",
+                                        "fclose",
+                                        "fread",
+                                        "fseek",
+                                        "ftell",
+                                        "free",
+                                        "aligned_alloc",
+                                        "exp",
+                                        "expm1",
+                                        "sqrt",
+                                        "sin",
+                                        "cos",
+                                        "fmaf",
+                                        "__cpu_model",
+                                        "__cpu_features2",
+                                        "__cpu_indicator_init",
+                                        "_GLOBAL_OFFSET_TABLE_",
+                                        "fai_oscillator_step",
+                                        "sincos"};
     if (!test_program("nm") || !fai_file_exists(LIBRARY)) skip();
     const char *out = test_path("nm.txt");
     assert_int_equal(test_run((const char *const[]){"nm", "-u", LIBRARY, NULL}, out), 0);
@@ -204,7 +226,8 @@ static void it_needs_libc_and_libm_alone(void **state) {
         char *u = strstr(line, " U ");
         if (!u) continue;
         const char *name = u + 3;
-        bool fine = !strncmp(name, "fa_rt_", 6) || !strncmp(name, "__asan", 6) || !strncmp(name, "__ubsan", 7) || !strncmp(name, "__tsan", 6);
+        bool fine = !strncmp(name, "fa_rt_", 6) || !strncmp(name, "__asan", 6) || !strncmp(name, "__ubsan", 7) ||
+                    !strncmp(name, "__tsan", 6);
         for (int i = 0; i < FA_COUNT(known); i++) fine = fine || !strcmp(name, known[i]);
         if (!fine) print_message("%s\n", name);
         assert_true(fine);
@@ -220,16 +243,18 @@ static void the_example_builds_with_one_command(void **state) {
     FaError err = {0};
     const char *fart = test_path("face.fart"), *play = test_path("play"), *out = test_path("play.txt");
     CHECK_OK(fa_neural_write(bound[2], fart, &err), &err);
-    assert_int_equal(test_run((const char *const[]){"cc", FASCIA_SOURCE_DIR "/rt/example.c", "-I" FASCIA_SOURCE_DIR "/include",
-                                                    "-L" FASCIA_BINARY_DIR, "-l:libfascia-rt.a", "-lm", "-o", play, NULL},
-                              NULL),
-                     0);
+    assert_int_equal(
+        test_run((const char *const[]){"cc", FASCIA_SOURCE_DIR "/rt/example.c", "-I" FASCIA_SOURCE_DIR "/include",
+                                       "-L" FASCIA_BINARY_DIR, "-l:libfascia-rt.a", "-lm", "-o", play, NULL},
+                 NULL),
+        0);
     assert_int_equal(test_run((const char *const[]){play, fart, "jawOpen", "0.5", NULL}, out), 0);
     char *text = read_text(out);
     print_message("%s", text);
     assert_non_null(strstr(text, "targets; the network adds up to"));
     fa_free(text);
-    assert_int_equal(test_run((const char *const[]){play, FASCIA_SOURCE_DIR "/README.md", "jawOpen", "0.5", NULL}, out), 1);
+    assert_int_equal(test_run((const char *const[]){play, FASCIA_SOURCE_DIR "/README.md", "jawOpen", "0.5", NULL}, out),
+                     1);
 }
 
 static int set_up(void **state) {
@@ -258,10 +283,14 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_agree_to_the_bit),         cmocka_unit_test(int8_is_near),
-        cmocka_unit_test(damage_is_noticed),                cmocka_unit_test(lies_are_refused_or_harmless),
-        cmocka_unit_test(names_are_found),                  cmocka_unit_test(soft_weights_are_the_closed_form),
-        cmocka_unit_test(it_needs_libc_and_libm_alone),     cmocka_unit_test(the_example_builds_with_one_command),
+        cmocka_unit_test(kernels_agree_to_the_bit),
+        cmocka_unit_test(int8_is_near),
+        cmocka_unit_test(damage_is_noticed),
+        cmocka_unit_test(lies_are_refused_or_harmless),
+        cmocka_unit_test(names_are_found),
+        cmocka_unit_test(soft_weights_are_the_closed_form),
+        cmocka_unit_test(it_needs_libc_and_libm_alone),
+        cmocka_unit_test(the_example_builds_with_one_command),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -167,9 +167,19 @@ static FaCode put_onnx(const FaNeural *b, FaArena *arena, const char *path, FaEr
     turn_over(section(b, FA_RT_ENCODE), n->nshape, n->nd, fa_rt_pad(n->nd), encode);
     turn_over(section(b, FA_RT_RIDGE), n->nd, n->nt, fa_rt_pad(n->nt), ridge);
     for (size_t t = 0; t < nt; t++) basis[t * nt + t] = 1;
-    const FaOnnxBound bound = {.nweight = n->nshape, .nd = n->nd, .nc = n->nt, .nout = n->nt, .nlayer = n->nlayer,
-                               .width = width, .encode = encode, .weight = weight, .bias = bias, .still = still,
-                               .ridge = ridge, .basis = basis, .made = "fascia run --bake"};
+    const FaOnnxBound bound = {.nweight = n->nshape,
+                               .nd = n->nd,
+                               .nc = n->nt,
+                               .nout = n->nt,
+                               .nlayer = n->nlayer,
+                               .width = width,
+                               .encode = encode,
+                               .weight = weight,
+                               .bias = bias,
+                               .still = still,
+                               .ridge = ridge,
+                               .basis = basis,
+                               .made = "fascia run --bake"};
     find_still(&bound, a, next, still);
     return fai_onnx_save_bound(&bound, path, err);
 }

@@ -31,6 +31,7 @@ typedef struct Neural {
     FaRt *rt;
     FaBlender *blender;
     float amount;
+    float *weights; // those of the input that are numbers; others are 0   (nshape)
     float *linear;  // the rig's own surface                        (nvert x 3)
     float *targets; // (K)
     FaTouching touching;
@@ -107,7 +108,8 @@ static FaCode neural_open(FaMethod *m, const FaMethodSetup *setup, FaError *err)
     FA_TRY(bind(n, setup->params, err));
     FA_TRY(fa_blender_new(m->rig, &n->blender, err));
     n->linear = FA_PUSH(n->arena, 3 * (size_t)m->rig->mesh.nvert, float);
-    if (!n->linear) return FA_FAIL_MEMORY(err);
+    n->weights = FA_PUSH(n->arena, FA_MAX(m->rig->nshape, 1), float);
+    if (!n->linear || !n->weights) return FA_FAIL_MEMORY(err);
     uint64_t inputs = m->inputs;
     FA_TRY(open_contact(n, setup, err)); // the face replaces inputs
     m->inputs = fai_hash64(&inputs, sizeof inputs, m->inputs);
@@ -177,11 +179,16 @@ static void keep_apart(Neural *n, const float *weights, float *surface, FaStats 
 static FaCode neural_step(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
     Neural *n = (Neural *)m;
     (void)err;
-    fa_blender_eval(n->blender, in->weights, n->linear);
+    for (int s = 0; s < m->rig->nshape; s++) {
+        bool good = isfinite(in->weights[s]);
+        n->weights[s] = good ? in->weights[s] : 0;
+        if (!good && stats) stats->clamped++;
+    }
+    fa_blender_eval(n->blender, n->weights, n->linear);
     memcpy(surface, n->linear, 3 * (size_t)m->rig->mesh.nvert * sizeof *surface);
-    fa_rt_network(n->rt, in->weights, n->targets);
+    fa_rt_network(n->rt, n->weights, n->targets);
     fa_rt_correct(n->rt, n->targets, n->amount, surface);
-    if (n->touching.contact) keep_apart(n, in->weights, surface, stats);
+    if (n->touching.contact) keep_apart(n, n->weights, surface, stats);
     return FA_OK;
 }
 
