@@ -1,6 +1,5 @@
-// Textures as maps: a picture of four colours on a square by its UVs, every scale, between pixels and beyond the edge; and
-// what cannot be laid on is refused.
-// labels: unit
+// Textures as maps: a picture of four colours on a square by its UVs, every scale, between pixels and beyond the edge;
+// and what cannot be laid on is refused. labels: unit
 #include "test_gltf_fixture.h"
 
 #include "face/texture.h"
@@ -9,12 +8,16 @@
 // Four vertices and one shape; texture coordinates are 16 + 36 bytes in.
 static const char json[] =
     "{'asset': {'version': '2.0'}, 'scene': 0, 'scenes': [{'nodes': [0]}], 'nodes': [{'mesh': 0}],"
-    " 'meshes': [{'primitives': [{'attributes': {'POSITION': 0, 'TEXCOORD_0': 2}, 'indices': 3, 'targets': [{'POSITION': 1}]}]}],"
+    " 'meshes': [{'primitives': [{'attributes': {'POSITION': 0, 'TEXCOORD_0': 2}, 'indices': 3, 'targets': "
+    "[{'POSITION': 1}]}]}],"
     " 'buffers': [{'byteLength': 140}],"
-    " 'bufferViews': [{'buffer': 0, 'byteOffset': 0, 'byteLength': 96}, {'buffer': 0, 'byteOffset': 96, 'byteLength': 32},"
+    " 'bufferViews': [{'buffer': 0, 'byteOffset': 0, 'byteLength': 96}, {'buffer': 0, 'byteOffset': 96, 'byteLength': "
+    "32},"
     " {'buffer': 0, 'byteOffset': 128, 'byteLength': 12}],"
-    " 'accessors': [{'bufferView': 0, 'componentType': 5126, 'count': 4, 'type': 'VEC3', 'min': [0, 0, 0], 'max': [0.2, 0.2, 0]},"
-    " {'bufferView': 0, 'byteOffset': 48, 'componentType': 5126, 'count': 4, 'type': 'VEC3', 'min': [0, 0, 0], 'max': [0, 0, 0.01]},"
+    " 'accessors': [{'bufferView': 0, 'componentType': 5126, 'count': 4, 'type': 'VEC3', 'min': [0, 0, 0], 'max': "
+    "[0.2, 0.2, 0]},"
+    " {'bufferView': 0, 'byteOffset': 48, 'componentType': 5126, 'count': 4, 'type': 'VEC3', 'min': [0, 0, 0], 'max': "
+    "[0, 0, 0.01]},"
     " {'bufferView': 1, 'componentType': 5126, 'count': 4, 'type': 'VEC2'},"
     " {'bufferView': 2, 'componentType': 5123, 'count': 6, 'type': 'SCALAR'}]}";
 
