@@ -43,8 +43,7 @@ static FaCode allocate(FaSkulls *s, FaError *err) {
     return s->mean && s->known && s->depth && s->basis && s->gain ? FA_OK : FA_FAIL_MEMORY(err);
 }
 
-// --- fitting
-// ----------------------------------------------------------------------------------------------------------
+// --- fitting ---------------------------------------------------------------------------------------------------------
 
 typedef struct Pairs {
     int n, nvert;
@@ -231,8 +230,7 @@ FaCode fa_skulls_fit(int n, const FaRig *const *rig, const FaFace *const *face, 
     return rc;
 }
 
-// --- use
-// --------------------------------------------------------------------------------------------------------------
+// --- use -------------------------------------------------------------------------------------------------------------
 
 FaCode fa_skulls_depth(const FaSkulls *s, const FaRig *rig, float *depth, FaError *err) {
     if (rig->mesh.nvert != s->nvert || rig->mesh.ntri != s->ntri)
@@ -267,8 +265,7 @@ FaCode fa_skulls_paint(const FaSkulls *s, const FaRig *rig, const char *path, Fa
     return rc;
 }
 
-// --- the file
-// ---------------------------------------------------------------------------------------------------------
+// --- the file --------------------------------------------------------------------------------------------------------
 
 FaCode fa_skulls_save(const FaSkulls *s, const char *path, FaError *err) {
     const int number[3] = {s->nvert, s->ntri, s->ncomponent};
