@@ -103,8 +103,7 @@ const Command cmd_blend = {
         "  fascia blend head.glb --targets jawOpen,cheekPuff,mouthPucker --explore 4 --tiles 32 --page 2 -o more.png\n"
         "  fascia blend head.glb --targets jawOpen,cheekPuff,mouthPucker --explore 3 -o pick.html   pick by a click\n"
         "  fascia blend head.glb --targets jawOpen,cheekPuff,mouthPucker --explore 3 --pick 3,17 -o more.glb\n"
-        "  fascia blend head.glb --targets jawOpen,cheekPuff -o sliders.html       pull weight, time, mass, damping, "
-        "stiffness\n"
+        "  fascia blend head.glb --targets jawOpen,cheekPuff -o sliders.html       pull at time, mass, damping\n"
         "  fascia blend head.glb clip.csv --estimate captured.pc2 --json                the spring of a capture\n",
     .notes =
         "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif; stills also .obj, clips also\n"

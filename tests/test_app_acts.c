@@ -9,7 +9,7 @@
 #include <math.h>
 
 static char rig[4200], clip[4200], captured[4200], maps[4200], take[4200], trust[4200], other[4200], face[4200],
-    hand[4200], hand_moves[4200], nod[4200], muscles[4200], pose[4200], edits[4200], places[4200];
+    hand[4200], hand_moves[4200], nod[4200], muscles[4200], pose[4200], edits[4200], places[4200], forces[4200];
 
 // A box before the left cheek, and how it comes nearer.
 static void make_hand(void) {
@@ -27,6 +27,13 @@ static void make_hand(void) {
 }
 
 // A face with muscles, a pose of it, and what is changed in that.
+static void make_forces(void) {
+    snprintf(forces, sizeof forces, "%s", test_path("forces.json"));
+    FILE *f = fopen(forces, "wb");
+    fputs("{\"gravity\": {\"size\": 3, \"direction\": [0, -1, 0]}}", f);
+    fclose(f);
+}
+
 static void make_muscles(void) {
     snprintf(muscles, sizeof muscles, "%s", test_path("muscles.face"));
     snprintf(pose, sizeof pose, "%s", test_path("smile.pose"));
@@ -74,6 +81,7 @@ static int make_files(void **state) {
     for (int i = 0; i < 4; i++) fprintf(n, "%.6f,0,0,0,1,0,%g,0\n", i / 30.0, 0.01 * (i % 2));
     fclose(n);
     make_muscles();
+    make_forces();
     return 0;
 }
 
@@ -92,6 +100,9 @@ static const Value values[] = {
     {"raw", NULL},
     {"limit", "2"},
     {"pick", "1"},
+    {"every", "2"},
+    {"tiles", "4"},
+    {"page", "2"},
     {"estimate", captured},
     {"per-vertex", NULL},
     {"head-motion", "2"},
@@ -133,6 +144,7 @@ static const Value values[] = {
     {"reach", "0.02"},
     {"trust", trust},
     {"report", NULL},
+    {"stream", "weights"},
     {"truth", NULL},
     {"literal", NULL},
     {"image", "640x480"},
@@ -184,6 +196,7 @@ static const Value values[] = {
     {"softness", "3"},
     {"material", "uniform"},
     {"law", "neo"},
+    {"forces", forces},
     {"strength", "all=0.5"},
     {"strict", "on"},
     {"collider-stiffness", "20"},
@@ -264,6 +277,7 @@ static const Value values[] = {
     {"by", "skin"},
     {"motion", "dynamic"},
     {"muscle play:contact", "off"},
+    {"jaw-poses", clip},
 };
 
 static const Value *value_of(const char *verb, const char *name) {
@@ -508,8 +522,8 @@ static void every_option(void **state) {
 
 static void what_is_named(void **state) {
     (void)state;
-    assert_int_equal(RUN("blend", rig, "--weights", "jawOpen=1", "--maps", "nofile.json", "-o", test_path("x.pc2")), 2);
-    SAID("--maps does nothing with --weights");
+    assert_int_equal(RUN("blend", rig, "--weights", "jawOpen=1", "--maps", "nofile.json", "-o", test_path("x.pc2")), 5);
+    SAID("nofile.json");
     assert_int_equal(RUN("blend", rig, "--targets", "jawOpen,cheekPuff", "--explore", "3", "--pick", "3"), 2);
     SAID("-o more.glb");
     assert_int_equal(RUN("blend", rig, "--targets", "jawOpen,cheekPuff", "--explore", "3", "--pick", "3,3", "-o",

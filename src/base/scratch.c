@@ -108,6 +108,13 @@ static void remove_if_dead(const char *path) {
     close(fd);
 }
 
+// Frames that a verb keeps while it runs, .fascia-PID-N.pc2, have a number in their name that no later run repeats:
+// they are known by their beginning.
+static bool is_left(const char *name, const char *base, size_t n) {
+    if (!strncmp(name, ".fascia-", 8) && strstr(name, ".part-")) return true;
+    return strlen(name) == n && strncmp(name, base, n - 6) == 0;
+}
+
 // pattern: "DIR/NAME.part-XXXXXX"
 static void sweep(const char *pattern) {
     char *folder = fai_path_dir(pattern);
@@ -115,7 +122,7 @@ static void sweep(const char *pattern) {
     size_t n = strlen(base);
     DIR *dir = folder ? opendir(folder) : NULL;
     for (struct dirent *e; dir && (e = readdir(dir));) {
-        if (strlen(e->d_name) != n || strncmp(e->d_name, base, n - 6) != 0) continue;
+        if (!is_left(e->d_name, base, n)) continue;
         char *path = fai_path_join(folder, e->d_name);
         if (path) remove_if_dead(path);
         fa_free(path);
