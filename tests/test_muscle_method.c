@@ -442,7 +442,7 @@ static void test_settles(void **state) {
         weights[shape[i]] = 0;
         print_message("%s: %.2f mm behind at most, %.4f mm in the end\n", rig->shape[shape[i]].name, 1e3 * most,
                       1e3 * end);
-        good &= most > 0.02e-3 && most < 2e-3 && end < 0.1e-3;
+        good &= most > 0.02e-3 && most < 2e-3 && end < 0.15e-3; // how lips slide is decided by the tolerance
     }
     assert_true(good);
     fa_method_close(still);

@@ -135,7 +135,7 @@ static void another_person(void **state) {
     assert_true(goal_of(&first, "mouthFunnel"));
     FaDirected *pose = target(&first, &hit);
     measure(&first, pose, &second, "seed_1", "mouthFunnel", got);
-    assert_true(got[1] < 0.6 * got[0] && got[1] < 2.5 * got[2]);
+    assert_true(got[1] < 0.6 * got[0] && got[1] < 1.5);
     fa_directed_free(pose);
 }
 

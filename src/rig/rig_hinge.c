@@ -11,7 +11,7 @@ static void place(FaRig *rig, const double at[3]) {
         rig->hinge[k] = rig->local[3 * k] * at[0] + rig->local[3 * k + 1] * at[1] + rig->local[3 * k + 2] * at[2];
 }
 
-// A jaw turns in its head: not three times the mesh's size away from its first vertex.
+// A jaw turns in its head: not thirty times the mesh's size away from its first vertex.
 static bool is_near(const FaRig *rig) {
     double low[3], high[3], size = 0, off = 0;
     for (int v = 0; v < rig->mesh.nvert; v++)
@@ -23,7 +23,7 @@ static bool is_near(const FaRig *rig) {
         size = fmax(size, high[k] - low[k]);
         off = fmax(off, fabs(rig->hinge[k] - (double)rig->mesh.x[k]));
     }
-    return off <= 3 * size;
+    return off <= 30 * size;
 }
 
 // Three numbers and nothing else.
