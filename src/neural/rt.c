@@ -13,6 +13,7 @@
 #include <string.h>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #define HAVE_AVX2 1
 #define AVX2 __attribute__((target("avx2,fma,f16c")))
@@ -446,11 +447,18 @@ int fa_rt_place(const void *data, size_t size, void *memory, size_t room, FaRt *
     return FA_RT_OK;
 }
 
+#ifdef HAVE_AVX2
+// clang 14 has no __builtin_cpu_supports("f16c").
+static int converts_halfs(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
+}
+#endif
+
 void fa_rt_simd(FaRt *f, int wanted) {
     f->avx2 = 0;
 #ifdef HAVE_AVX2
-    f->avx2 =
-        wanted && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    f->avx2 = wanted && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && converts_halfs();
 #else
     (void)wanted;
 #endif
