@@ -19,7 +19,7 @@ test:
 	@cmake --build --preset asan -j $(JOBS) --target unit_tests -- --quiet
 	@cmake --build --preset clang -j $(JOBS) --target hash_tests -- --quiet
 	@cmake --build --preset release -j $(JOBS) -- --quiet
-	cd build-asan && LSAN_OPTIONS=suppressions=../tools/lsan.supp:print_suppressions=0 $(CTEST) -L unit
+	cd build-asan && FASCIA_SHORT=1 LSAN_OPTIONS=suppressions=../tools/lsan.supp:print_suppressions=0 $(CTEST) -L unit
 	cd build-clang && $(CTEST) -L hash
 	cd build && $(CTEST)
 	@tools/table_trust build build-asan >build/trust.md
