@@ -1,12 +1,23 @@
 // fascia muscle play: a clip, as muscles and flesh make it.
 #include "head_motion.h"
 #include "muscle.h"
+#include "muscle_hits.h"
 #include "outputs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const Option options[] = {HEAD_MOTION_OPTIONS, OUT_OPTIONS, CHECK_OPTION, LOAD_OPTIONS("map"), {0}};
+static const char *hit;
+
+static const Option options[] = {
+    HEAD_MOTION_OPTIONS,
+    {"hit", 0, OPT_TEXT, &hit, "FRAMES", 0, 0,
+     "0,24,60: frames that meet your shapes exactly; what flesh lacks there is added, and on the way to the next frame "
+     "of the list it goes over into what that lacks"},
+    OUT_OPTIONS,
+    CHECK_OPTION,
+    LOAD_OPTIONS("map"),
+    {0}};
 
 typedef struct Play {
     Muscle m;
@@ -14,6 +25,8 @@ typedef struct Play {
     unsigned char *there; // shapes that the face has muscles for                      (nshape)
     FaMuscleShapesReport shapes;
     FaClip *moved; // the clip with --head-motion
+    MuscleHits hits;
+    FaSequence *added; // the frames with what they lack
 } Play;
 
 // What acts on flesh with mass alone.
@@ -92,9 +105,19 @@ static FaCode use_one(Play *p) {
     return FA_OK;
 }
 
+static FaCode add_hits(Play *p, FaError *err) {
+    Job *j = &p->m.job;
+    TRY(fa_sequence_of_clip(j->rig, j->clip, &j->linear, err));
+    TRY(muscle_hits_add(&p->hits, j->linear, j->record.seq, &p->added, err));
+    j->frames = p->added;
+    cli_say("%d frames meet the shapes: up to %.2f mm were lacking", p->hits.count, p->hits.worst);
+    return FA_OK;
+}
+
 static FaCode make(Job *j, FaError *err) {
     Play *p = (Play *)j;
     TRY(cli_frames(j->clip->nframe, &j->first, &j->last, err));
+    if (hit) TRY(muscle_hits_read(hit, j->last, &p->hits, err));
     TRY(find_used(p, err));
     TRY(use_one(p));
     TRY(muscle_open(j, err));
@@ -112,7 +135,7 @@ static FaCode make(Job *j, FaError *err) {
     TRY(record_new(fa_run_sequence(j->run), j->last, j->rig, j->clip, &j->record, err));
     j->frames = j->record.seq;
     j->played = j->clip;
-    return FA_OK;
+    return hit ? add_hits(p, err) : FA_OK;
 }
 
 static void json(Job *j, FaJsonWriter *w) {
@@ -123,12 +146,18 @@ static void json(Job *j, FaJsonWriter *w) {
     fa_json_int(w, "shapes_made", p->shapes.made);
     fa_json_number(w, "shapes_seconds", p->shapes.seconds);
     fa_json_int(w, "unsolved", j->stats.unsolved);
+    if (p->hits.count) {
+        fa_json_int(w, "hits", p->hits.count);
+        fa_json_number(w, "hits_lacked_mm", p->hits.worst);
+    }
 }
 
 static void play_free(Job *j) {
     Play *p = (Play *)j;
     free(p->used);
     free(p->there);
+    fa_sequence_close(p->added);
+    muscle_hits_free(&p->hits);
     fa_clip_free(p->moved);
     muscle_free(j);
 }
@@ -137,7 +166,7 @@ static int run(int argc, const char **argv) {
     if (!common.output && !common.dry_run && !common.json) return output_missing("out.glb");
     int code = cli_only(
         "for a clip",
-        "head-motion loop-motion world cache-unit bake-error max-targets check fps frames hinge head-units joint "
+        "head-motion loop-motion hit world cache-unit bake-error max-targets check fps frames hinge head-units joint "
         "head-smooth @method");
     if (code != EXIT_OK) return code;
     if ((code = check_motion()) != EXIT_OK) return code;
@@ -169,6 +198,8 @@ const Command cmd_muscle_play = {
         "  fascia muscle play head.face talk.csv --motion dynamic --head-motion run.bvh -o run.glb     cheeks swing\n"
         "  fascia muscle play head.face talk.csv --edits lips.json -o talk.glb   tracks moved in some frames\n"
         "  fascia muscle play head.face talk.csv --frames 0-99 -o out.pc2\n"
+        "  fascia muscle play head.face talk.csv --hit 12,40 -o talk.glb         these frames as your shapes have "
+        "them\n"
         "  fascia muscle play head.glb -o rom.glb                         the rig's own animation; muscles are made "
         "now\n",
     .notes =

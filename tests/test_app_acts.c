@@ -129,6 +129,7 @@ static const Value values[] = {
     {"sculpt", "jawOpen=constant:0.5"},
     {"regions", "off"},
     {"loop-motion", NULL},
+    {"hit", "4"},
     {"hinge", "0,0.02,0.01"},
     {"head-smooth", "3"},
     {"names", NULL},

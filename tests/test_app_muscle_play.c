@@ -92,6 +92,34 @@ static void test_options(void **state) {
     assert_int_equal(RUN("muscle", "play", face, clip), 2);
 }
 
+// Frames that are hit are as sculpted, others are not; what no frame is, is said before minutes are spent.
+static void test_hits(void **state) {
+    (void)state;
+    static char flesh[4096], hits[4096], linear[4096];
+    snprintf(flesh, sizeof flesh, "%s", test_path("flesh.pc2"));
+    snprintf(hits, sizeof hits, "%s", test_path("hits.pc2"));
+    snprintf(linear, sizeof linear, "%s", test_path("linear.pc2"));
+    assert_int_equal(RUN("convert", rig, linear, "--clip", clip), 0);
+    assert_int_equal(RUN("muscle", "play", face, clip, "--snap", "0", "-o", flesh, "-q"), 0);
+    assert_int_equal(RUN("muscle", "play", face, clip, "--snap", "0", "--hit", "3", "-o", hits, "--json"), 0);
+    assert_true(said_number("hits") == 3 && said_number("hits_lacked_mm") > 0.1);
+    static const struct {
+        const char *frames;
+        bool hit;
+    } frame[] = {{"0-0", true}, {"2-2", false}, {"3-3", true}, {"4-4", false}, {"5-5", true}};
+    for (int i = 0; i < FA_COUNT(frame); i++) {
+        assert_int_equal(RUN("compare", linear, hits, "--frames", frame[i].frames, "--no-intersections", "--json"), 0);
+        const double off = said_number("max_mm");
+        assert_true(frame[i].hit ? off < 1e-3 : off > 1e-3);
+    }
+    // between them less is added than what the flesh lacks by itself
+    assert_int_equal(RUN("compare", flesh, hits, "--frames", "2-2", "--no-intersections", "--json"), 0);
+    assert_true(said_number("max_mm") > 0.01);
+    assert_int_equal(RUN("muscle", "play", face, clip, "--hit", "3,6", "-o", hits), 2);
+    SAID("'6' is none of the frames 0 to 5");
+    assert_int_equal(RUN("muscle", "play", face, clip, "--hit", "3,x", "-o", hits), 2);
+}
+
 // The head's motion is written with the frames; with --motion dynamic it moves the flesh too.
 static void test_head_motion(void **state) {
     (void)state;
@@ -136,6 +164,6 @@ static void test_head_motion(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_play), cmocka_unit_test(test_options),
-                                       cmocka_unit_test(test_head_motion)};
+                                       cmocka_unit_test(test_hits), cmocka_unit_test(test_head_motion)};
     return cmocka_run_group_tests_name("app_muscle_play", tests, make_all, NULL);
 }
