@@ -167,16 +167,20 @@ static FaCode commit(FaFileSet *s, FaError *err) {
         FA_TRY(move_all(s, s->temp, err)); // final names, still aside
         if (rename(s->temp, s->dir) < 0) return fai_fail_errno(err, s->dir, "write");
     } else {
-        FA_TRY(write_list(s, err));
-        fai_scratch_folder_keep(&s->scratch);
+        const bool several = s->count > 1; // the rename of one file decides by itself
+        if (several) {
+            FA_TRY(write_list(s, err));
+            fai_scratch_folder_keep(&s->scratch);
+        }
         FaCode rc = move_all(s, s->dir, err);
+        if (rc < 0 && !several) return rc;
         if (rc < 0) { // decided by then: whoever looks there next completes it
             s->temp = NULL;
             if (err) snprintf(err->remedy, sizeof err->remedy, "free some disk space; the next run completes the set");
             return rc;
         }
         sync_path(s->dir, false);
-        drop_list(s->temp);
+        if (several) drop_list(s->temp);
         rmdir(s->temp);
     }
     s->temp = NULL;
