@@ -208,6 +208,7 @@ static pid_t start(const char *const *args) {
     while (args[n - 1]) argv[n] = args[n - 1], n++;
     dup2(fd, 1);
     dup2(fd, 2);
+    signal(SIGINT, SIG_DFL); // a shell ignores it for what runs in the background, and so do its children
     execv(PROGRAM, (char *const *)argv);
     _exit(127);
 }
