@@ -11,7 +11,7 @@ static const struct {
     {"blend", fai_bench_blend},           {"analytic", fai_bench_analytic},     {"svd", fai_bench_svd},
     {"projective", fai_bench_projective}, {"enrich", fai_bench_enrich},         {"live", fai_bench_live},
     {"drive", fai_bench_drive},           {"drive_full", fai_bench_drive_full}, {"drive_rig", fai_bench_drive_rig},
-    {"muscle", fai_bench_muscle},         {"neural", fai_bench_neural},
+    {"muscle", fai_bench_muscle},         {"neural", fai_bench_neural},         {"methods", fai_bench_methods},
 };
 
 const char *const *fa_bench_names(void) {

@@ -6,6 +6,6 @@
 
 FaBenchFn fai_bench_live, fai_bench_svd, fai_bench_analytic, fai_bench_projective, fai_bench_enrich, fai_bench_drive,
     fai_bench_drive_full;
-FaBenchFn fai_bench_drive_rig, fai_bench_muscle, fai_bench_neural;
+FaBenchFn fai_bench_drive_rig, fai_bench_muscle, fai_bench_neural, fai_bench_methods;
 
 #endif

@@ -52,11 +52,8 @@ static void fields_of_the_others(void **state) {
     (void)state;
     static const struct {
         const char *name, *ratio[2];
-    } benches[] = {{"analytic", {"paper", "linear"}},
-                   {"svd", {"eigen"}},
-                   {"projective", {"eigen", "thesis"}},
-                   {"enrich", {"paper", "newton"}},
-                   {"muscle", {"newton"}}};
+    } benches[] = {{"analytic", {"paper", "linear"}}, {"svd", {"eigen"}},     {"projective", {"eigen", "thesis"}},
+                   {"enrich", {"paper", "newton"}},   {"muscle", {"newton"}}, {"methods", {NULL}}};
     if (!getenv("FASCIA_FULL")) {
         print_message("skipped: FASCIA_FULL is not set\n");
         skip();
