@@ -343,7 +343,7 @@ static FaCode build(Build *b, FaError *err) {
     FaPatch first; // tells which part is the skin
     const FaPatchOptions how = {.whole = true};
     FA_TRY(fai_patch_find(rig, &b->topo, &how, b->scratch, &first, err));
-    FA_TRY(fai_fit_jaw(rig, &f->jaw, b->with_jaw, &f->notes, err));
+    FA_TRY(fai_bones_jaw(rig, &f->jaw, b->with_jaw, &f->notes, err));
     FA_TRY(fai_bones_collect(rig, &b->topo, first.part, &b->options, f, err));
     f->rig_hash = fai_face_rig_hash(rig);
     f->nvert = rig->mesh.nvert;
