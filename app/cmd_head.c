@@ -163,7 +163,7 @@ const Command cmd_head = {
         "  fascia head --seed 7 --level 2 -o someone.glb              a random person, 26k vertices\n"
         "  fascia head --identity nose_width=2,age=1.5 -o old.glb     a wide nose, an old face\n"
         "  fascia head --clip talk --truth talk.pc2 -o talk.glb       with animation, and what real skin would do\n"
-        "  fascia head --zoo zoo/                                     39 odd rigs to try things on\n",
+        "  fascia head --zoo zoo/                                     40 odd rigs to try things on\n",
     .options = options,
     .min_args = 0,
     .max_args = 0,

@@ -46,8 +46,7 @@ static int setup(void **state) {
                         .open_angle = 0.4,
                         .residual = 1e-4,
                         .nmore = 2,
-                        .more = {0, 0},
-                        .share = {0.5, 0.25}};
+                        .more = {{.open = 0.5}, {.open = 0.25, .turn = {0, 0.1, 0}, .slide = {0, 0, -0.002}}}};
     // optimised stiffness and a rig's path
     face->stiff_edges = 7;
     face->stiff_anchor = FA_PUSH(face->arena, face->nskin, float);
@@ -136,7 +135,8 @@ static void round_trip(void **state) {
     for (int r = 0; r < FA_REGIONS; r++) assert_memory_equal(f->region[r], face->region[r], 4 * (size_t)f->nskin);
     assert_true(f->jaw.found && f->jaw.open_angle == face->jaw.open_angle && f->jaw.hinge[2] == 0.03 &&
                 f->jaw.shape[0] == 0 && f->jaw.shape[1] == -1);
-    assert_true(f->jaw.nmore == 2 && f->jaw.more[1] == 0 && f->jaw.share[1] == 0.25);
+    assert_true(f->jaw.nmore == 2 && f->jaw.more[1].shape == 0 && f->jaw.more[1].open == 0.25 &&
+                f->jaw.more[1].turn[1] == 0.1 && f->jaw.more[1].slide[2] == -0.002);
     assert_int_equal(f->nbone, 2);
     assert_string_equal(f->bone[1].name, "bone 1");
     assert_true(f->bone[1].with_jaw && !f->bone[0].with_jaw && f->bone[1].kind == FA_BONE_JAW);

@@ -1,6 +1,7 @@
 // The jaw: against the true one of the shipped head, under turns and mirrors, with shapes missing, spoilt or not rigid.
 #include "test_face_tools.h"
 
+#include "face/bones.h"
 #include "rig/jaw.h"
 
 static FaJaw fit(const FaRig *rig, float *with_jaw, FaNotes *notes) {
@@ -286,36 +287,95 @@ static void other_names(void **state) {
     fa_head_free(head);
 }
 
-// A viseme that opens the jaw half way moves it half way, whatever it does to the lips; a smile does not.
-static void other_shapes_open_it(void **state) {
-    (void)state;
-    FaHead *head = head_at(0, 0, true);
+// The skin of a rig with one shape more, as a sculptor has it: the head itself under these weights.
+static FaRig *with_sculpt(const FaHead *head, int n, const char *const *names, const float *w) {
     FaRig *rig = skin_rig(head);
-    int open = shape_of(rig, "jawOpen"), aa = shape_of(rig, "tongueOut");
-    assert_int_equal(fit(rig, NULL, NULL).nmore, 0);
-    size_t n = (size_t)rig->nentry, all = n + 3 * (size_t)rig->mesh.nvert;
-    float *delta = calloc(3 * all, sizeof *delta), *was = rig->delta, *d = calloc(3 * all, sizeof *d);
-    int *row = calloc(all, sizeof *row), *rows = rig->row;
-    memcpy(delta, was, 3 * n * sizeof *delta);
-    memcpy(row, rows, n * sizeof *row);
-    fai_arkit_motion_add(rig, "jawOpen", 0.5f, d);
-    fai_arkit_motion_add(rig, "mouthPucker", 0.3f, d);
-    for (int v = 0; v < rig->mesh.nvert; v++) row[n + (size_t)v] = v;
-    memcpy(delta + 3 * n, d, 3 * (size_t)rig->mesh.nvert * sizeof *d);
+    FaError err = {0};
+    float all[FA_ARKIT_COUNT] = {0};
+    const size_t was = (size_t)rig->nentry, more = (size_t)rig->mesh.nvert;
+    float *delta = FA_PUSH(rig->arena, 3 * (was + more), float), *d = delta + 3 * was;
+    int *row = FA_PUSH(rig->arena, was + more, int);
+    memcpy(delta, rig->delta, 3 * was * sizeof *delta);
+    memcpy(row, rig->row, was * sizeof *row);
+    for (int i = 0; i < n; i++) all[fa_arkit_match(names[i], NULL)] = w[i];
+    CHECK_OK(fa_head_truth(head, 0, all, d, &err), &err);
+    for (size_t v = 0; v < more; v++) row[was + v] = (int)v;
+    for (size_t i = 0; i < 3 * more; i++) d[i] -= rig->mesh.x[i];
     rig->delta = delta, rig->row = row;
-    rig->shape[aa] = (FaShape){.name = "viseme_aa", .arkit = -1, .first = (int)n, .count = rig->mesh.nvert};
-    FaJaw j = fit(rig, NULL, NULL);
-    assert_int_equal(j.nmore, 1);
-    assert_int_equal(j.more[0], aa);
-    CHECK_NEAR(j.share[0], 0.5, 0.05);
-    float w[128] = {0};
-    w[aa] = 1;
-    FaPose p = fai_jaw_pose(&j, w);
-    w[aa] = 0, w[open] = (float)j.share[0];
-    FaPose q = fai_jaw_pose(&j, w);
-    for (int k = 0; k < 3; k++) CHECK_NEAR(p.p[k], q.p[k], 1e-6);
-    rig->delta = was, rig->row = rows;
-    free(delta), free(row), free(d);
+    rig->shape[shape_of(rig, "tongueOut")] =
+        (FaShape){.name = "sculpted", .arkit = -1, .first = (int)was, .count = (int)more};
+    rig->nentry += rig->mesh.nvert;
+    return rig;
+}
+
+// Sculpted poses of any kind move the jaw as they do in truth, whatever they do to the lips; what forms the chin's skin
+// does not.
+static void every_shape_moves_it(void **state) {
+    (void)state;
+    static const char *const names[] = {"jawOpen", "jawLeft", "jawForward", "mouthPucker", "mouthSmileLeft"};
+    static const struct {
+        float w[5];
+        double apart; // mm
+    } mix[] = {{{0.5f, 0, 0, 0, 0}, 1},    {{0.5f, 0, 0, 0.3f, 0}, 1.5}, {{0.3f, 0.6f, 0, 0, 0.5f}, 3},
+               {{0, 0, -0.7f, 0, 0}, 0.2}, {{0.1f, 0, 0.4f, 0, 0}, 0.5}, {{0.1f, 0.3f, 0, 0, 0.3f}, 1.5}};
+    FaHead *head = head_at(0, 0, true);
+    FaRig *plain = skin_rig(head);
+    assert_int_equal(fit(plain, NULL, NULL).nmore, 0);
+    fa_rig_free(plain);
+    for (int m = 0; m < FA_COUNT(mix); m++) {
+        FaRig *rig = with_sculpt(head, FA_COUNT(names), names, mix[m].w);
+        FaJaw j = fit(rig, NULL, NULL);
+        assert_int_equal(j.nmore, 1);
+        float all[FA_ARKIT_COUNT] = {0}, w[128] = {0};
+        double r[9], t[3], turn[3], about[3];
+        for (int k = 0; k < 5; k++) all[fa_arkit_match(names[k], NULL)] = mix[m].w[k];
+        fa_head_jaw(head, all, r, t);
+        w[j.more[0].shape] = 1;
+        FaPose own = fai_jaw_pose(&j, w);
+        CHECK_NEAR(apart(&own, r, t), 0, mix[m].apart);
+        // it adds up with an open jaw on one arc
+        w[j.shape[0]] = 0.5f;
+        FaPose both = fai_jaw_pose(&j, w);
+        fai_q_log(both.q, turn);
+        fai_q_log(own.q, about);
+        CHECK_NEAR(fai_v3_dot(turn, j.axis), fai_v3_dot(about, j.axis) + 0.5 * j.open_angle, 2e-3);
+        fa_rig_free(rig);
+    }
+    fa_head_free(head);
+}
+
+// A mandible or lower teeth with shapes of their own tell the jaw's pose: nearer than skin does, and where skin says
+// nothing.
+static void the_mandible_tells(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaHead *head = head_at(0, 3, true);
+    FaRig *rig;
+    const char *path = test_path("jaw_head.glb");
+    CHECK_OK(fa_head_save(head, NULL, true, NULL, path, &err), &err);
+    CHECK_OK(fa_rig_load(path, NULL, &rig, &err), &err);
+    FaJaw skin = fit(rig, NULL, NULL), bone;
+    CHECK_OK(fai_bones_jaw(rig, &bone, NULL, NULL, &err), &err);
+    assert_int_equal(bone.nmore, 0);
+    for (int i = 0; i < 4; i++) {
+        const float w[4] = {i == 0, i == 1, i == 2, i == 3};
+        double far = against_truth(head, rig, &skin, w[0], w[1], w[2], w[3]),
+               near = against_truth(head, rig, &bone, w[0], w[1], w[2], w[3]);
+        assert_true(near < far);
+        CHECK_NEAR(near, 0, 0.02);
+    }
+    // skin that does not move, and a shape that is none of the four
+    const int left = shape_of(rig, "jawLeft"), ahead = shape_of(rig, "jawForward");
+    for (int i = rig->shape[left].first; i < rig->shape[left].first + rig->shape[left].count; i++)
+        memset(rig->delta + 3 * (size_t)i, 0, 3 * sizeof(float));
+    rig->shape[ahead].arkit = -1;
+    FaJaw again;
+    CHECK_OK(fai_bones_jaw(rig, &again, NULL, NULL, &err), &err);
+    CHECK_NEAR(1e3 * (again.slide[2][0] - bone.slide[2][0]), 0, 1e-3);
+    assert_int_equal(again.shape[1], -1);
+    assert_int_equal(again.nmore, 1);
+    assert_int_equal(again.more[0].shape, ahead);
+    CHECK_NEAR(1e3 * (again.more[0].slide[2] - bone.slide[1][2]), 0, 0.5);
     fa_rig_free(rig);
     fa_head_free(head);
 }
@@ -353,6 +413,15 @@ static void a_joint_of_the_skin(void **state) {
     assert_true(j.found && j.nmore > 3 && j.residual < 1e-4);
     CHECK_NEAR(1e3 * slide[1], -5.13, 0.05);
     CHECK_NEAR(1e3 * slide[2], 0, 0.05);
+    // jaws under other names: to the left, forward
+    static const char *const names[] = {"SR_20_Jaw_Left", "HB_03_JawOut", "HB_01_L_Jaw"};
+    int found = 0;
+    for (int i = 0; i < j.nmore; i++)
+        for (int k = 0; k < FA_COUNT(names); k++) {
+            if (strcmp(rig->shape[j.more[i].shape].name, names[k]) != 0) continue;
+            found += fai_v3_norm(j.more[i].slide) + 0.1 * fai_v3_norm(j.more[i].turn) > 5e-3;
+        }
+    assert_int_equal(found, 3);
     fa_rig_free(rig);
     assert_int_equal(fa_rig_load(path, &(FaRigOptions){.hinge = "nobody"}, &rig, &err), FA_E_ARG);
     assert_non_null(strstr(err.what, "Bip01 Pelvis"));
@@ -427,14 +496,24 @@ static void facecap_jaw(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(other_names),      cmocka_unit_test(other_shapes_open_it),
-        cmocka_unit_test(a_given_hinge),    cmocka_unit_test(a_joint_of_the_skin),
-        cmocka_unit_test(the_true_jaw),     cmocka_unit_test(who_goes_with_it),
-        cmocka_unit_test(any_orientation),  cmocka_unit_test(left_mirrors_right),
-        cmocka_unit_test(poses_are_rigid),  cmocka_unit_test(no_jaw_no_error),
-        cmocka_unit_test(only_jaw_open),    cmocka_unit_test(outliers),
-        cmocka_unit_test(slides_and_noise), cmocka_unit_test(no_memory),
-        cmocka_unit_test(ict_jaw),          cmocka_unit_test(facecap_jaw),
+        cmocka_unit_test(other_names),
+
+        cmocka_unit_test(every_shape_moves_it),
+        cmocka_unit_test(the_mandible_tells),
+        cmocka_unit_test(a_given_hinge),
+        cmocka_unit_test(a_joint_of_the_skin),
+        cmocka_unit_test(the_true_jaw),
+        cmocka_unit_test(who_goes_with_it),
+        cmocka_unit_test(any_orientation),
+        cmocka_unit_test(left_mirrors_right),
+        cmocka_unit_test(poses_are_rigid),
+        cmocka_unit_test(no_jaw_no_error),
+        cmocka_unit_test(only_jaw_open),
+        cmocka_unit_test(outliers),
+        cmocka_unit_test(slides_and_noise),
+        cmocka_unit_test(no_memory),
+        cmocka_unit_test(ict_jaw),
+        cmocka_unit_test(facecap_jaw),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

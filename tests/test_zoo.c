@@ -133,6 +133,7 @@ typedef struct Found {
     const char *up, *front, *note;
     double unit, height;
     int meshes, skins; // of the document
+    int frames;
 } Found;
 
 static const Found found[] = {
@@ -157,6 +158,7 @@ static const Found found[] = {
     {"low", .vertices = 1200, .skin_most = 4},
     {.name = "stylised"},
     {"snout", .height = 0.242, .note = "axes-muzzle"},
+    {"tentacles", .vertices = 3189, .height = 0.312, .frames = 150},
     {"seams_cards", .vertices = 3010, .components = 69, .boundary = 444},
     {"hair_cap", .vertices = 2756, .components = 2, .boundary = 173, .nonmanifold = 30, .note = "nonmanifold-edges"},
     {"body", .vertices = 6605, .components = 41, .height = 1.76, .meshes = 1, .skins = 1},
@@ -253,7 +255,7 @@ static void check_found(const Found *f) {
     if (fa_zoo_animal(animal).ext[0]) check_document(f, rig);
     bool mine;
     FaClip *clip = clip_of(animal, rig, &mine);
-    assert_int_equal(clip->nframe, 90);
+    assert_int_equal(clip->nframe, now_or(f->frames, 90));
     assert_non_null(clip->head);
     if (mine) fa_clip_free(clip);
     fai_topology_free(&topo);
@@ -560,8 +562,8 @@ static bool is_known(const char *animal, const char *method, int faults) {
 static int judge(const char *animal, const char *method, Result r, const Result *linear) {
     int at = 0, faults = 0;
     while (strcmp(limits[at].method, method)) at++;
-    const double longer =
-        strcmp(animal, "snout") ? 1 : 1.7; // its jaw is, from hinge to lips: all of it goes so much farther
+    // the snout's jaw is, from hinge to lips: all of it goes so much farther; tentacles swing
+    const double longer = !strcmp(animal, "snout") ? 1.7 : !strcmp(animal, "tentacles") ? 35 : 1;
     if (r.mm > longer * limits[at].mm) faults |= FAR;
     if (r.stretch > limits[at].stretch) faults |= TORN;
     int most = linear->crossing ? 5 + 2 * linear->crossing : 0;

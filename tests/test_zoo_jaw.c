@@ -90,8 +90,12 @@ static void every_animal_has_a_jaw(void **state) {
         bool other = !strcmp(a.name, "loose_jaw") || !strcmp(a.name, "stylised") || !strcmp(a.name, "toon_avatar");
         // on a jaw twice as long a hinge elsewhere, with another slide, moves the chin alike
         const bool muzzle = !strcmp(a.name, "snout");
-        assert_true(row.hinge < (muzzle ? 25 : 5) && fabs(row.angle) < 7 && row.chin < (other ? 15 : 4) &&
-                    row.residual < 2);
+        // tentacles have as much skin as the chin they hang on, and those of the cheeks follow it in part
+        const bool hung = !strcmp(a.name, "tentacles");
+        assert_true(row.hinge < (muzzle ? 25
+                                 : hung ? 12
+                                        : 5) &&
+                    fabs(row.angle) < 7 && row.chin < (other ? 15 : 4) && row.residual < 2);
     }
 }
 

@@ -199,6 +199,7 @@ static FaCode fill(FaJawCarry *c, const FaRig *rig, const FaSurfacePoint *point,
     FA_TRY(fai_fit_jaw(rig, &c->jaw, c->belong, NULL, err));
     if (!c->jaw.found) return FA_OK;
     for (int i = 1; i < 4; i++) c->jaw.shape[i] = -1;
+    c->jaw.nmore = 0;
     c->shape[c->nshape++] = c->jaw.shape[0];
     FA_TRY(find_close(c, rig, point, err));
     for (int v = 0; v < c->nvert; v++) c->belong[v] = fminf(fmaxf(c->belong[v], 0), 1);

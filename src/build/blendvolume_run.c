@@ -41,6 +41,7 @@ static uint64_t key_of(const FaFace *f, const FaRig *rig) {
     if (fai_face_filled(f)) h = fai_hash64(f->carrier, (size_t)f->nnode, h);
     h = fai_hash64(f->jaw.hinge, sizeof f->jaw.hinge, h);
     h = fai_hash64(&f->jaw.open_angle, sizeof f->jaw.open_angle, h);
+    for (int i = 0; i < f->jaw.nmore; i++) h = fai_jaw_shape_hash(&f->jaw.more[i], h);
     for (int i = 0; i < f->nbone; i++) h = fai_hash64(f->bone[i].x, 3 * (size_t)f->bone[i].nvert * sizeof(float), h);
     h = fai_hash64(rig->row, (size_t)rig->nentry * sizeof(int), h);
     return fai_hash64(rig->delta, 3 * (size_t)rig->nentry * sizeof(float), h);

@@ -2,8 +2,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "face/bones.h"
 #include "face/face.h"
-#include "rig/jaw.h"
 
 #include <stdio.h>
 
@@ -58,9 +58,12 @@ static bool same_jaw(const Getting *g) {
     FaError ignored = {0};
     FaJaw jaw;
     const FaJaw *kept = &g->face->jaw;
-    if (fai_fit_jaw(g->rig, &jaw, NULL, NULL, &ignored) < 0) return false;
+    if (fai_bones_jaw(g->rig, &jaw, NULL, NULL, &ignored) < 0) return false;
+    uint64_t now = 0, then = 0;
+    for (int i = 0; i < jaw.nmore; i++) now = fai_jaw_shape_hash(&jaw.more[i], now);
+    for (int i = 0; i < kept->nmore; i++) then = fai_jaw_shape_hash(&kept->more[i], then);
     return jaw.found == kept->found && !memcmp(jaw.hinge, kept->hinge, sizeof jaw.hinge) &&
-           jaw.open_angle == kept->open_angle && jaw.nmore == kept->nmore;
+           jaw.open_angle == kept->open_angle && now == then;
 }
 
 // What an earlier run kept. Anything odd: it is made again, and no error of it. Stages are made in the order of their

@@ -2,13 +2,15 @@
 #include "build/skin_body.h"
 
 #include "energy/bend.h"
+#include "face/region_text.h"
 #include "math/mat3.h"
 #include "mesh/laplacian.h"
 #include "mesh/mesh.h"
 
 #include <math.h>
 
-static const double RIM = 36; // the cut edge is held so much more firmly
+static const double RIM = 36;    // the cut edge is held so much more firmly
+static const double FREE = 1e-4; // of it holds what hangs free: as good as nothing, and the matrix stays regular
 
 static FaCode add_edges(FaElastic *e, const FaTopology *topo, const double *area, double ke, FaError *err) {
     size_t n = (size_t)topo->nedge;
@@ -45,7 +47,8 @@ static FaCode add_nodes(FaElastic *e, const FaFace *f, const double *area, doubl
         double a = fmax(area[i], 1e-3 * mean); // a node without area still has a place
         e->mass[i] = rho * a;
         e->anchor_node[i] = (int)i;
-        e->anchor_weight[i] = ks * a * (f->rim[i] ? RIM : 1);
+        const double held = fmax(1 - (double)fai_face_hangs(f, (int)i), FREE);
+        e->anchor_weight[i] = ks * a * (f->rim[i] ? RIM : held);
     }
     return FA_OK;
 }

@@ -85,13 +85,21 @@ static double length_of(const FaContact *c, const FaBond *b, bool own) {
 }
 
 // The dice of a bond is the same all through a step.
+// Where one end hangs free the artist's pose says nothing of a bond: its length alone breaks it.
+static bool hangs(const FaContact *c, const FaBond *b) {
+    for (int i = 0; i < 4; i++)
+        if (c->sticky[b->point[i]] & 2) return true;
+    return false;
+}
+
 static void break_bonds(FaContact *c, bool own, uint64_t step) {
     int kept = 0;
     for (int i = 0; i < c->state.nbond; i++) {
         FaBond b = c->bond[i];
         double dice = fai_random_unit(fai_random_u64(c->options.seed, b.id), step);
         // a length that is no number breaks too
-        if (!(dice >= fai_break_chance(c->break_rate, length_of(c, &b, own), c->h))) {
+        const bool asked = !own || !hangs(c, &b);
+        if (asked && !(dice >= fai_break_chance(c->break_rate, length_of(c, &b, own), c->h))) {
             fai_keys_put(&c->broken, fai_pair_key((FaPairKind)b.kind, b.a, b.b), 0);
             if (b.kind == FA_PAIR_VERTEX_TRIANGLE) fai_keys_put(&c->broken, vertex_key(b.a), 0);
             c->stats.broken++;
@@ -112,7 +120,7 @@ void fai_bonds_break_own(FaContact *c) { break_bonds(c, true, c->state.step - 1)
 static bool may_bond(const FaContact *c, const FaPairHit *h) {
     if (fai_contact_tangled(c, h)) return false;
     for (int i = 0; i < 4; i++)
-        if (h->point[i] >= c->pairs.nsurface || !c->sticky[h->point[i]]) return false;
+        if (h->point[i] >= c->pairs.nsurface || !(c->sticky[h->point[i]] & 1)) return false;
     if (fai_keys_find(&c->broken, fai_hit_key(h)) >= 0) return false;
     if (h->kind == FA_PAIR_VERTEX_TRIANGLE && fai_keys_find(&c->broken, vertex_key(h->a)) >= 0) return false;
     double before = 0, after = 0;

@@ -87,7 +87,7 @@ FaCode fai_contact_new(const FaContactSurface *surface, int ncollider, const FaC
         return FA_FAIL_MEMORY(err);
     }
     fai_contact_find_tangled(c);
-    for (int i = 0; i < p->nsurface; i++) c->sticky[i] = !surface->touch || surface->touch[p->node[i]] & 2;
+    for (int i = 0; i < p->nsurface; i++) c->sticky[i] = surface->touch ? surface->touch[p->node[i]] >> 1 & 3 : 1;
     c->collider_start[0] = p->nsurface;
     for (int i = 0; i < ncollider; i++) c->collider_start[i + 1] = c->collider_start[i] + collider[i].nvert;
     c->reach = fmax(fmin(REACH, 0.5 * p->edge_length), c->options.gap);

@@ -38,8 +38,9 @@ typedef struct FaContactSurface {
     int nnode, ntri;
     const int *tri;             // node indices, facing outwards                                    (ntri x 3)
     const float *x0;            // rest positions                                                   (nnode x 3)
-    const unsigned char *touch; // bit 0: contact, bit 1: sticky; NULL: all, both. A triangle takes part if all
-                                // its corners do                                                   (nnode)
+    const unsigned char *touch; // bit 0: contact, bit 1: sticky, bit 2: hangs free, so that bonds do not ask where
+                                // the artist's own pose has it; NULL: all, contact and sticky. A triangle takes
+                                // part if all its corners do                                       (nnode)
 } FaContactSurface;
 
 // A rigid, animated mesh facing outwards, closed or not; its own frame is where it is when the face is at rest.

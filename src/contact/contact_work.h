@@ -27,7 +27,7 @@ struct FaContact {
     FaContactOptions options;
     FaPairs pairs;
     double (*rest)[3];     // m, of the points                                            (npoint)
-    unsigned char *sticky; // of the points: may it bond                                  (nsurface)
+    unsigned char *sticky; // of the points: bit 0 may it bond, bit 1 without a pose of its own (nsurface)
     int ncollider;
     int *collider_start; // first point of each collider, then the total                (ncollider + 1)
     FaPose *pose;        // at the end of the step                                      (ncollider)

@@ -13,11 +13,11 @@
 // `strict` pushes against any crossing, and what the springs do not hold is stopped short of its impact.
 #include "enrich/enrich.h"
 
-#include "base/number.h"
 #include "enrich/collider.h"
 #include "enrich/outer_force.h"
 #include "face/columns.h"
 #include "face/material.h"
+#include "face/region_text.h"
 #include "face/restore.h"
 #include "math/mat3.h"
 #include "method/stepper.h"
@@ -184,36 +184,6 @@ static void set_materials(Enrich *e, const FaParams *params) {
     }
 }
 
-// "cheeks=1.5,lips=0.5,all=1": the regions' own weights blend between the values.
-static FaCode set_strength(Enrich *e, const char *text, FaError *err) {
-    const FaFace *f = e->face;
-    for (int i = 0; i < f->nskin; i++) e->strength[i] = 1;
-    while (*text) {
-        const char *eq = strchr(text, '=');
-        size_t n = eq ? (size_t)(eq - text) : 0;
-        double value = 0;
-        const char *end = eq ? fai_parse_double(eq + 1, eq + strlen(eq), &value) : NULL;
-        if (n == 0 || !end || (*end && *end != ',') || !(value >= 0 && value <= 100))
-            return FA_FAIL(err, FA_E_ARG, "strength", "write it as cheeks=1.5,lips=0.5; numbers from 0 to 100",
-                           "cannot read '%s'", text);
-        bool known = n == 3 && !strncmp(text, "all", n), lips = n == 4 && !strncmp(text, "lips", n);
-        for (int r = 0; r < FA_REGIONS; r++) {
-            bool this = strlen(fai_region_name[r]) == n && !strncmp(fai_region_name[r], text, n);
-            this |= lips && (r == FA_REGION_LIP_UPPER || r == FA_REGION_LIP_LOWER);
-            known |= this;
-            for (int i = 0; i < f->nskin && this; i++)
-                e->strength[i] += f->region[r][i] * ((float)value - e->strength[i]);
-        }
-        for (int i = 0; i < f->nskin && n == 3 && !strncmp(text, "all", n); i++) e->strength[i] *= (float)value;
-        if (!known)
-            return FA_FAIL(err, FA_E_ARG, "strength",
-                           "regions are lips, lip_upper, lip_lower, mouth, eyelids, cheeks, free, all",
-                           "no region '%.*s'", (int)n, text);
-        text = *end ? end + 1 : end;
-    }
-    return FA_OK;
-}
-
 static FaCode open_body(Enrich *e, const FaParams *params, FaError *err) {
     const FaFace *f = e->face;
     double *mass = FA_NEW(f->nnode, double);
@@ -251,7 +221,8 @@ static FaCode enrich_open(FaMethod *m, const FaMethodSetup *setup, FaError *err)
     fai_note_count(&m->notes, loose, "loose-flesh", "", "paint attachments there",
                    "%d points of the flesh are held by no bone: they stay with the animation", loose);
     set_materials(e, params);
-    FA_TRY(set_strength(e, fai_params_text_at(params, P_strength), err));
+    for (int i = 0; i < e->face->nskin; i++) e->strength[i] = 1;
+    FA_TRY(fai_region_numbers(e->face, "strength", fai_params_text_at(params, P_strength), e->strength, err));
     FaTouchOptions touch = {.what = (FaTouch)fai_params_at(params, P_contact),
                             .teeth = fai_params_at(params, P_teeth) != 0,
                             .stiffness = fai_params_at(params, P_contact_stiffness),

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "face/region_text.h"
 #include "math/mat3.h"
 #include "method/head_force.h"
 
@@ -81,16 +82,16 @@ static FaCode read_keys(const Reader *r, const FaJson *of, Keys *keys) {
 
 static FaCode part_of_region(const Reader *r, const FaJson *name, double *part) {
     const FaFace *f = r->o->face;
-    bool lips = !strcmp(name->string, "lips"), all = !strcmp(name->string, "all"), known = lips || all;
-    for (int i = 0; i < FA_REGIONS; i++) {
-        bool this = !strcmp(fai_region_name[i], name->string) ||
-                    (lips && (i == FA_REGION_LIP_UPPER || i == FA_REGION_LIP_LOWER));
-        known |= this;
-        for (int v = 0; v < f->nskin && this; v++) part[v] = fmax(part[v], (double)f->region[i][v]);
-    }
+    const bool all = !strcmp(name->string, "all");
+    const unsigned regions = fai_regions_named(name->string, strlen(name->string));
+    const bool known = all || regions;
+    for (int i = 0; i < FA_REGIONS; i++)
+        for (int v = 0; v < f->nskin && (regions >> i & 1); v++) part[v] = fmax(part[v], (double)f->region[i][v]);
+    for (int v = 0; v < f->nskin && (regions >> FA_REGIONS & 1); v++)
+        part[v] = fmax(part[v], (double)fai_face_hangs(f, v));
     for (int v = 0; v < f->nskin && all; v++) part[v] = 1;
     return known ? FA_OK
-                 : bad(r, name, "regions are lips, lip_upper, lip_lower, mouth, eyelids, cheeks, free, all",
+                 : bad(r, name, "regions are lips, lip_upper, lip_lower, mouth, eyelids, cheeks, free, hanging, all",
                        "there is no such region");
 }
 

@@ -3,6 +3,7 @@
 #include "face/bones.h"
 
 #include "base/file.h"
+#include "math/mat3.h"
 #include "render/subject.h"
 #include "rig/jaw.h"
 
@@ -298,4 +299,113 @@ FaCode fai_bones_collect(const FaRig *rig, const FaTopology *topo, int skin_part
     for (int i = 0; i < options->nbone; i++) FA_TRY(add_file(&c, options->bone[i], err));
     face->nbone = c.count;
     return FA_OK;
+}
+
+// --- the jaw's pose by its own bone
+// -----------------------------------------------------------------------------------
+
+// Vertices of a file's other meshes that are mandible or lower teeth, one behind the other.
+typedef struct Mandible {
+    FaSubject *subject;
+    float *weights, *x, *d; // of the rig's shapes; at rest, and how far they have gone, m
+    int n, *part, *vertex;  // where each comes from                                     (n)
+    int *list;              // 0..n-1
+    double *w;              // scratch (2n)
+} Mandible;
+
+static bool may_be_mandible(const FaSubject *s, int i) {
+    FaBoneKind kind;
+    if (!s->companion[i].shared.nshape) return false;
+    if (!fai_bone_kind_of_name(s->companion[i].rig->name, &kind)) return main_material(&s->part[i]) == FA_RENDER_TEETH;
+    return kind == FA_BONE_JAW || kind == FA_BONE_TEETH_LOWER || kind == FA_BONE_TEETH_UPPER;
+}
+
+// Where a shape at weight 1 takes them.
+static void move_to(Mandible *m, int shape) {
+    m->weights[shape] = 1;
+    fai_subject_pose(m->subject, NULL, NAN, m->weights);
+    m->weights[shape] = 0;
+    for (int i = 0; i < m->n; i++)
+        for (int k = 0; k < 3; k++)
+            m->d[3 * (size_t)i + (size_t)k] =
+                m->subject->x[m->part[i]][3 * (size_t)m->vertex[i] + (size_t)k] - m->x[3 * (size_t)i + (size_t)k];
+}
+
+// Those that jawOpen carries about as far as the jaw of the skin goes: one mesh may have both rows of teeth.
+static void keep_carried(Mandible *m, const FaJaw *jaw) {
+    int n = 0;
+    m->weights[jaw->shape[0]] = 1;
+    const FaPose open = fai_jaw_pose(jaw, m->weights);
+    move_to(m, jaw->shape[0]);
+    for (int i = 0; i < m->n; i++) {
+        double p[3], q[3], e[3], d[3];
+        for (int k = 0; k < 3; k++) p[k] = (double)m->x[3 * (size_t)i + (size_t)k];
+        for (int k = 0; k < 3; k++) d[k] = (double)m->d[3 * (size_t)i + (size_t)k];
+        fai_pose_apply(&open, p, q);
+        fai_v3_sub(q, p, q);
+        fai_v3_sub(d, q, e);
+        if (!(fai_v3_norm(q) > JAW_MOVES) || fai_v3_norm(e) > 0.25 * fai_v3_norm(q)) continue;
+        memmove(m->x + 3 * (size_t)n, m->x + 3 * (size_t)i, 3 * sizeof *m->x);
+        m->part[n] = m->part[i], m->vertex[n++] = m->vertex[i];
+    }
+    m->n = n;
+}
+
+static FaCode gather(Mandible *m, FaArena *arena, FaError *err) {
+    const FaSubject *s = m->subject;
+    size_t room = 0;
+    for (int i = 1; i < s->nparts; i++) room += may_be_mandible(s, i) ? (size_t)s->mesh[i].nvert : 0;
+    m->weights = FA_PUSH(arena, s->rig->nshape, float);
+    m->x = FA_PUSH(arena, 3 * room, float), m->d = FA_PUSH(arena, 3 * room, float);
+    m->part = FA_PUSH(arena, room, int), m->vertex = FA_PUSH(arena, room, int), m->list = FA_PUSH(arena, room, int);
+    m->w = FA_PUSH(arena, 2 * room, double);
+    if (!m->weights || !m->x || !m->d || !m->part || !m->vertex || !m->list || !m->w) return FA_FAIL_MEMORY(err);
+    for (int i = 1; i < s->nparts; i++)
+        for (int v = 0; may_be_mandible(s, i) && v < s->mesh[i].nvert; v++) {
+            memcpy(m->x + 3 * (size_t)m->n, s->mesh[i].x + 3 * (size_t)v, 3 * sizeof *m->x);
+            m->part[m->n] = i, m->vertex[m->n] = v;
+            m->list[m->n] = m->n;
+            m->n++;
+        }
+    return FA_OK;
+}
+
+// A mesh that has the shape tells of it, also that it leaves the jaw alone.
+static bool has_shape(const Mandible *m, int shape) {
+    for (int i = 0; i < m->n; i++) {
+        if (i && m->part[i] == m->part[i - 1]) continue;
+        const FaBinding *b = &m->subject->companion[m->part[i]].shared;
+        for (int k = 0; k < b->nshape; k++)
+            if (b->chan[k] == shape) return true;
+    }
+    return false;
+}
+
+static void set_shape(Mandible *m, int shape, FaJaw *jaw) {
+    FaPose pose;
+    if (shape < 0 || !has_shape(m, shape)) return;
+    move_to(m, shape);
+    if (fai_jaw_agreed(m->n, m->list, m->x, m->d, m->w, &pose)) fai_jaw_set_shape(jaw, shape, &pose);
+}
+
+static FaCode by_mandible(const FaRig *rig, FaJaw *jaw, FaArena *arena, Mandible *m, FaError *err) {
+    FA_TRY(fai_subject_new(rig, NULL, false, &m->subject, err));
+    FA_TRY(gather(m, arena, err));
+    if (m->n) keep_carried(m, jaw);
+    // the four first: what others open is told in units of jawOpen
+    for (int i = 0; i < 4; i++) set_shape(m, jaw->shape[i], jaw);
+    for (int s = 0; s < rig->nshape; s++)
+        if (s != jaw->shape[0] && s != jaw->shape[1] && s != jaw->shape[2] && s != jaw->shape[3]) set_shape(m, s, jaw);
+    return FA_OK;
+}
+
+FaCode fai_bones_jaw(const FaRig *rig, FaJaw *jaw, float *with_jaw, FaNotes *notes, FaError *err) {
+    FA_TRY(fai_fit_jaw(rig, jaw, with_jaw, notes, err));
+    if (!jaw->found) return FA_OK;
+    Mandible m = {0};
+    FaArena *arena = fai_arena_new(0);
+    FaCode rc = arena ? by_mandible(rig, jaw, arena, &m, err) : FA_FAIL_MEMORY(err);
+    fai_subject_free(m.subject);
+    fai_arena_free(arena);
+    return rc;
 }

@@ -29,7 +29,7 @@ FaCode fa_face_fits(const FaFace *face, const FaRig *rig, FaError *err) {
                        "the face was built for another rig: neutral, triangles or shape names differ");
     int most = -1; // shape that the jaw knows
     for (int i = 0; i < 4; i++) most = FA_MAX(most, face->jaw.shape[i]);
-    for (int i = 0; i < face->jaw.nmore; i++) most = FA_MAX(most, face->jaw.more[i]);
+    for (int i = 0; i < face->jaw.nmore; i++) most = FA_MAX(most, face->jaw.more[i].shape);
     if (most >= rig->nshape)
         return FA_FAIL(err, FA_E_ARG, NULL, remedy, "the face's jaw needs a shape that the rig does not have");
     return FA_OK;
@@ -116,10 +116,14 @@ static FaCode check_jaw(const FaJaw *jaw, FaError *err) {
         if (jaw->shape[i] < -1)
             return FA_FAIL(err, FA_E_FORMAT, "jaw", "build the face again: fascia build RIG -o FACE",
                            "shape %d does not exist", jaw->shape[i]);
-    for (int i = 0; i < jaw->nmore; i++)
-        if (jaw->more[i] < 0 || !(jaw->share[i] > 0) || !isfinite(jaw->share[i]))
+    for (int i = 0; i < jaw->nmore; i++) {
+        const FaJawShape *m = &jaw->more[i];
+        bool good = m->shape >= 0 && isfinite(m->open);
+        for (int k = 0; k < 3; k++) good &= isfinite(m->turn[k]) && isfinite(m->slide[k]);
+        if (!good)
             return FA_FAIL(err, FA_E_FORMAT, "jaw", "build the face again: fascia build RIG -o FACE",
-                           "shape %d opens it by no amount", jaw->more[i]);
+                           "what shape %d does to it is no motion", m->shape);
+    }
     return FA_OK;
 }
 

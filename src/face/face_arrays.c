@@ -167,8 +167,7 @@ static uint64_t hash_jaw(const FaJaw *j, uint64_t h) {
     h = fai_hash64(&j->open_angle, sizeof j->open_angle, h);
     h = fai_hash64(j->open_slide, sizeof j->open_slide, h);
     h = fai_hash64(j->slide, sizeof j->slide, h);
-    h = fai_hash64(j->more, (size_t)j->nmore * sizeof *j->more, h);
-    h = fai_hash64(j->share, (size_t)j->nmore * sizeof *j->share, h);
+    for (int i = 0; i < j->nmore; i++) h = fai_jaw_shape_hash(&j->more[i], h);
     return fai_hash64(j->turn, sizeof j->turn, h);
 }
 

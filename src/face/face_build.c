@@ -100,6 +100,23 @@ static FaCode allocate_round(Build *b, FaError *err) {
     return FA_OK;
 }
 
+// Lips and cheeks, which are free of bones.
+static float loose_face(float *const region[FA_REGIONS], int i) {
+    const float lips = region[FA_REGION_LIP_UPPER][i] + region[FA_REGION_LIP_LOWER][i];
+    return fminf(fmaxf(lips, region[FA_REGION_CHEEKS][i]), 1);
+}
+
+// What hangs free beyond them (fai_face_hangs) stays so where lips and cheeks are painted otherwise; and what is
+// painted free is no cheek, unless it is painted that.
+static void keep_hanging(Build *b, float hangs, int v) {
+    const float *free_paint = b->paint.region[FA_REGION_FREE], *cheek_paint = b->paint.region[FA_REGION_CHEEKS];
+    float *free_part = &b->kept[FA_REGION_FREE][v], *cheek = &b->kept[FA_REGION_CHEEKS][v];
+    if (!free_paint || !isfinite(free_paint[v]))
+        *free_part = fminf(fmaxf(hangs, 0) + loose_face(b->kept, v), 1);
+    else if (!cheek_paint || !isfinite(cheek_paint[v]))
+        *cheek = fminf(*cheek, 1 - *free_part);
+}
+
 // Regions by the shapes, then as painted. Kept per rig vertex, since later rounds only lose vertices.
 static FaCode find_regions(Build *b, FaError *err) {
     const FaPatch *p = &b->patch;
@@ -110,6 +127,8 @@ static FaCode find_regions(Build *b, FaError *err) {
                 float v = b->region[r][i], painted = b->paint.region[r] ? b->paint.region[r][p->skin_vertex[i]] : NAN;
                 b->kept[r][p->skin_vertex[i]] = fminf(fmaxf(isfinite(painted) ? painted : v, 0), 1);
             }
+        for (int i = 0; b->options.paint && i < p->nskin; i++)
+            keep_hanging(b, b->region[FA_REGION_FREE][i] - loose_face(b->region, i), p->skin_vertex[i]);
         b->regions_known = true;
     }
     for (int r = 0; r < FA_REGIONS; r++)
@@ -343,7 +362,7 @@ static FaCode build(Build *b, FaError *err) {
     FaPatch first; // tells which part is the skin
     const FaPatchOptions how = {.whole = true};
     FA_TRY(fai_patch_find(rig, &b->topo, &how, b->scratch, &first, err));
-    FA_TRY(fai_fit_jaw(rig, &f->jaw, b->with_jaw, &f->notes, err));
+    FA_TRY(fai_bones_jaw(rig, &f->jaw, b->with_jaw, &f->notes, err));
     FA_TRY(fai_bones_collect(rig, &b->topo, first.part, &b->options, f, err));
     f->rig_hash = fai_face_rig_hash(rig);
     f->nvert = rig->mesh.nvert;

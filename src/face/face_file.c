@@ -160,13 +160,15 @@ static void put_jaw(Writer *w, const FaJaw *jaw) {
     put_f64(w, jaw->residual);
     close_chunk(w);
     if (!jaw->nmore) return;
-    open_chunk(w, "jawm"); // small letters: files of before have none, and readers of before pass it over
+    open_chunk(w, "jawp"); // small letters: files of before have none, and readers of before pass it over
     put_u32(w, (uint32_t)jaw->nmore);
     put_u32(w, 0);
     for (int i = 0; i < jaw->nmore; i++) {
-        put_u32(w, (uint32_t)jaw->more[i]);
+        const FaJawShape *m = &jaw->more[i];
+        put_u32(w, (uint32_t)m->shape);
         put_u32(w, 0);
-        put_f64(w, jaw->share[i]);
+        put_f64(w, m->open);
+        for (int k = 0; k < 6; k++) put_f64(w, k < 3 ? m->turn[k] : m->slide[k - 3]);
     }
     close_chunk(w);
 }
@@ -483,14 +485,17 @@ static FaCode read_muscle_shapes(Reader *r, FaFace *f, FaError *err) {
     return FA_OK;
 }
 
-static void read_jaw_more(Reader *r, FaJaw *jaw) {
+// posed: with turns and slides; files of before ("jawm") have how far each shape opens it only.
+static void read_jaw_more(Reader *r, bool posed, FaJaw *jaw) {
     jaw->nmore = get_count(r);
     get_u32(r);
     if (jaw->nmore > FA_JAW_MORE) r->short_read = true, jaw->nmore = 0;
     for (int i = 0; i < jaw->nmore; i++) {
-        jaw->more[i] = (int)get_u32(r);
+        FaJawShape *m = &jaw->more[i];
+        *m = (FaJawShape){.shape = (int)get_u32(r)};
         get_u32(r);
-        jaw->share[i] = get_f64(r);
+        m->open = get_f64(r);
+        for (int k = 0; k < 6 && posed; k++) *(k < 3 ? &m->turn[k] : &m->slide[k - 3]) = get_f64(r);
     }
 }
 
@@ -656,8 +661,8 @@ static FaCode read_chunk(Reader *r, const char tag[5], FaFace *f, int nbone, FaE
     }
     if (!strcmp(tag, "JAW "))
         read_jaw(r, &f->jaw);
-    else if (!strcmp(tag, "jawm"))
-        read_jaw_more(r, &f->jaw);
+    else if (!strcmp(tag, "jawm") || !strcmp(tag, "jawp"))
+        read_jaw_more(r, tag[3] == 'p', &f->jaw);
     else if (!strcmp(tag, "BONE")) {
         if (f->nbone >= nbone)
             return FA_FAIL(err, FA_E_FORMAT, "chunk BONE", "build the face again: fascia build RIG -o FACE",

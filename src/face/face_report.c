@@ -375,7 +375,7 @@ FaCode fa_face_summary(const FaFace *f, char **text, FaError *err) {
         put_tenths(&t, f->jaw.open_angle * 180 / 3.14159265358979323846);
         int hundredths = (int)FA_MIN(99999, llround(1e5 * f->jaw.residual));
         fai_text_printf(&t, " degrees; its shape bends it by %d.%02d mm", hundredths / 100, hundredths % 100);
-        if (f->jaw.nmore) fai_text_printf(&t, "; other shapes that open it: %d", f->jaw.nmore);
+        if (f->jaw.nmore) fai_text_printf(&t, "; other shapes that move it: %d", f->jaw.nmore);
     } else
         fai_text_str(&t, "none found");
     put_line(&t, "bones");

@@ -195,7 +195,8 @@ FaCode fai_find_limbs(FaRegionWork *w, double *share) {
         if (r->limb) share[i] = fai_ramp(0, r->girth / M_PI, c.dist[i] - r->start);
     }
     if (limbs && w->notes)
-        fai_note_count(w->notes, limbs, "limbs", NULL, "paint the region \"free\" to hold them",
+        fai_note_count(w->notes, limbs, "limbs", NULL,
+                       "paint the region \"free\" 0 to hold them, or give fascia drive --goals hanging=1",
                        "%d long thin parts of the skin are held by no bone", limbs);
     return FA_OK;
 }

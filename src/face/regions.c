@@ -129,6 +129,7 @@ static FaCode find_all(FaRegionWork *w, const int *tri, int ntri) {
         double lips = (double)w->region[FA_REGION_LIP_UPPER][i] + (double)w->region[FA_REGION_LIP_LOWER][i];
         double u = fmax(lips, fmax((double)w->region[FA_REGION_CHEEKS][i], limb[i]));
         w->region[FA_REGION_FREE][i] = (float)fmin(1, u);
+        w->region[FA_REGION_CHEEKS][i] *= (float)(1 - limb[i]); // a barbel that the cheek moves is none
     }
     return FA_OK;
 }

@@ -4,7 +4,9 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "head/shape_ids.h"
+#include "head/skin.h"
 #include "io/fileset.h"
+#include "math/mat3.h"
 
 #include <math.h>
 
@@ -41,6 +43,7 @@ typedef enum Trait {
     NODE_UNDOES,
     MID_CLIP,
     CREATURE,
+    TENTACLES,
     FOLDER,
 } Trait;
 #define T(trait) (UINT64_C(1) << (trait))
@@ -74,6 +77,7 @@ static const Animal animals[] = {
     {"low",           T(LOW), "1,200 vertices"},
     {"stylised",      T(STYLISED), "huge eyes and a snout"},
     {"snout",         T(CREATURE), "a creature: a long muzzle, a broad jaw, small eyes, pointed ears; its shapes go along"},
+    {"tentacles",     T(TENTACLES), "a creature with six tentacles on cheeks and chin that hang free, and a head that shakes and lies down"},
     {"seams_cards",   T(SEAM) | T(CARDS), "vertices split at a seam; strands of hair with a front and a back on the same places"},
     {"hair_cap",      T(HAIR_CAP), "hair as a shell, with fins where three triangles share an edge"},
     {"body",          T(ONE_MESH) | T(BODY), "a whole body in one mesh, skinned to a chain of joints"},
@@ -105,22 +109,37 @@ FaZooAnimal fa_zoo_animal(int i) {
 
 // --- putting traits on --------------------------------------------------------------------------------------------
 
-// A second and a half of speech, from where the face is nearest to rest, or from where the mouth is widest open.
-static FaCode make_clip(FaZoo *zoo, bool mid, FaError *err) {
-    enum { FRAMES = 90 };
+// The head is shaken once and lies down on its side and up again, so that what hangs on it swings, falls together and
+// parts.
+static void lie_down(FaClip *clip) {
+    for (int f = 0; f < clip->nframe; f++) {
+        const double t = (double)f / (clip->nframe - 1), on = fai_smooth(0.2, 0.4, t) - fai_smooth(0.65, 0.85, t),
+                     shake = 0.5 * sin(2 * M_PI * t / 0.2) * fai_smooth(0.2, 0.1, t) * fai_smooth(0, 0.05, t),
+                     turn[3] = {0, shake, 1.2 * on};
+        fai_q_exp(turn, clip->head[f].q);
+        fai_v3_set(clip->head[f].p, 0, 0, 0);
+    }
+}
+
+// A second and a half of speech (two and a half on a moving head where something hangs on it), from where the face is
+// nearest to rest, or from where the mouth is widest open.
+static FaCode make_clip(FaZoo *zoo, uint64_t traits, FaError *err) {
+    const bool mid = (traits & T(MID_CLIP)) != 0, hangs = (traits & T(TENTACLES)) != 0;
+    const int frames = hangs ? 150 : 90;
     FaClip *talk;
     FA_TRY(fa_head_clip("talk", &talk, err));
     int best = 0;
     double most = -INFINITY;
-    for (int f = 0; f + FRAMES < talk->nframe; f++) {
+    for (int f = 0; f + frames < talk->nframe; f++) {
         const float *w = talk->weight + (size_t)f * (size_t)talk->nchan;
         double all = 0;
         for (int c = 0; c < talk->nchan; c++) all += fabs((double)w[c]);
         double good = mid ? (double)w[jawOpen] : -all;
         if (good > most) most = good, best = f;
     }
-    FaCode rc = fa_clip_slice(talk, best, best + FRAMES - 1, &zoo->clip, err);
+    FaCode rc = fa_clip_slice(talk, best, best + frames - 1, &zoo->clip, err);
     fa_clip_free(talk);
+    if (rc >= 0 && hangs) lie_down(zoo->clip);
     return rc;
 }
 
@@ -144,6 +163,7 @@ static FaCode change_mouth(FaZoo *zoo, uint64_t traits, FaError *err) {
 static FaCode change_form(FaZoo *zoo, uint64_t traits, FaError *err) {
     if (traits & T(STYLISED)) fai_zoo_stylise(zoo);
     if (traits & T(CREATURE)) fai_zoo_creature(zoo);
+    if (traits & T(TENTACLES)) FA_TRY(fai_zoo_tentacles(zoo, err));
     if (traits & T(LOW)) FA_TRY(fai_zoo_low(zoo, 1200, err));
     // after all that moves lips, so that the count is the file's
     if (traits & T(CROSS_FEW)) FA_TRY(fai_zoo_cross_lips(zoo, 5, err));
@@ -173,7 +193,7 @@ static void choose_frame(FaZoo *zoo, uint64_t traits) {
 }
 
 static FaCode raise_animal(FaZoo *zoo, uint64_t traits, const FaHead *second, FaError *err) {
-    FA_TRY(make_clip(zoo, (traits & T(MID_CLIP)) != 0, err));
+    FA_TRY(make_clip(zoo, traits, err));
     FA_TRY(add_head(zoo, zoo->head, 0, err));
     FA_TRY(change_mouth(zoo, traits, err));
     FA_TRY(change_form(zoo, traits, err));

@@ -89,8 +89,9 @@ void fai_zoo_weak_jaw(FaZoo *zoo);
 void fai_zoo_mouth_open(FaZoo *zoo); // jawOpen is called mouthOpen, and there is no other shape of the jaw
 // zoo_form.c
 FaCode fai_zoo_low(FaZoo *zoo, int vertices, FaError *err);
-void fai_zoo_stylise(FaZoo *zoo);  // huge eyes, a snout
-void fai_zoo_creature(FaZoo *zoo); // zoo_creature.c
+void fai_zoo_stylise(FaZoo *zoo);                   // huge eyes, a snout
+void fai_zoo_creature(FaZoo *zoo);                  // zoo_creature.c
+FaCode fai_zoo_tentacles(FaZoo *zoo, FaError *err); // zoo_tentacles.c
 FaCode fai_zoo_one_mesh(FaZoo *zoo, bool teeth_in_skin, FaError *err);
 FaCode fai_zoo_seam(FaZoo *zoo, FaError *err);     // vertices split in the middle plane, as at a texture's seam
 FaCode fai_zoo_cards(FaZoo *zoo, FaError *err);    // strands of hair, front and back on the same places

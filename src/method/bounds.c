@@ -1,6 +1,6 @@
 // A frame is compared with the rig's own surface at the same weights (linear), e = x - linear:
 //
-//     far     |e| > FAR of the head's size + how far the rig itself moves the vertex
+//     far     |e| > FAR of the head's size (all of it where skin hangs free) + how far the rig itself moves the vertex
 //     torn    an edge longer than TORN times its linear length, or its length at rest where the rig has it crushed
 //
 // An edge can only be torn where an end has left its linear place by more than a third of the edge's length at rest:
@@ -11,6 +11,8 @@
 #include "method/bounds.h"
 
 #include "base/task.h"
+#include "face/face.h"
+#include "face/region_text.h"
 #include "mesh/mesh.h"
 
 #include <math.h>
@@ -27,6 +29,7 @@ struct FaBounds {
     FaBlender *blender;
     double size;    // m: of what the shapes move
     bool wild;      // a shape goes farther than any of a face does: nothing of it is taken on trust
+    float *loose;   // 0..1: how much of a vertex hangs free; NULL: nothing does            (nvert)
     float *reach;   // m2: no edge of a vertex closer to its linear place is torn          (nvert)
     float *most;    // m: of the shapes: the farthest that a vertex goes                   (nshape)
     float *weights; // that were numbers                                                   (nshape)
@@ -82,7 +85,23 @@ static void measure(FaBounds *b) {
     for (int s = 0; s < rig->nshape; s++) b->wild |= (double)b->most[s] > WILD * b->size;
 }
 
-FaCode fai_bounds_new(const FaRig *rig, FaBounds **bounds, FaError *err) {
+// By the face's regions; vertices that are no nodes of it take the most of their neighbours.
+static FaCode find_loose(FaBounds *b, const FaFace *f, FaError *err) {
+    const int n = b->rig->mesh.nvert;
+    bool any = false;
+    for (int i = 0; f && i < f->nskin; i++) any |= fai_face_hangs(f, i) > 0;
+    if (!any || f->nvert != n) return FA_OK;
+    if (!(b->loose = FA_NEW(n, float))) return FA_FAIL_MEMORY(err);
+    for (int v = 0; v < n; v++)
+        if (f->node_of_vertex[v] >= 0) b->loose[v] = fai_face_hangs(f, f->node_of_vertex[v]);
+    for (int pass = 0; pass < RINGS; pass++)
+        for (int v = 0; v < n; v++)
+            for (int k = b->topo.around_start[v]; f->node_of_vertex[v] < 0 && k < b->topo.around_start[v + 1]; k++)
+                b->loose[v] = fmaxf(b->loose[v], b->loose[b->topo.around[k]]);
+    return FA_OK;
+}
+
+FaCode fai_bounds_new(const FaRig *rig, const FaFace *face, FaBounds **bounds, FaError *err) {
     *bounds = NULL;
     FaBounds *b = FA_NEW(1, FaBounds);
     if (!b) return FA_FAIL_MEMORY(err);
@@ -90,6 +109,7 @@ FaCode fai_bounds_new(const FaRig *rig, FaBounds **bounds, FaError *err) {
     b->rig = rig;
     b->size = head_size(rig);
     FaCode rc = fai_topology_build(&rig->mesh, &b->topo, err);
+    if (rc >= 0) rc = find_loose(b, face, err);
     if (rc >= 0) rc = fa_blender_new(rig, &b->blender, err);
     if (rc >= 0 &&
         !((b->reach = FA_NEW(n, float)) && (b->most = FA_NEW(shapes, float)) && (b->weights = FA_NEW(shapes, float)) &&
@@ -109,7 +129,7 @@ void fai_bounds_free(FaBounds *b) {
     if (!b) return;
     fai_topology_free(&b->topo);
     fa_blender_free(b->blender);
-    void *all[] = {b->reach, b->most, b->weights, b->sane, b->linear, b->made, b->keep, b->bad};
+    void *all[] = {b->reach, b->most, b->weights, b->sane, b->linear, b->made, b->keep, b->bad, b->loose};
     for (int i = 0; i < FA_COUNT(all); i++) fa_free(all[i]);
     fa_free(b);
 }
@@ -123,7 +143,8 @@ static double longest(const FaBounds *b, const float *linear, int i, int j) {
 }
 
 static double farthest(const FaBounds *b, const float *linear, int v) {
-    return FAR * b->size + distance(at(linear, v), at(b->rig->mesh.x, v));
+    const double share = b->loose ? FAR + (1 - FAR) * (double)b->loose[v] : FAR;
+    return share * b->size + distance(at(linear, v), at(b->rig->mesh.x, v));
 }
 
 static bool is_torn(const FaBounds *b, const float *linear, const float *x, int i, int j) {

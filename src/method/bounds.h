@@ -8,7 +8,8 @@
 
 typedef struct FaBounds FaBounds;
 
-FaCode fai_bounds_new(const FaRig *rig, FaBounds **bounds, FaError *err);
+// face (nullable): what hangs free may swing as far as the head is large.
+FaCode fai_bounds_new(const FaRig *rig, const FaFace *face, FaBounds **bounds, FaError *err);
 void fai_bounds_free(FaBounds *b); // NULL is fine
 // Weights of 1e30 are a mistake that no method survives: what is no weight becomes no number, which every method takes
 // for the last that was one. The same array where all are sane. stats: limited is added to.

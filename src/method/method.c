@@ -91,7 +91,7 @@ static FaCode open_method(const FaMethodOps *ops, const FaMethodSetup *given, Fa
         m->ops = ops;
         m->rig = setup.rig;
         rc = ops->open(m, &setup, err);
-        if (rc >= 0) rc = fai_bounds_new(m->rig, &m->bounds, err);
+        if (rc >= 0) rc = fai_bounds_new(m->rig, m->face, &m->bounds, err);
     }
     fa_params_free(defaults);
     if (rc < 0)

@@ -1,5 +1,6 @@
 #include "method/touching.h"
 
+#include "face/region_text.h"
 #include "math/mat3.h"
 
 #include <math.h>
@@ -46,13 +47,16 @@ static bool is_around_mouth(const FaFace *f, int i) {
     return false;
 }
 
-static int mark(const FaFace *f, FaTouch what, unsigned char *touch) {
+static int mark(const FaFace *f, FaTouch what, unsigned sticky, unsigned char *touch) {
     int touching = 0;
+    if (!sticky) sticky = 1u << FA_REGION_LIP_UPPER | 1u << FA_REGION_LIP_LOWER;
     for (int i = 0; i < f->nskin; i++) {
-        bool in = what == FA_TOUCH_FACE || f->region[FA_REGION_MOUTH][i] > TOUCHES;
+        bool in = what == FA_TOUCH_FACE || f->region[FA_REGION_MOUTH][i] > TOUCHES || fai_face_hangs(f, i) > TOUCHES;
         if (what == FA_TOUCH_OPENINGS) in = in || f->region[FA_REGION_EYELIDS][i] > TOUCHES || is_around_mouth(f, i);
-        bool sticks = f->region[FA_REGION_LIP_UPPER][i] > STICKS || f->region[FA_REGION_LIP_LOWER][i] > STICKS;
-        touch[i] = (unsigned char)((in ? 1 : 0) | (in && sticks ? 2 : 0));
+        bool sticks = (sticky >> FA_REGIONS & 1) && fai_face_hangs(f, i) > STICKS;
+        for (int r = 0; r < FA_REGIONS; r++) sticks |= (sticky >> r & 1) && f->region[r][i] > STICKS;
+        bool hangs = fai_face_hangs(f, i) > TOUCHES;
+        touch[i] = (unsigned char)((in ? 1 : 0) | (in && sticks ? 2 : 0) | (hangs ? 4 : 0));
         touching += in;
     }
     return touching;
@@ -63,7 +67,7 @@ FaCode fai_touching_new(const FaFace *f, const FaTouchOptions *o, FaTouching *t,
     if (o->what == FA_TOUCH_OFF) return FA_OK;
     t->touch = FA_NEW(f->nskin, unsigned char);
     if (!t->touch) return FA_FAIL_MEMORY(err);
-    if (!mark(f, o->what, t->touch)) {
+    if (!mark(f, o->what, o->sticks, t->touch)) {
         fai_note(notes, "no-mouth", "", "paint the region 'mouth', or give --contact face",
                  "no mouth was found: nothing touches");
         return FA_OK;

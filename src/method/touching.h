@@ -7,9 +7,9 @@
 
 enum { FA_TOUCH_COLLIDERS = 12 };
 
-// What may touch. OPENINGS: the mouth with the skin that its lining lies behind, which it comes through where a lip is
-// rolled far, and the lids: all that crosses on faces driven by others' shapes, at a third of what the whole face
-// costs.
+// What may touch; always with what hangs free. OPENINGS: the mouth with the skin that its lining lies behind, which it
+// comes through where a lip is rolled far, and the lids: all that crosses on faces driven by others' shapes, at a third
+// of what the whole face costs.
 typedef enum FaTouch { FA_TOUCH_MOUTH, FA_TOUCH_FACE, FA_TOUCH_OFF, FA_TOUCH_OPENINGS } FaTouch;
 
 typedef struct FaTouchOptions {
@@ -19,6 +19,7 @@ typedef struct FaTouchOptions {
     double friction;
     double sticky_stiffness; // N/m/mm2; 0: nothing sticks
     double sticky_length;    // m
+    unsigned sticks;         // what sticks, as fai_region_list has it; 0: the lips
     double nearby, soft;     // m: of fai_contact_nearby; 0: not used
     int max_rows;
     uint64_t seed;

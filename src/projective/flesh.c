@@ -26,9 +26,10 @@ enum { VERTICES = 2048 }; // of a task
 static double spring(double mass, double hz) { return mass * (2 * M_PI * hz) * (2 * M_PI * hz); }
 
 // Lids are muscle and cartilage of a millimetre on an eyeball: they do not swing, and where they lag they cross.
-static double goal_hz(const FaFace *f, int i, double goal) {
+static double goal_hz(const FaFace *f, int i, const FaFleshOptions *o) {
     double t = fmax((double)f->thickness[i], 1e-4), lid = (double)f->region[FA_REGION_EYELIDS][i];
-    return goal * fmin(fmax(TYPICAL_THICKNESS / t, 0.4), 1.5) * (1 + LID_FIRMNESS * lid);
+    return (o->firm ? (double)o->firm[i] : 1) * o->goal * fmin(fmax(TYPICAL_THICKNESS / t, 0.4), 1.5) *
+           (1 + LID_FIRMNESS * lid);
 }
 
 // --- the body -----------------------------------------------------------------------------------------------------
@@ -76,7 +77,7 @@ static FaCode add_anchors(FaFlesh *fl, const FaFleshOptions *o, FaError *err) {
     for (int i = 0; i < f->nskin; i++) mean += fl->column[i] / f->nskin;
     for (int i = 0; i < fl->nnode; i++) {
         const FaHold hold = fai_face_hold(f, i);
-        double w = i < f->nskin ? spring(held_mass(fl, i, mean), goal_hz(f, i, o->goal))
+        double w = i < f->nskin ? spring(held_mass(fl, i, mean), goal_hz(f, i, o))
                                 : spring(e->mass[i], o->bone) * ((double)hold.skull + (double)hold.jaw);
         if (fai_face_on_rim(f, i)) w += spring(e->mass[i], RIM_HZ);
         if (!(w > 0)) continue;

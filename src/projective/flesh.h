@@ -3,7 +3,8 @@
 // volume (thesis 001 section 5.3): tets between skin and hypodermis resist shear and change of volume; deep nodes hang
 // on skull and jaw; skin nodes are drawn to the rig's posed surface. surface (section 5.2): springs along edges and
 // bending of the skin alone. Goals are as stiff as a frequency says, and lower where tissue is thick, so that cheeks
-// swing and foreheads do not.
+// swing and foreheads do not. What hangs free (thesis 6.4.2: tentacles) has none: neither springs to the skull nor
+// shapes as forces, only the flesh it grows from, its weight and what it touches.
 //
 // Goals reach below the skin as well: a deep node is wanted where its bone carries it, gliding some of the way its skin
 // goes, or, where it is free, where its skin goes. With `follow` the rest shape of the flesh is that posed one
@@ -17,11 +18,12 @@
 
 typedef struct FaFleshOptions {
     bool surface;
-    double shear; // Pa, mu
-    double bulk;  // Pa, lambda
-    double goal;  // Hz: how firmly 6 mm of flesh follow the rig
-    double bone;  // Hz: how firmly deep nodes hang on their bone
-    bool plain;   // surface: leave out the face's optimised stiffness
+    double shear;      // Pa, mu
+    double bulk;       // Pa, lambda
+    double goal;       // Hz: how firmly 6 mm of flesh follow the rig
+    double bone;       // Hz: how firmly deep nodes hang on their bone
+    const float *firm; // times goal; 0: no goal, the flesh hangs on that beside it; NULL: 1 (nskin)
+    bool plain;        // surface: leave out the face's optimised stiffness
 } FaFleshOptions;
 
 typedef struct FaFlesh {

@@ -14,6 +14,7 @@
 
 #include "base/task.h"
 #include "energy/tet.h"
+#include "face/region_text.h"
 #include "math/mat3.h"
 #include "math/pose_curve.h"
 #include "method/stepper.h"
@@ -36,6 +37,8 @@
     X(NUMBER, shear, 3000, 10, 1e7, "Pa", NULL, "stiffness of flesh; 1000 wobbles, 20000 is firm")                     \
     X(NUMBER, bulk, 20000, 0, 1e8, "Pa", NULL, "how hard flesh keeps its volume")                                      \
     X(NUMBER, goal, 8, 0.1, 200, "Hz", NULL, "how firmly the skin follows the clip: 4 is loose, 15 is tight")          \
+    X(TEXT, goals, NAN, 0, 0, "", "REGION=X,...",                                                                      \
+      "times --goal in regions of the face: cheeks=0.5,lips=2. What hangs free has no goal: hanging=0")                \
     X(NUMBER, bone, 40, 1, 500, "Hz", NULL, "how firmly deep flesh is held by skull and jaw")                          \
     X(NUMBER, drag, 20, 0, 1e4, "1/s", NULL, "how fast a swing dies: 5 swings long, 60 hardly at all")                 \
     X(FLAG, follow, 1, 0, 1, "", NULL,                                                                                 \
@@ -44,10 +47,12 @@
     X(NUMBER, gravity, 1, 0, 1, "", NULL,                                                                              \
       "1: the sculpts already sag, so only tilting the head adds sag. 0: full gravity on top of the sculpts")          \
     X(CHOICE, contact, 0, 0, 3, "", "mouth|face|off|openings",                                                         \
-      "what may touch: the mouth; the whole face (slower); nothing; mouth, the skin around it and lids")               \
+      "what may touch, with what hangs free: the mouth; the whole face (slower); nothing; mouth, skin around it, "     \
+      "lids")                                                                                                          \
     X(NUMBER, contact_stiffness, 150, 0.1, 1e6, "N/m/mm2", NULL, "how hard touching skin pushes back")                 \
     X(NUMBER, friction, 0.3, 0, 1, "", NULL, "how much touching skin slows sliding skin: 0 slides freely, 1 holds")    \
     X(FLAG, sticky, 1, 0, 1, "", NULL, "lips stick where they touched and part gradually")                             \
+    X(TEXT, sticks, NAN, 0, 0, "", "REGION,...", "what sticks where it touches; lips, or more: lips,hanging")          \
     X(NUMBER, sticky_stiffness, 0.3, 0, 1e5, "N/m/mm2", NULL,                                                          \
       "how strongly lips stick: 0.3 parts softly, 2 hardly lets go")                                                   \
     X(NUMBER, sticky_length, 2, 0.05, 50, "mm", NULL, "how far sticking lips stretch before they let go")              \
@@ -122,6 +127,7 @@ static FaCode open_contact(Projective *p, const FaParams *params, FaError *err) 
                         .sticky_length = 1e-3 * fai_params_at(params, P_sticky_length),
                         .max_rows = MAX_ROWS,
                         .seed = (uint64_t)fai_params_at(params, P_seed)};
+    FA_TRY(fai_region_list("sticks", fai_params_text_at(params, P_sticks), &o.sticks, err));
     FA_TRY(fai_touching_new(p->face, &o, &p->touching, &p->m.notes, err));
     p->contact = p->touching.contact;
     return p->contact ? choose_zone(p, p->touching.touch, err) : FA_OK;
@@ -133,6 +139,11 @@ static FaCode open_solver(Projective *p, const FaParams *params, FaError *err) {
                         .bulk = fai_params_at(params, P_bulk),
                         .goal = fai_params_at(params, P_goal),
                         .bone = fai_params_at(params, P_bone)};
+    float *firm = FA_PUSH(p->arena, p->face->nskin, float);
+    if (!firm) return FA_FAIL_MEMORY(err);
+    for (int i = 0; i < p->face->nskin; i++) firm[i] = 1 - fai_face_hangs(p->face, i);
+    FA_TRY(fai_region_numbers(p->face, "goals", fai_params_text_at(params, P_goals), firm, err));
+    o.firm = firm;
     FA_TRY(fai_flesh_new(p->m.rig, p->face, &o, &p->flesh, err));
     double eta = (p->scheme == FA_SCHEME_BDF2 ? 2.0 / 3 : 1) / p->stepper.rate;
     p->options.kind = (FaSolveKind)fai_params_at(params, P_solver);

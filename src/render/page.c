@@ -6,6 +6,7 @@
 #include "fascia/render.h"
 #include "io/gltf/gltf.h"
 #include "io/sequence.h"
+#include "math/mat3.h"
 #include "mesh/intersect.h"
 #include "render/page_template.h"
 #include "render/portrait.h"
@@ -240,12 +241,17 @@ static void put_jaw(Page *p, const FaRig *rig) {
     fai_jw_open(&p->w, "opens", '['); // [shape, how much of it]
     for (int i = -1; i < jaw->nmore; i++)
         if (i >= 0 || jaw->shape[0] >= 0)
-            put_list(p, NULL, (double[]){i < 0 ? jaw->shape[0] : jaw->more[i], i < 0 ? 1 : jaw->share[i]}, 2);
+            put_list(p, NULL, (double[]){i < 0 ? jaw->shape[0] : jaw->more[i].shape, i < 0 ? 1 : jaw->more[i].open}, 2);
     fai_jw_close(&p->w);
     fai_jw_open(&p->w, "moves", '['); // [shape, turn, slide]
     for (int i = 1; i < 4; i++) {
         const double *t = jaw->turn[i], *m = jaw->slide[i];
         if (jaw->shape[i] >= 0) put_list(p, NULL, (double[]){jaw->shape[i], t[0], t[1], t[2], m[0], m[1], m[2]}, 7);
+    }
+    for (int i = 0; i < jaw->nmore; i++) {
+        const double *t = jaw->more[i].turn, *m = jaw->more[i].slide;
+        if (fai_v3_norm(t) > 0 || fai_v3_norm(m) > 0)
+            put_list(p, NULL, (double[]){jaw->more[i].shape, t[0], t[1], t[2], m[0], m[1], m[2]}, 7);
     }
     fai_jw_close(&p->w);
     fai_jw_close(&p->w);

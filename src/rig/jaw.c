@@ -12,8 +12,12 @@
 #include "rig/names.h"
 #include "rig/stats.h"
 
-enum { ROUNDS = 36, SMOOTH_ROUNDS = 40 };
-#define MOVES 1e-3       // m: the largest motion of a shape that opens a jaw, at least
+enum { ROUNDS = 36, SMOOTH_ROUNDS = 40, ENOUGH = 1500 }; // ENOUGH: vertices that tell a shape's jaw
+#define MOVES 1e-3                                       // m: the largest motion of a shape that opens a jaw, at least
+#define LEAST_TURN (0.5 * M_PI / 180)                    // rad: what opens a jaw by less only slides
+#define STILL 1e-4                                       // m: what moves the jaw by less does not move it
+#define SEEN 5e-4                                        // m: skin that moves less tells nothing of the jaw
+#define PLAIN 0.6                                        // of the chin goes along
 #define JOINT_SHARE 0.05 // how heavy the joints are against all of the chin where no turn was sculpted
 
 // --- motion by name -----------------------------------------------------------------------------------------------
@@ -168,6 +172,7 @@ typedef struct Core {
     float *d, *area;  // jawOpen, m (nvert x 3); m2 (nvert)
     double *base, *w; // of the listed vertices (nlist)
     int *list, nlist; // vertices that jawOpen moves far
+    int *hard, nhard; // of them, those of rigid parts: lower teeth
     double most;      // m: the largest motion of jawOpen
     Fit open;
     double joint[3]; // where the joint should be, m
@@ -222,7 +227,9 @@ static void favour_rigid_parts(Core *c, int *scratch) {
         // scratch is in increasing order, as the list is
         for (int i = 0, k = 0; i < n; i++) {
             while (k < c->nlist && c->list[k] < scratch[i]) k++;
-            if (k < c->nlist && c->list[k] == scratch[i]) c->base[k] *= 20;
+            if (k == c->nlist || c->list[k] != scratch[i]) continue;
+            c->base[k] *= 20;
+            c->hard[c->nhard++] = scratch[i];
         }
     }
 }
@@ -247,10 +254,11 @@ static FaCode find_core(Core *c, FaError *err) {
     int nvert = mesh->nvert;
     FA_TRY(largest_motion(c, err));
     c->list = FA_PUSH(c->arena, nvert, int);
+    c->hard = FA_PUSH(c->arena, nvert, int);
     c->base = FA_PUSH(c->arena, nvert, double);
     c->w = FA_PUSH(c->arena, nvert, double);
     int *scratch = FA_PUSH(c->arena, nvert, int);
-    if (!c->list || !c->base || !c->w || !scratch) return FA_FAIL_MEMORY(err);
+    if (!c->list || !c->hard || !c->base || !c->w || !scratch) return FA_FAIL_MEMORY(err);
     for (int v = 0; v < nvert; v++)
         if (c->area[v] > 0 && length_of(c->d, v) > 0.25 * c->most && c->most > 0) {
             c->base[c->nlist] = (double)c->area[v];
@@ -359,7 +367,7 @@ static void place_hinge(const Core *c, FaJaw *jaw) {
     fai_q_log(q, turn);
     jaw->open_angle = fai_v3_norm(turn);
     const double *left = c->rig->axes;
-    bool turns = jaw->open_angle > 0.5 * M_PI / 180;
+    bool turns = jaw->open_angle > LEAST_TURN;
     if (turns)
         fai_v3_scale(1 / jaw->open_angle, turn, jaw->axis);
     else
@@ -446,20 +454,137 @@ static double opens_by(const Core *c, const float *d) {
     return share > 0.05 && agree > 0.5 * all ? share : 0;
 }
 
-// The other shapes that open the jaw.
-static void fit_more(const Core *c, FaJaw *jaw, float *d) {
+// What turns and slides by less than STILL where a chin is, 0.1 m from the hinge.
+static bool stands(const double turn[3], const double slide[3]) {
+    return 0.1 * fai_v3_norm(turn) + fai_v3_norm(slide) < STILL;
+}
+
+static void set_opener(FaJaw *jaw, const double turn[3], const double slide[3]) {
+    const double angle = fai_v3_norm(turn);
+    jaw->open_angle = angle > LEAST_TURN ? angle : 0;
+    if (jaw->open_angle > 0) fai_v3_scale(1 / angle, turn, jaw->axis);
+    memcpy(jaw->open_slide, slide, sizeof jaw->open_slide);
+}
+
+bool fai_jaw_set_shape(FaJaw *jaw, int shape, const FaPose *pose) {
+    double turn[3], slide[3], rh[3], open[3], q[4], rest[4];
+    fai_q_log(pose->q, turn);
+    fai_q_rotate(pose->q, jaw->hinge, rh);
+    for (int k = 0; k < 3; k++) slide[k] = pose->p[k] - jaw->hinge[k] + rh[k];
+    if (shape == jaw->shape[0]) return set_opener(jaw, turn, slide), true;
+    for (int i = 1; i < 4; i++) {
+        if (shape != jaw->shape[i]) continue;
+        memcpy(jaw->turn[i], turn, sizeof turn);
+        memcpy(jaw->slide[i], slide, sizeof slide);
+        return true;
+    }
+    int at = 0;
+    while (at < jaw->nmore && jaw->more[at].shape < shape) at++;
+    FaJawShape *to = jaw->more + at;
+    const bool there = at < jaw->nmore && to->shape == shape;
+    const size_t after = (size_t)(jaw->nmore - at - there) * sizeof *to;
+    if (stands(turn, slide)) {
+        if (there) memmove(to, to + 1, after), jaw->nmore--;
+        return true;
+    }
+    if (!there && jaw->nmore == FA_JAW_MORE) return false;
+    if (!there) memmove(to + 1, to, after), jaw->nmore++;
+    // what it opens by jawOpen's own turn, so that several that open add up on one arc; the rest comes first
+    *to = (FaJawShape){.shape = shape};
+    if (jaw->open_angle > 0) to->open = fai_v3_dot(turn, jaw->axis) / jaw->open_angle;
+    fai_v3_scale(-to->open * jaw->open_angle, jaw->axis, open);
+    fai_q_exp(open, q);
+    fai_q_mul(q, pose->q, rest);
+    fai_q_log(rest, to->turn);
+    fai_v3_mad(slide, -to->open, jaw->open_slide, to->slide);
+    return true;
+}
+
+// The share of the points, by their weights, that a motion carries to a tenth of it: skin that a jaw moves is
+// stretched, but most of it follows.
+static double carried(const Fit *fit, int n, const int *list, const double *w, const float *x, const float *d,
+                      double share, double least) {
+    double agree = 0, all = 0, p[3], m[3];
+    for (int i = 0; i < n; i++) {
+        fai_v3_load(x, list[i], p);
+        rigid_move(fit, p, m);
+        all += w[i];
+        if (misfit(fit, x, d, list[i]) < fmax(least, share * fai_v3_norm(m))) agree += w[i];
+    }
+    return all > 0 ? agree / all : 0;
+}
+
+static FaPose pose_of(const Fit *fit) {
+    FaPose pose;
+    fai_q_from_m3(fit->r, pose.q);
+    memcpy(pose.p, fit->t, sizeof pose.p);
+    return pose;
+}
+
+static double longest(const float *d, int n, const int *list) {
+    double most = 0;
+    for (int i = 0; i < n; i++) most = fmax(most, length_of(d, list[i]));
+    return most;
+}
+
+bool fai_jaw_agreed(int n, const int *list, const float *x, const float *d, double *w, FaPose *motion) {
+    const double most = longest(d, n, list);
+    *motion = fai_pose_identity();
+    if (n < 12) return false;
+    if (most < STILL) return true;
+    for (int i = 0; i < 2 * n; i++) w[i] = 1;
+    const Fit fit = robust_fit(n, list, w, w + n, x, d, &no_prior, 0.3 * most, 0.05 * most);
+    *motion = pose_of(&fit);
+    return carried(&fit, n, list, w, x, d, 0.05, 2 * STILL) > 0.5;
+}
+
+// Skin: the rigid motion that most of the chin is near to. *close, *loose: the share of it that goes along to a
+// twentieth and to a tenth. What moves the jaw has nine tenths of the chin, or three fifths where lips are formed too;
+// what forms the chin's skin (mouthShrugLower, mouthLeft) a third at most. w: weights of the vertices, scratch of as
+// many.
+static FaPose skin_motion(const Core *c, int n, const int *list, const float *d, double *w, double *close,
+                          double *loose) {
+    const double most = longest(d, n, list);
+    *close = *loose = 0;
+    if (n < 12 || most < SEEN) return fai_pose_identity();
+    memcpy(w + n, w, (size_t)n * sizeof *w);
+    const Fit fit = robust_fit(n, list, w, w + n, c->rig->mesh.x, d, &no_prior, 0.3 * most, 0.05 * most);
+    *close = carried(&fit, n, list, w, c->rig->mesh.x, d, 0.05, 0);
+    *loose = carried(&fit, n, list, w, c->rig->mesh.x, d, 0.1, 0);
+    return pose_of(&fit);
+}
+
+// Every other shape's jaw: as lower teeth go, if the mesh has them and they go as one; else as the chin does, if that
+// is plain; else by as much as it opens; else as the chin does on the whole.
+static FaCode fit_more(const Core *c, FaJaw *jaw, float *d, FaNotes *notes, FaError *err) {
     const FaRig *rig = c->rig;
-    for (int s = 0; s < rig->nshape && jaw->nmore < FA_JAW_MORE; s++) {
-        bool known = !rig->shape[s].count;
+    double *w = FA_PUSH(c->arena, 2 * (size_t)c->nlist, double),
+           *chin = FA_PUSH(c->arena, 2 * (size_t)c->nlist, double);
+    int *some = FA_PUSH(c->arena, c->nlist, int), n = 0;
+    if (!w || !chin || !some) return FA_FAIL_MEMORY(err);
+    for (int i = 0; i < c->nlist; i += 1 + c->nlist / ENOUGH) chin[n] = c->w[i], some[n++] = c->list[i];
+    for (int s = 0; s < rig->nshape; s++) {
+        bool known = !rig->shape[s].count, room = true;
         for (int i = 0; i < 4; i++) known |= s == jaw->shape[i];
         if (known) continue;
         memset(d, 0, 3 * (size_t)rig->mesh.nvert * sizeof *d);
         add_shape(rig, s, 1, d);
-        double share = opens_by(c, d);
-        if (!(share > 0)) continue;
-        jaw->more[jaw->nmore] = s;
-        jaw->share[jaw->nmore++] = share;
+        FaPose pose;
+        double share = 0, close = 1, loose = 1;
+        if (!fai_jaw_agreed(c->nhard, c->hard, rig->mesh.x, d, w, &pose))
+            pose = skin_motion(c, n, some, d, chin, &close, &loose);
+        if (close <= PLAIN) share = opens_by(c, d);
+        if (share > 0) {
+            if ((room = jaw->nmore < FA_JAW_MORE)) jaw->more[jaw->nmore++] = (FaJawShape){.shape = s, .open = share};
+        } else if (loose > PLAIN)
+            room = fai_jaw_set_shape(jaw, s, &pose);
+        if (room) continue;
+        if (notes)
+            fai_note(notes, "jaw-many-shapes", rig->shape[s].name, "leave out shapes that are not needed",
+                     "more than %d shapes move the jaw: it stands still in this one and the following", FA_JAW_MORE);
+        break;
     }
+    return FA_OK;
 }
 
 // --- who goes with the jaw ----------------------------------------------------------------------------------------
@@ -563,7 +688,7 @@ static FaCode fit_all(Core *c, FaJaw *jaw, float *with_jaw, FaNotes *notes, FaEr
     double *w = FA_PUSH(c->arena, c->nlist, double);
     if (!w) return FA_FAIL_MEMORY(err);
     fit_sides(c, jaw, scratch, w, notes);
-    fit_more(c, jaw, scratch);
+    FA_TRY(fit_more(c, jaw, scratch, notes, err));
     return with_jaw ? spread(c, with_jaw, err) : FA_OK;
 }
 
@@ -589,12 +714,24 @@ FaCode fai_fit_jaw(const FaRig *rig, FaJaw *jaw, float *with_jaw, FaNotes *notes
     return rc;
 }
 
+uint64_t fai_jaw_shape_hash(const FaJawShape *m, uint64_t h) {
+    h = fai_hash64(&m->shape, sizeof m->shape, h);
+    h = fai_hash64(&m->open, sizeof m->open, h);
+    h = fai_hash64(m->turn, sizeof m->turn, h);
+    return fai_hash64(m->slide, sizeof m->slide, h);
+}
+
 FaPose fai_jaw_pose(const FaJaw *jaw, const float *weights) {
     if (!jaw->found) return fai_pose_identity();
     double side[3] = {0}, move[3], turn[3], a[4], b[4];
     double open = jaw->shape[0] >= 0 ? (double)weights[jaw->shape[0]] : 0;
-    for (int i = 0; i < jaw->nmore; i++) open += jaw->share[i] * (double)weights[jaw->more[i]];
+    for (int i = 0; i < jaw->nmore; i++) open += jaw->more[i].open * (double)weights[jaw->more[i].shape];
     fai_v3_scale(open, jaw->open_slide, move);
+    for (int i = 0; i < jaw->nmore; i++) {
+        const double w = (double)weights[jaw->more[i].shape];
+        fai_v3_mad(side, w, jaw->more[i].turn, side);
+        fai_v3_mad(move, w, jaw->more[i].slide, move);
+    }
     for (int i = 1; i < 4; i++) {
         if (jaw->shape[i] < 0) continue;
         double w = (double)weights[jaw->shape[i]];

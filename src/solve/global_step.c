@@ -86,13 +86,10 @@ static void direction_pd(FaProjective *p, double *slope) {
 
 // Alg. 2. Its sweeps start from q, a force, taken for a displacement: what that means depends on the units. In ours it
 // is a start far out, from which line search doubles the sweeps at once; where A is large it never recovers. We read it
-// in units of A's diagonal, the only ones at hand (as printed: gs_literal).
+// in units of A's diagonal, the only ones at hand.
 static void direction_gs(FaProjective *p, double *slope) {
     fai_lbfgs_forward(&p->history, p->g, p->q);
-    if (p->options.gs_literal)
-        memcpy(p->r, p->q, p->shape.n * sizeof *p->r);
-    else
-        fai_sweeper_start(p->sweeper, p->q, p->r);
+    fai_sweeper_start(p->sweeper, p->q, p->r);
     int sweeps = p->sweeps - 1;
     fai_sweeper_sweep(p->sweeper, sweeps, p->q, p->r);
     do {

@@ -40,7 +40,6 @@ typedef struct FaProjectiveOptions {
                       // figure 6.2)
     int refactor; // QUICK: make a new factor beside the frames when inertia has been off by a fifth for so many solves;
                   // 0: never. A solve then depends on those before it (see refactor.h)
-    bool gs_literal; // GS: sweeps start from q as alg. 2 prints it, not from q over A's diagonal (see global_step.c)
 } FaProjectiveOptions;
 
 typedef struct FaProjectiveInput {
