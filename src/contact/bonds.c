@@ -84,7 +84,6 @@ static double length_of(const FaContact *c, const FaBond *b, bool own) {
     return own && !(side > 0) ? 0 : sqrt(s[0] * s[0] + s[1] * s[1] + s[2] * s[2]);
 }
 
-// The dice of a bond is the same all through a step.
 // Where one end hangs free the artist's pose says nothing of a bond: its length alone breaks it.
 static bool hangs(const FaContact *c, const FaBond *b) {
     for (int i = 0; i < 4; i++)
@@ -92,6 +91,7 @@ static bool hangs(const FaContact *c, const FaBond *b) {
     return false;
 }
 
+// The dice of a bond is the same all through a step.
 static void break_bonds(FaContact *c, bool own, uint64_t step) {
     int kept = 0;
     for (int i = 0; i < c->state.nbond; i++) {

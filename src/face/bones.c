@@ -301,8 +301,7 @@ FaCode fai_bones_collect(const FaRig *rig, const FaTopology *topo, int skin_part
     return FA_OK;
 }
 
-// --- the jaw's pose by its own bone
-// -----------------------------------------------------------------------------------
+// --- the jaw's pose by its own bone --------------------------------------------------------------------------------
 
 // Vertices of a file's other meshes that are mandible or lower teeth, one behind the other.
 typedef struct Mandible {
