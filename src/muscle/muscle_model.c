@@ -141,7 +141,6 @@ static FaCode make_body(FaMuscleModel *m, FaError *err) {
 
 static FaCode allocate(FaMuscleModel *m, FaError *err) {
     size_t n = 3 * (size_t)m->flesh.nnode + 1;
-    if (!(m->arena = fai_arena_new(0))) return FA_FAIL_MEMORY(err);
     m->rest = FA_PUSH(m->arena, n, double);
     m->x = FA_PUSH(m->arena, n, double);
     m->at = FA_PUSH(m->arena, n, double);
@@ -220,7 +219,9 @@ static void note_built(FaMuscleModel *m) {
 static FaCode make(FaMuscleModel *m, FaError *err) {
     double begin = fai_seconds();
     const FaFilledOptions o = {.size = m->options.flesh_size};
+    if (!(m->arena = fai_arena_new(0))) return FA_FAIL_MEMORY(err);
     FA_TRY(fa_face_fits(m->face, m->rig, err));
+    FA_TRY(fai_own_read(m, err));
     FA_TRY(step(m, "flesh", 0, err));
     FA_TRY(fai_muscle_marks(m->rig, &m->marks, err));
     // files given now are read now
