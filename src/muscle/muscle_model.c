@@ -30,15 +30,22 @@ static void find_front(const FaMuscleModel *m, double *front) {
     }
 }
 
+// Held by bone: of the regions of the lips a tooth that hangs together with the skin.
+static bool is_hard(const FaMuscleModel *m, int skin) {
+    const int node = m->flesh.node_of_skin[skin];
+    return node >= 0 && m->flesh.kind[node] != FA_FILLED_FREE;
+}
+
 // The vertex that goes with the flesh and looks to the front nearest to a point; of: its skin node has at least a half
-// of this region (NULL: any).
+// of this region and is soft (NULL: any).
 static int nearest_vertex(const FaMuscleModel *m, const double *front, const double at[3], const float *of) {
     int best = -1;
     double least = INFINITY;
     for (int v = 0; v < m->rig->mesh.nvert; v++) {
         int skin = m->face->node_of_vertex[v];
         double d[3];
-        if (m->flesh.ride_start[v] == m->flesh.ride_start[v + 1] || (of && (skin < 0 || of[skin] < 0.5f))) continue;
+        if (m->flesh.ride_start[v] == m->flesh.ride_start[v + 1]) continue;
+        if (of && (skin < 0 || of[skin] < 0.5f || is_hard(m, skin))) continue;
         if (!(front[v] > 0)) continue;
         fai_v3_load(m->rig->mesh.x, v, d);
         fai_v3_sub(d, at, d);
