@@ -673,8 +673,8 @@ static void test_bones(void **state) {
                          0);
         played[on] = said_number("final_mm");
     }
-    print_message("turned: farthest %.2f mm, with bones %.2f; head %.2f degrees\n", played[0], played[1],
-                  said_number("head_turn"));
+    print_message("turned: farthest %.2f mm with bones (held, long form: %.2f), head %.2f degrees\n", played[1],
+                  played[0], said_number("head_turn"));
     CHECK_NEAR(said_number("head_turn"), 3, 0.3);
     assert_true(played[1] < 2 && (!full || played[1] < 0.6 * played[0]));
     // a jaw that opens by half of the rig's way in all poses that it is learnt from stays there
@@ -687,7 +687,7 @@ static void test_bones(void **state) {
                          0);
         open[learnt] = said_number("jaw_open");
     }
-    print_message("jaw: %.1f degrees, %.1f as far as it was learnt\n", open[0], open[1]);
+    print_message("jaw: %.1f degrees as far as it was learnt, of %.1f\n", open[1], open[0]);
     assert_true(open[1] > 0.4 * open[0] && open[1] < 0.6 * open[0]);
     assert_int_equal(RUN("muscle", "target", few, "--weights", "jawOpen=1", "--jaw-poses", rom, "-o", out), 2);
     SAID("--jaw-poses goes with --bones limited");
