@@ -553,7 +553,8 @@ static double farthest_mm(const float *x, const float *from, int nvert) {
 
 // How far it pulls is told against the jaw alone.
 static FaCode pose_tile(const Muscle *m, int muscle, Sheet *s, FaError *err) {
-    enum { ROOM = 26 }; // letters below a tile
+    enum { ROOM = 33 }; // letters below a tile
+    char mm[32];
     double one[FA_MUSCLES_MOST] = {0};
     const FaMuscleInfo info = fa_muscle_info(m->model, muscle);
     float *x = s->x + 3 * (size_t)s->count * (size_t)s->nvert;
@@ -561,10 +562,10 @@ static FaCode pose_tile(const Muscle *m, int muscle, Sheet *s, FaError *err) {
     if (info.side > 0) one[muscle + 1] = 1;
     const FaMusclePose pose = {.activation = one, .jaw = m->pose.jaw};
     TRY(fa_muscle_pose(m->model, &pose, x, NULL, err));
-    const char *name = strcspn(info.name, ".") > ROOM ? info.alias : info.name;
+    const size_t tail = (size_t)snprintf(mm, sizeof mm, "  %.1f mm", farthest_mm(x, s->from, s->nvert));
+    const char *name = strcspn(info.name, ".") + tail > ROOM ? info.alias : info.name;
     s->captions[s->count] = s->caption[s->count];
-    snprintf(s->caption[s->count++], sizeof s->caption[0], "%.*s  %.1f mm", (int)strcspn(name, "."), name,
-             farthest_mm(x, s->from, s->nvert));
+    snprintf(s->caption[s->count++], sizeof s->caption[0], "%.*s%s", (int)strcspn(name, "."), name, mm);
     return FA_OK;
 }
 

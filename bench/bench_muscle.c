@@ -3,14 +3,15 @@
 //
 //   pose    from rest, all at once: six poses, each twice
 //   frame   the next of 20 frames at 30 Hz: a smile comes and goes, then the lips are pursed, while the brows rise
-//   smile, purse, eyes   the next of 20 frames from rest to zygomaticus_major=1, oo_*=1, orbicularis_oculi_*=1; contact
-//   only drag    one muscle changed by 0.05, the others held: 10 changes along a smile with raised brows edit    ends
-//   of the incisivi's tracks dragged inwards by a millimetre, to 8 and back (fa_muscle_drag, with contact);
-//           accuracy: of the farthest one against the same pose made from rest, of the skin
+//   drag    one muscle changed by 0.05, the others held: 10 changes along a smile with raised brows
+//   smile, purse, eyes   the next of 20 frames from rest to zygomaticus_major=1, oo_*=1, orbicularis_oculi_*=1;
+//                        contact only
+//   edit    ends of the incisivi's tracks dragged inwards by a millimetre, to 8 and back (fa_muscle_drag, with
+//           contact); accuracy: of the farthest one against the same pose made from rest, of the skin
 //
 // The same energy, start and tolerance for both, without contact: Newton on CHOLMOD has no room for rows between nodes
 // that no tet joins. Ours with contact is timed beside them. Accuracy: the largest distance of any node from the same
-// problem solved to 1e-7, mm; with contact, from the same steps solved so.
+// problem solved to 1e-7, mm; with contact, from the same steps solved so. cpu_ms: mean processor time, all threads.
 #include "bench/bench_list.h"
 #include "bench/chol_cholmod.h"
 #include "fascia/head.h"
@@ -20,6 +21,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { POSES = 6, REPEATS = 2, FRAMES = 20, DRAGS = 10, MOST = FRAMES };
@@ -46,6 +48,7 @@ typedef struct Bench {
     double *track[2][KINDS]; // of the verified run, apart and touching: where the flesh is          (count x nnode x 3)
     double *x;               //                                                                      (nnode x 3)
     double ms[POSES * REPEATS + MOST];
+    double cpu; // of the processor, all threads, ms: the sum over what ms has
     double act[MOST][FA_MUSCLES_MOST];
 } Bench;
 
@@ -100,6 +103,8 @@ static double distance(const Bench *b, const double *at) {
     return most;
 }
 
+static double processor_ms(void) { return 1e3 * (double)clock() / CLOCKS_PER_SEC; }
+
 // Plays what act has with one body. keep: into the track; else *gap is how far it is from that at most. Times of each
 // into ms.
 static FaCode play(Bench *b, FaMuscleBody *body, Kind kind, double *track, bool keep, double *ms, double *gap,
@@ -108,10 +113,11 @@ static FaCode play(Bench *b, FaMuscleBody *body, Kind kind, double *track, bool 
     *gap = 0;
     memcpy(b->x, b->model->rest, n * sizeof *b->x);
     for (int f = 0; f < kind_count[kind]; f++) {
-        double begin = fai_seconds();
+        double begin = fai_seconds(), cpu = processor_ms();
         if (kind == POSE) memcpy(b->x, b->model->rest, n * sizeof *b->x);
         FA_TRY((kind == POSE ? fai_muscle_body_pose : fai_muscle_body_frame)(body, b->act[f], NULL, b->x, NULL, err));
         ms[f] = 1e3 * (fai_seconds() - begin);
+        if (kind != DRAG || f) b->cpu += processor_ms() - cpu;
         if (keep) memcpy(track + (size_t)f * n, b->x, n * sizeof *b->x);
         *gap = fmax(*gap, distance(b, track + (size_t)f * n));
     }
@@ -135,6 +141,7 @@ static double write_case(Bench *b, const Case *c, Kind kind, int n, double gap, 
     fai_jw_str(w, "note", c->note);
     fai_jw_num(w, "ms_mean", mean);
     fai_jw_num(w, "ms_max", ms[n - 1]);
+    fai_jw_num(w, "cpu_ms", b->cpu / n);
     fai_jw_close(w);
     fai_text_free(&name);
     return goes_to[kind] ? t.med : mean;
@@ -148,6 +155,7 @@ static FaCode run_case(Bench *b, const Case *c, Kind kind, FaJsonWriter *w, doub
     FA_TRY(script(b, kind, err));
     FA_TRY(new_body(b, c, 0, &body, err));
     FaCode rc = FA_OK;
+    b->cpu = 0;
     for (int r = 0; r < (kind == POSE ? REPEATS : 1) && rc >= 0; r++, n += kind_count[kind])
         rc = play(b, body, kind, b->track[c->touches][kind], false, b->ms + n, &gap, err);
     fai_muscle_body_free(body);
@@ -163,11 +171,12 @@ enum { EDITS = 16 };
 static FaCode drag_edit(Bench *b, const FaDirected *pose, double mm, float *surface, double *ms, FaError *err) {
     char json[200];
     FaDirected *edited;
-    const double begin = fai_seconds();
+    const double begin = fai_seconds(), cpu = processor_ms();
     snprintf(json, sizeof json, "{\"edits\":[{\"muscle\":\"inc_*\",\"move\":{\"medial\":%g}}]}", mm);
     FA_TRY(fa_directed_edit(b->model, pose, json, &edited, err));
     FaCode rc = fa_muscle_drag(b->model, edited, surface, NULL, err);
     *ms = 1e3 * (fai_seconds() - begin);
+    b->cpu += processor_ms() - cpu;
     fa_directed_free(edited);
     return rc;
 }
@@ -178,6 +187,7 @@ static FaCode drag_edits(Bench *b, const FaDirected *pose, float *surface, float
     double none;
     FA_TRY(fa_muscle_direct(b->model, pose, 1, surface, NULL, err));
     FA_TRY(drag_edit(b, pose, 0.5, surface, &none, err)); // springs that were not there
+    b->cpu = 0;
     for (int i = 0; i < EDITS; i++) {
         FA_TRY(drag_edit(b, pose, i < EDITS / 2 ? i + 1 : EDITS - 1 - i, surface, &b->ms[i], err));
         if (i == EDITS / 2 - 1) memcpy(again, surface, n * sizeof *again);

@@ -3,6 +3,9 @@
 // a kill before any call that changes files leaves the old set of files or the new one, a full disk loses no frames.
 #include "test_app_tools.h"
 
+#include "fascia/rig.h"
+#include "fascia/sequence.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -438,6 +441,77 @@ static void verbs_survive_a_kill(void **state) {
 #undef ARGS
 }
 
+// A rig of a few small shapes, which have their muscles in seconds; those that tell where eyes and mouth are.
+static void make_few(const char *path) {
+    static const char *const kept[] = {"eyeBlinkLeft", "eyeBlinkRight", "mouthPucker", "browOuterUpLeft"};
+    FaError err = {0};
+    FaRig *r;
+    int n = 0;
+    CHECK_OK(fa_rig_load(other, NULL, &r, &err), &err);
+    for (int s = 0; s < r->nshape; s++)
+        for (int k = 0; k < 4; k++)
+            if (!strcmp(r->shape[s].name, kept[k])) r->shape[n++] = r->shape[s];
+    assert_int_equal(n, 4);
+    r->nshape = n;
+    for (int i = 0; i < 3 * r->nentry; i++) r->delta[i] *= 0.3f;
+    mkdir(path, 0755);
+    CHECK_OK(fa_rig_save(r, NULL, path, &err), &err);
+    fa_rig_free(r);
+}
+
+// Killed before a call that changes files, again and again, farther on each time: the shapes that have their muscles
+// are kept, and in the end it is the face of a run that nobody disturbed, to the byte, with nothing beside it. With
+// FASCIA_FULL=1 before every call, of both: from the rig, and from a face with flesh.
+static void muscles_survive_a_kill(void **state) {
+    (void)state;
+    if (access(FAULTS, R_OK) != 0) skip();
+    char few[4200], plain[4200], whole[4200], face[4200], part[4200];
+    snprintf(few, sizeof few, "%s", test_path("few"));
+    snprintf(plain, sizeof plain, "%s", test_path("m_plain.face"));
+    snprintf(whole, sizeof whole, "%s", test_path("m_whole.face"));
+    snprintf(face, sizeof face, "%s", test_path("m_killed.face"));
+    snprintf(part, sizeof part, "%s", test_path("m_killed.face.part"));
+    make_few(few);
+    const bool full = getenv("FASCIA_FULL");
+    const char *const flesh[] = {"muscle", "build", few, "--unit", "m", "--flesh-size", "500", "-o", face, NULL};
+    const char *const shapes[] = {"muscle", "build", plain, "--shapes", "-o", face, "--json", NULL};
+    assert_int_equal(RUN("muscle", "build", few, "--unit", "m", "--flesh-size", "500", "-o", plain), 0);
+    for (long n = 1; full || n == 1; n++) {
+        unlink(face);
+        if (faulty("FASCIA_KILL_AT", n, flesh) == 0) break;
+        assert_true(access(face, F_OK) != 0 || same_bytes(face, plain));
+    }
+    assert_true(!full || same_bytes(face, plain));
+    assert_int_equal(RUN("muscle", "build", plain, "--shapes", "-o", whole, "--json"), 0);
+    assert_true(said_number("made") == 4);
+    int kills = 0, went_on = 0;
+    unlink(face);
+    for (long n = 1;; n += full ? 1 : 7) {
+        if (full) unlink(part);
+        const bool there = access(part, F_OK) == 0;
+        const int code = faulty("FASCIA_KILL_AT", n, shapes);
+        if (code == 0) {
+            went_on += there && said_number("made") < 4;
+            break;
+        }
+        assert_int_equal(code, 128 + SIGKILL);
+        kills++;
+        if (access(face, F_OK) == 0) { // it was finished already
+            assert_true(same_bytes(face, whole));
+            unlink(face);
+        } else if (full && access(part, F_OK) == 0) {
+            assert_int_equal(run(shapes), 0);
+            went_on += said_number("made") < 4;
+            assert_true(same_bytes(face, whole));
+            unlink(face);
+        }
+    }
+    print_message("muscle build --shapes: killed %d times, went on %d times\n", kills, went_on);
+    assert_true(kills > 2 && went_on > 0);
+    assert_true(same_bytes(face, whole));
+    assert_int_equal(count_named("m_killed.face"), 1); // nothing beside it
+}
+
 // A .bin of the user's own beside the output is nobody else's.
 static void others_files_stay(void **state) {
     (void)state;
@@ -477,6 +551,7 @@ static void a_full_disk_loses_no_frames(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verbs_survive_a_kill),
+        cmocka_unit_test(muscles_survive_a_kill),
         cmocka_unit_test(inputs_stay),
         cmocka_unit_test(inputs_of_inputs_stay),
         cmocka_unit_test(formats_are_refused_before_the_work),

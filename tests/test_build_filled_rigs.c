@@ -365,6 +365,37 @@ static void wild(void **state) {
     }
 }
 
+// Male_Adult_12's teeth and gums are of one surface with its skin: hard, and no lips. Of other rigs' skin nothing is.
+static void teeth_of_the_skin(void **state) {
+    (void)state;
+    TEST_DATA_OR_SKIP(path, "rigs/wild/Male_Adult_12.fbx");
+    FaError err = {0};
+    FaHead *head = head_at(0, 0, true);
+    CHECK_OK(fa_head_save(head, NULL, false, NULL, test_path("no_teeth.glb"), &err), &err);
+    fa_head_free(head);
+    for (int k = 0; k < 2; k++) {
+        int hard[FA_FILLED_KINDS] = {0};
+        FaRig *rig = load(k ? test_path("no_teeth.glb") : path);
+        FaFace *face = face_of(rig);
+        FaFilledDomain d;
+        CHECK_OK(fai_filled_domain(rig, face, &d, &err), &err);
+        for (int i = 0; i < face->nskin; i++) {
+            hard[d.hard[i]]++;
+            assert_true(!d.hard[i] || (!d.lip[i] && !d.exposed[i]));
+        }
+        print_message("hard nodes of %d: %d above, %d below\n", face->nskin, hard[FA_FILLED_SKULL],
+                      hard[FA_FILLED_JAW]);
+        if (k)
+            assert_true(hard[FA_FILLED_SKULL] + hard[FA_FILLED_JAW] == 0);
+        else
+            assert_true(hard[FA_FILLED_SKULL] > 60 && hard[FA_FILLED_JAW] > 60 &&
+                        3 * hard[FA_FILLED_FREE] > 2 * face->nskin);
+        fai_filled_domain_free(&d);
+        fa_face_free(face);
+        fa_rig_free(rig);
+    }
+}
+
 static void zoo(void **state) {
     (void)state;
     static const char *const quick[] = {"no_bag"};
@@ -385,7 +416,8 @@ static void zoo(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(shipped_head), cmocka_unit_test(facecap), cmocka_unit_test(zoo),
-                                       cmocka_unit_test(wild), cmocka_unit_test(ict)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shipped_head), cmocka_unit_test(facecap), cmocka_unit_test(teeth_of_the_skin),
+        cmocka_unit_test(zoo),          cmocka_unit_test(wild),    cmocka_unit_test(ict)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

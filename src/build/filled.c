@@ -62,10 +62,10 @@ static FaCode allocate(FaFilled *out, FaError *err) {
     return all ? FA_OK : FA_FAIL_MEMORY(err);
 }
 
-// Points that are corners become nodes, in their order; tets in theirs.
+// Points that are corners become nodes, in their order, and teeth, which have no flesh between them; tets in theirs.
 static FaCode collect(const FaFilledDomain *d, const FaFilledPoints *p, const FaDelaunay *t, const unsigned char *keep,
                       int *node, FaFilled *out, FaError *err) {
-    for (int i = 0; i < p->n; i++) node[i] = -1;
+    for (int i = 0; i < p->n; i++) node[i] = i < p->nskin && d->hard[i] && p->kind[i] != FA_FILLED_FREE ? 0 : -1;
     for (int i = 0; i < t->ntet; i++) {
         out->ntet += keep[i] != 0;
         for (int k = 0; k < 4 && keep[i]; k++) node[t->tet[4 * (size_t)i + (size_t)k]] = 0;

@@ -149,6 +149,7 @@ static double depth_at(const FaFilledDomain *d, int i) {
 static int lip_of(const FaFilledDomain *d, int i) {
     const FaFace *f = d->face;
     float up = f->region[FA_REGION_LIP_UPPER][i], low = f->region[FA_REGION_LIP_LOWER][i];
+    if (d->hard[i]) return 0;
     if (fmaxf(up, low) > 0.2f) return up > low ? 1 : -1;
     if (f->region[FA_REGION_MOUTH][i] < 0.2f) return 0;
     return d->with_jaw[i] < 0.35f ? 1 : d->with_jaw[i] > 0.65f ? -1 : 0;
@@ -493,6 +494,7 @@ static FaCode build(FaFilledDomain *d, FaError *err) {
     FA_TRY(fai_topology_build(&skin, d->topo, err));
     FA_TRY(find_light(d, err));
     FA_TRY(find_jaw(d, err));
+    FA_TRY(fai_filled_teeth(d, err));
     FA_TRY(find_nodes(d, err));
     FA_TRY(fai_filled_close(d, err));
     find_eyes(d);

@@ -32,6 +32,7 @@ typedef struct FaFilledDomain {
     float *normal;                 // unit, outwards                                          (nskin x 3)
     unsigned char *exposed;        // light reaches it                                        (nskin)
     unsigned char *held;           // on a cut: see fai_filled_edge                           (nskin)
+    unsigned char *hard;           // FaFilledKind: teeth and gums of the skin's own mesh     (nskin)
     signed char *lip, *lid;        // 1 upper, -1 lower, 0 neither                            (nskin)
     float *with_jaw;               // 0 skull .. 1 jaw: the skin, as the shapes have it       (nskin)
     float *opening;   // how the shapes move it with the jaw opened by 14 degrees, m                 (nskin x 3)
@@ -67,6 +68,9 @@ bool fai_filled_in_eye(const FaFilledDomain *domain, const double p[3]);
 // Along the skin's edges, is b within reach of a (skin nodes)? Looked for among so many nodes at most.
 enum { FA_FILLED_REACH = 400 };
 bool fai_filled_near(const FaFilledDomain *domain, int a, int b, double reach);
+
+// Into domain->hard, before lips are told (filled_teeth.c).
+FaCode fai_filled_teeth(FaFilledDomain *domain, FaError *err);
 
 // What carries the edge where flesh is cut off, at a skin node: the skull; on a mask that ends at the chin, the jaw.
 FaFilledKind fai_filled_edge(const FaFilledDomain *d, int skin);

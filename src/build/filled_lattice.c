@@ -193,6 +193,7 @@ typedef struct Corner {
     float x[3], opening[3];
     int near;
     bool held;
+    unsigned char hard;
 } Corner;
 
 static void add_middle(Split *s, const Corner *a, const Corner *b, const Corner *mid, double h) {
@@ -200,7 +201,7 @@ static void add_middle(Split *s, const Corner *a, const Corner *b, const Corner 
     s->count++;
     if (!s->p || crowded(s->g, s->p, mid->x, 0.3 * h)) return;
     Candidate c = {.near = mid->near,
-                   .kind = (unsigned char)(1 + (mid->held ? fai_filled_edge(d, mid->near) : FA_FILLED_FREE))};
+                   .kind = (unsigned char)(1 + (mid->held ? (int)fai_filled_edge(d, mid->near) : mid->hard))};
     memcpy(c.x, mid->x, sizeof c.x);
     if (d->lip[a->near] == d->lip[b->near]) c.lip = d->lip[mid->near];
     if (d->lid[a->near] == d->lid[b->near]) c.lid = d->lid[mid->near];
@@ -217,7 +218,9 @@ static void split(Split *s, const Corner *t, int depth) {
         if (size > most) most = size, at = k;
     }
     const Corner *a = &t[at], *b = &t[(at + 1) % 3], *c = &t[(at + 2) % 3];
-    Corner mid = {.near = FA_MIN(a->near, b->near), .held = a->held && b->held};
+    Corner mid = {.near = FA_MIN(a->near, b->near),
+                  .held = a->held && b->held,
+                  .hard = a->hard == b->hard ? a->hard : FA_FILLED_FREE};
     double p[3], q[3];
     for (int j = 0; j < 3; j++) {
         p[j] = 0.5 * ((double)a->x[j] + (double)b->x[j]), mid.x[j] = (float)p[j];
@@ -238,7 +241,7 @@ static void split_skin(Split *s) {
         Corner c[3];
         for (int k = 0; k < 3; k++) {
             int i = f->tri[3 * (size_t)t + (size_t)k];
-            c[k] = (Corner){.near = i, .held = s->d->held[i]};
+            c[k] = (Corner){.near = i, .held = s->d->held[i], .hard = s->d->hard[i]};
             memcpy(c[k].x, f->x0 + 3 * (size_t)i, sizeof c[k].x);
             memcpy(c[k].opening, s->d->opening + 3 * (size_t)i, sizeof c[k].opening);
         }
@@ -274,7 +277,7 @@ static FaCode room_for(FaFilledPoints *p, const FaFilledDomain *d, const Lattice
         p->near[i] = i;
         p->lip[i] = d->lip[i];
         p->lid[i] = d->lid[i];
-        p->kind[i] = d->held[i] ? (unsigned char)fai_filled_edge(d, i) : FA_FILLED_FREE;
+        p->kind[i] = d->held[i] ? (unsigned char)fai_filled_edge(d, i) : d->hard[i];
     }
     s.g = g, s.p = p;
     split_skin(&s);

@@ -27,6 +27,7 @@ typedef struct Work {
     int nnode;
     double node[NODES][3], at[NODES]; // at: m from the first
     double begin, end;                // of the mesh along the line
+    int ncut, *cut;                   // triangles that meet the plane of the section at hand (ntri)
     FaArena *arena;
 } Work;
 
@@ -313,12 +314,31 @@ static int by_value(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-// Places where a straight line crosses the mesh, in order; an even number, or 0 where it grazes an edge.
+// All chords of a section lie in its plane: what does not meet that is never asked again.
+static void cut_section(Work *w, const Section *c) {
+    double normal[3];
+    fai_v3_cross(c->across, c->deep, normal);
+    w->ncut = 0;
+    for (int t = 0; t < w->ntri; t++) {
+        double lo = INFINITY, hi = -INFINITY;
+        for (int k = 0; k < 3; k++) {
+            double p[3];
+            fai_v3_load(w->mesh->x, w->tri[3 * (size_t)t + (size_t)k], p);
+            fai_v3_sub(p, c->middle, p);
+            const double off = fai_v3_dot(p, normal);
+            lo = fmin(lo, off), hi = fmax(hi, off);
+        }
+        if (lo <= 1e-5 * w->size && hi >= -1e-5 * w->size) w->cut[w->ncut++] = t;
+    }
+}
+
+// Places where a straight line in the section's plane crosses the mesh, in order; an even number, or 0 where it grazes
+// an edge.
 static int crossings(const Work *w, const double from[3], const double way[3], double at[HITS]) {
     int n = 0;
-    for (int t = 0; t < w->ntri && n < HITS; t++) {
+    for (int i = 0; i < w->ncut && n < HITS; i++) {
         double p[3][3], e1[3], e2[3], h[3], s[3], q[3];
-        for (int k = 0; k < 3; k++) fai_v3_load(w->mesh->x, w->tri[3 * (size_t)t + (size_t)k], p[k]);
+        for (int k = 0; k < 3; k++) fai_v3_load(w->mesh->x, w->tri[3 * (size_t)w->cut[i] + (size_t)k], p[k]);
         fai_v3_sub(p[1], p[0], e1), fai_v3_sub(p[2], p[0], e2);
         fai_v3_cross(way, e2, h);
         double det = fai_v3_dot(e1, h);
@@ -370,7 +390,7 @@ static double reach(const Work *w, const Section *c, double sign) {
     return at;
 }
 
-static bool section_at(const Work *w, double t, const Section *before, Section *c) {
+static bool section_at(Work *w, double t, const Section *before, Section *c) {
     double way[3], axis[9], value[3], line[3], best = INFINITY, d[3];
     const double half = 0.05 * (w->end - w->begin);
     line_way(w, t, way);
@@ -401,6 +421,7 @@ static bool section_at(const Work *w, double t, const Section *before, Section *
     fai_v3_cross(way, c->across, c->deep);
     double out[2], start[3];
     memcpy(start, c->middle, sizeof start);
+    cut_section(w, c);
     if (!chord(w, c, 0, NULL, out) || out[0] > 0 || out[1] < 0) { // the middle is outside: the nearest point inside
         for (int i = 0; i < w->n; i++) {
             double off[3];
@@ -546,7 +567,8 @@ static FaCode fit_all(Work *w, FaArena *arena, FaBspline *s, FaFit *fit, FaError
     for (int i = 0; i < ROUNDS; i++) FA_TRY(draw_line(w, err));
     *s = (FaBspline){{FA_FIT_ALONG, FA_FIT_ACROSS, FA_FIT_DEEP}, false, NULL};
     s->c = FA_PUSH(arena, 3 * (size_t)fai_bspline_points(s), double);
-    if (!s->c) return FA_FAIL_MEMORY(err);
+    w->cut = FA_PUSH(w->arena, w->ntri, int);
+    if (!s->c || !w->cut) return FA_FAIL_MEMORY(err);
     FA_TRY(fill_lattice(w, s, &width, err));
     fit->length = w->end - w->begin;
     fit->elongation = fit->length / width;

@@ -30,15 +30,22 @@ static void find_front(const FaMuscleModel *m, double *front) {
     }
 }
 
+// Held by bone: of the regions of the lips a tooth that hangs together with the skin.
+static bool is_hard(const FaMuscleModel *m, int skin) {
+    const int node = m->flesh.node_of_skin[skin];
+    return node >= 0 && m->flesh.kind[node] != FA_FILLED_FREE;
+}
+
 // The vertex that goes with the flesh and looks to the front nearest to a point; of: its skin node has at least a half
-// of this region (NULL: any).
+// of this region and is soft (NULL: any).
 static int nearest_vertex(const FaMuscleModel *m, const double *front, const double at[3], const float *of) {
     int best = -1;
     double least = INFINITY;
     for (int v = 0; v < m->rig->mesh.nvert; v++) {
         int skin = m->face->node_of_vertex[v];
         double d[3];
-        if (m->flesh.ride_start[v] == m->flesh.ride_start[v + 1] || (of && (skin < 0 || of[skin] < 0.5f))) continue;
+        if (m->flesh.ride_start[v] == m->flesh.ride_start[v + 1]) continue;
+        if (of && (skin < 0 || of[skin] < 0.5f || is_hard(m, skin))) continue;
         if (!(front[v] > 0)) continue;
         fai_v3_load(m->rig->mesh.x, v, d);
         fai_v3_sub(d, at, d);
@@ -141,7 +148,6 @@ static FaCode make_body(FaMuscleModel *m, FaError *err) {
 
 static FaCode allocate(FaMuscleModel *m, FaError *err) {
     size_t n = 3 * (size_t)m->flesh.nnode + 1;
-    if (!(m->arena = fai_arena_new(0))) return FA_FAIL_MEMORY(err);
     m->rest = FA_PUSH(m->arena, n, double);
     m->x = FA_PUSH(m->arena, n, double);
     m->at = FA_PUSH(m->arena, n, double);
@@ -220,7 +226,9 @@ static void note_built(FaMuscleModel *m) {
 static FaCode make(FaMuscleModel *m, FaError *err) {
     double begin = fai_seconds();
     const FaFilledOptions o = {.size = m->options.flesh_size};
+    if (!(m->arena = fai_arena_new(0))) return FA_FAIL_MEMORY(err);
     FA_TRY(fa_face_fits(m->face, m->rig, err));
+    FA_TRY(fai_own_read(m, err));
     FA_TRY(step(m, "flesh", 0, err));
     FA_TRY(fai_muscle_marks(m->rig, &m->marks, err));
     // files given now are read now

@@ -38,6 +38,7 @@ struct FaMuscleModel {
     FaMuscleBody *body;
     int mark[FA_MUSCLE_MARKS]; // vertices of the rig, -1: not found
     double chin[3];            // m
+    struct FaOwnMuscle *own;   // of files, in the arena; NULL: none                           (options.nown)
     FaOwnPlaced own_placed;    // how muscles of files were moved here; all 0: they were not
     int own_lost;              // muscles of files that the face had and that could not be kept
     bool no_memory;            // for what the face has kept

@@ -164,11 +164,10 @@ static FaCode place_for(FaMuscleModel *m, const FaMuscleId *id, FaMuscle **out, 
 
 static FaCode read_own(FaMuscleModel *m, const char *path, FaArena *arena, FaOwnMuscle *own, FaError *err) {
     FaMesh mesh;
-    own->id = fai_own_name(path);
     FA_TRY(read_mesh(path, arena, &mesh, err));
     const double unit = m->options.own_unit > 0 ? m->options.own_unit : m->rig->file_unit;
     for (int i = 0; i < 3 * mesh.nvert; i++) mesh.x[i] = (float)((double)mesh.x[i] * unit);
-    FaCode rc = fai_fit_solid(&mesh, m->muscles.arena, &own->solid, &own->fit, err);
+    FaCode rc = fai_fit_solid(&mesh, m->arena, &own->solid, &own->fit, err);
     return rc < 0 ? fai_fail_in(err, rc, path) : rc;
 }
 
@@ -187,20 +186,26 @@ static FaCode put_own(FaMuscleModel *m, const FaOwnMuscle *own, FaError *err) {
     return FA_OK;
 }
 
+FaCode fai_own_read(FaMuscleModel *m, FaError *err) {
+    const int n = m->options.nown;
+    if (n == 0) return FA_OK;
+    if (!(m->own = FA_PUSH(m->arena, n, FaOwnMuscle))) return FA_FAIL_MEMORY(err);
+    for (int i = 0; i < n; i++) m->own[i].id = fai_own_name(m->options.own[i]);
+    if (m->options.own_fit) FA_TRY(fai_own_named(n, m->own, err));
+    for (int i = 0; i < n; i++) {
+        FaArena *arena = fai_arena_new(0);
+        FaCode rc = arena ? read_own(m, m->options.own[i], arena, &m->own[i], err) : FA_FAIL_MEMORY(err);
+        fai_arena_free(arena);
+        FA_TRY(rc);
+        FA_TRY(fai_progress(m->options.progress, m->options.progress_user, "own muscles", (i + 1.0) / n,
+                            "nothing is kept", err));
+    }
+    return FA_OK;
+}
+
 FaCode fai_own_muscles(FaMuscleModel *m, FaError *err) {
     const int n = m->options.nown;
-    FaOwnMuscle *own = n ? FA_NEW(n, FaOwnMuscle) : NULL;
-    FaCode rc = n && !own ? FA_FAIL_MEMORY(err) : FA_OK;
-    for (int i = 0; i < n && rc >= 0; i++) {
-        FaArena *arena = fai_arena_new(0);
-        rc = arena ? read_own(m, m->options.own[i], arena, &own[i], err) : FA_FAIL_MEMORY(err);
-        fai_arena_free(arena);
-        if (rc >= 0)
-            rc = fai_progress(m->options.progress, m->options.progress_user, "own muscles", (i + 1.0) / n,
-                              "nothing is kept", err);
-    }
-    if (rc >= 0 && n && m->options.own_fit) rc = fai_own_place(m, n, own, err);
-    for (int i = 0; i < n && rc >= 0; i++) rc = put_own(m, &own[i], err);
-    fa_free(own);
-    return rc;
+    if (n && m->options.own_fit) FA_TRY(fai_own_place(m, n, m->own, err));
+    for (int i = 0; i < n; i++) FA_TRY(put_own(m, &m->own[i], err));
+    return FA_OK;
 }

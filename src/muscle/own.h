@@ -8,7 +8,7 @@
 
 typedef struct FaOwnMuscle {
     FaMuscleId id;
-    FaBspline solid; // in the rig's frame, m; control points in the arena of the model's muscles
+    FaBspline solid; // in the rig's frame, m; control points in the model's arena
     FaFit fit;
     bool known; // which end is its origin
 } FaOwnMuscle;
@@ -18,9 +18,16 @@ typedef struct FaOwnMuscle {
 // out. What atlases call "corrugator supercilii" is the template's "corrugator".
 FaMuscleId fai_own_name(const char *path);
 
-// Reads and fits the files of model->options; those named as a muscle of the template replace it, others are added.
-// Ends nearest to a bone are origins. Before the muscles are sampled.
+// Reads and fits the files of model->options, into model->own. Before all else is built: what is refused is refused at
+// once.
+FaCode fai_own_read(FaMuscleModel *model, FaError *err);
+
+// Puts them among the model's muscles: those named as a muscle of the template replace it, others are added. Ends
+// nearest to a bone are origins. Before the muscles are sampled.
 FaCode fai_own_muscles(FaMuscleModel *model, FaError *err);
+
+// FA_E_ARG: too few are named like muscles of the template to be moved by those.
+FaCode fai_own_named(int n, const FaOwnMuscle *own, FaError *err);
 
 // Moves muscles that stand elsewhere, as in an atlas, to where those of the same names are in the template: turned,
 // moved and sized as one, then bent (own_place.c). Into model->own_place. FA_E_ARG with a remedy where that does not

@@ -171,10 +171,6 @@ static FaCode place(Work *w, int n, FaOwnMuscle *own, FaOwnPlaced *placed, FaErr
     const double unit = w->m->muscles.unit;
     FaRbf *warp = NULL;
     find_pairs(w, n, own);
-    if (w->npair < LEAST)
-        return FA_FAIL(err, FA_E_ARG, "own muscles", "name their files as fascia muscle list does",
-                       "%d of %d are named like muscles of the template; %d are needed to tell where all belong",
-                       w->npair, n, (int)LEAST);
     w->mirrored = true;
     align(w, own, unit);
     const double mirrored = rms_of(w);
@@ -200,6 +196,23 @@ static FaCode place(Work *w, int n, FaOwnMuscle *own, FaOwnPlaced *placed, FaErr
     }
     fai_rbf_free(warp);
     return settle(w->m, unit, n, own, err);
+}
+
+FaCode fai_own_named(int n, const FaOwnMuscle *own, FaError *err) {
+    int named = 0;
+    for (int i = 0; i < n; i++) {
+        bool found = false;
+        for (int k = 0; k < fai_muscle_count() && !found; k++) {
+            const FaMuscleId id = fai_muscle_id(k);
+            found = fai_muscle_entry(id.entry)->form != FA_MUSCLE_RING && id.side == own[i].id.side &&
+                    fai_muscle_id_named(&id, own[i].id.name);
+        }
+        named += found;
+    }
+    if (named >= LEAST) return FA_OK;
+    return FA_FAIL(err, FA_E_ARG, "own muscles", "name their files as fascia muscle list does",
+                   "%d of %d are named like muscles of the template; %d are needed to tell where all belong", named, n,
+                   (int)LEAST);
 }
 
 FaCode fai_own_place(FaMuscleModel *m, int n, FaOwnMuscle *own, FaError *err) {
