@@ -1,5 +1,5 @@
 // The network that ships: it is there and small, nearer to the simulation than linear blending on people and poses that
-// it has not seen, leaves next to nothing crossed behind the contact, fits other faces or says why not.
+// it has not seen, leaves nothing crossed behind the contact, fits other faces or says why not.
 // labels: heavy
 #include "test.h"
 
@@ -150,7 +150,7 @@ static int crossings(const Scene *s, const float *x) {
 static void play(Scene *s, const char *name, FaClip *clip, float scale, double fps) {
     FaBinding binding;
     FaError err = {0};
-    int linear = 0, net = 0, held = 0, frames = 0, most = 0;
+    int linear = 0, net = 0, held = 0, frames = 0;
     float *w = malloc((size_t)s->rig->nshape * sizeof *w);
     CHECK_OK(fa_clip_bind(clip, s->rig, &binding, &err), &err);
     for (int f = 0; f < clip->nframe; f += FA_MAX(1, (int)(clip->fps / fps)), frames++) {
@@ -165,12 +165,10 @@ static void play(Scene *s, const char *name, FaClip *clip, float scale, double f
         CHECK_OK((f ? fa_method_step(s->held, &in, s->x, NULL, &err) : fa_method_reset(s->held, &in, s->x, &err)),
                  &err);
         held += FA_MAX(0, crossings(s, s->x));
-        most = FA_MAX(most, crossings(s, s->x));
     }
-    print_message("%s x%.1f, %d frames: pairs that cross, linear %d, network %d, with contact %d (%d in a frame)\n",
-                  name, (double)scale, frames, linear, net, held, most);
-    // lips pressed farther than 1.2 are not parted by stopping and pushing nodes alone; the simulation does it
-    assert_true(most == 0 || (scale > 1.2f && 2 * held < linear));
+    print_message("%s x%.1f, %d frames: pairs that cross, linear %d, network %d, with contact %d\n", name,
+                  (double)scale, frames, linear, net, held);
+    assert_int_equal(held, 0);
     fa_binding_free(&binding);
     free(w);
 }
@@ -239,7 +237,7 @@ static void try_rig(const char *name, FaRig *rig) {
             "%s: %.1f %% of the shapes lost on the way, a strained smile changes by up to %.2f mm, %.1f deviations "
             "from those learnt from\n",
             name, 100 * r.chain, most, r.far);
-        assert_true(most > 0.1 && most < 10);
+        assert_true(most > 0.02 && most < 10);
         free(w), free(x);
         fa_method_close(m);
         fa_neural_free(bound);
