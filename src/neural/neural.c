@@ -206,7 +206,14 @@ static FaCode neural_step(FaMethod *m, const FaInput *in, float *surface, FaStat
     memcpy(surface, n->linear, 3 * (size_t)m->rig->mesh.nvert * sizeof *surface);
     fa_rt_network(n->rt, n->weights, n->targets);
     fa_rt_correct(n->rt, n->targets, n->amount, surface);
-    if (n->touching.contact) keep_apart(n, n->weights, surface, stats);
+    if (!n->touching.contact) return FA_OK;
+    bool still = true;
+    for (int s = 0; s < m->rig->nshape; s++) still &= n->weights[s] == 0;
+    if (still) { // the neutral is free, however lips were caught on the way
+        memcpy(n->skin, n->rest, 3 * (size_t)m->face->nskin * sizeof *n->skin);
+        fai_contact_reset(n->touching.contact, n->skin);
+    } else
+        keep_apart(n, n->weights, surface, stats);
     return FA_OK;
 }
 
