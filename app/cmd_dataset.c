@@ -75,6 +75,8 @@ static FaCode choose_physics(DatasetJob *d, FaError *err) {
         TRY(fa_params_set(d->params, "physics", name, err));
     else if (!strcmp(name, "paper"))
         return cli_wrong(err, "--physics paper: this program has none");
+    // what touches is parted in every frame after the network: it is not what a network should learn
+    if (way) TRY(fa_params_set(d->params, "contact", "off", err));
     d->o.params = d->params;
     return set_params(d->params, err);
 }

@@ -159,13 +159,15 @@ const Command cmd_run = {
     .line = "flesh by a trained network: what physics adds, at the price of a few more shapes",
     .usage = "run RIG [CLIP] -o OUT [options]",
     .examples =
+        "  fascia run head.glb clip.csv -o compare.html                     the built-in network: before and after\n"
         "  fascia run head.glb clip.csv --physics limited -o out.glb        the physics itself, without a network\n"
-        "  fascia run head.glb clip.csv --net mine.net -o compare.html      your own network: before and after\n"
-        "  fascia run head.glb --net mine.net --bind face.fart              for libfascia-rt\n"
-        "  fascia run head.glb --net mine.net --bake engine.glb             for any engine: morph targets, .json\n",
+        "  fascia run head.glb clip.csv --net mine.net -o out.glb           a network of your own\n"
+        "  fascia run head.glb --bind face.fart                             for libfascia-rt\n"
+        "  fascia run head.glb --bake engine.glb                            for any engine: morph targets, .json\n",
     .notes =
         "Out: .glb .gltf .pc2 .mdd .usda, name_####.obj, .html; pictures .png .mp4 .gif. Without CLIP the rig's own\n"
-        "animation is played. No network is built in yet. Guide: docs/guide/neural.md\n",
+        "animation is played. The network that is built in was trained on the parametric head. Guide:\n"
+        "docs/guide/neural.md\n",
     .options = options,
     .writes = "glb gltf vrm pc2 mdd usda obj html png mp4 m4v mov gif csv json",
     .method = "neural",

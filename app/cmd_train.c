@@ -76,10 +76,13 @@ static void say_spread(const char *where, const FaTrainSpread *s) {
 static void say(Job *j) {
     const FaTrainReport *r = &((TrainJob *)j)->report;
     if (common.dry_run) return;
-    cli_say("%d samples of %d people; %d learnt from, %d people and %d of %d clips (%s) kept for the test", r->samples,
-            r->identities, r->used, r->held, r->held_clips, r->clips, r->held_clips ? r->held_names : "none");
-    cli_say("%d components of corrections, %d of differences, %d of neutrals; step %d of %d was best", r->components,
-            r->inputs, r->neutrals, r->best, r->steps);
+    cli_say("%d samples of %d people; %d learnt from%s, %d people and %d of %d clips (%s) kept for the test",
+            r->samples, r->identities, r->used, r->mirrored ? " (mirror images included)" : "", r->held, r->held_clips,
+            r->clips, r->held_clips ? r->held_names : "none");
+    cli_say(
+        "%d components of corrections, %d of differences, %d of neutrals; step %d of %d was best: %.4f mm where it is "
+        "chosen",
+        r->components, r->inputs, r->neutrals, r->best, r->steps, r->chosen);
     for (int p = 0; p < FA_TRAIN_PARTS; p++) {
         if (!r->error[0][p].samples) continue;
         cli_say("%s, %d samples:", parts[p], r->error[0][p].samples);
@@ -109,11 +112,13 @@ static void json(Job *j, FaJsonWriter *w) {
     if (common.dry_run) return;
     fa_json_int(w, "samples", r->samples);
     fa_json_int(w, "used", r->used);
+    fa_json_bool(w, "mirrored", r->mirrored);
     fa_json_int(w, "people", r->identities);
     fa_json_int(w, "held_people", r->held);
     fa_json_text(w, "held_clips", r->held_names);
     fa_json_int(w, "steps", r->steps);
     fa_json_int(w, "best_step", r->best);
+    fa_json_number(w, "chosen", r->chosen);
     fa_json_int(w, "begun_at", r->begun);
     fa_json_int(w, "components", r->components);
     for (int way = 0; way < FA_TRAIN_WAYS; way++) { // mm

@@ -1,9 +1,7 @@
 // bench neural: a bound network's frame beside linear blending of the same rig, one thread, in one run. The cases take
-// turns frame by frame, so that whatever else the machine does hits all alike. The network is the one that ships; where
-// none is built in, random numbers of its size on the shipped head: its times are the same.
+// turns frame by frame, so that whatever else the machine does hits all alike. The network is the one that ships.
 #include "bench/bench_list.h"
 
-#include "face/face.h"
 #include "fascia/head.h"
 #include "fascia_rt.h"
 #include "neural/bind_net.h"
@@ -11,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { FRAMES = 1500, ND = 64, NN = 21, HIDDEN = 320, NC = 192, NCASE = 6 };
+enum { FRAMES = 1500, NCASE = 6 };
 
 typedef struct Bench {
     const FaRig *rig;
@@ -25,64 +23,6 @@ typedef struct Bench {
     int nframe;
     double *ms[NCASE]; // (FRAMES)
 } Bench;
-
-// --- a network of the size that ships ------------------------------------------------------------------------------
-
-static FaCode random_floats(float **x, size_t n, double size, uint64_t seed, FaError *err) {
-    *x = FA_NEW(n, float);
-    if (!*x) return FA_FAIL_MEMORY(err);
-    for (size_t i = 0; i < n; i++) (*x)[i] = (float)(size * fai_random_normal(seed, i));
-    return FA_OK;
-}
-
-static FaCode take_template(const FaRig *rig, const FaFace *f, FaNet *net, FaError *err) {
-    size_t n = (size_t)f->nskin;
-    net->nvert = f->nskin;
-    net->ntri = f->ntri;
-    net->nweight = FA_ARKIT_COUNT;
-    net->mean = FA_NEW(3 * n, float);
-    net->tri = FA_NEW(3 * (size_t)f->ntri, int);
-    net->region = FA_NEW(n, unsigned char);
-    net->shape = FA_NEW(3 * n * FA_ARKIT_COUNT, float);
-    if (!net->mean || !net->tri || !net->region || !net->shape) return FA_FAIL_MEMORY(err);
-    memcpy(net->mean, f->x0, 3 * n * sizeof *net->mean);
-    memcpy(net->tri, f->tri, 3 * (size_t)f->ntri * sizeof *net->tri);
-    for (int e = 0, s = 0; s < rig->nshape; s++)
-        for (e = rig->shape[s].first; e < rig->shape[s].first + rig->shape[s].count; e++) {
-            int node = f->node_of_vertex[rig->row[e]], a = rig->shape[s].arkit;
-            if (node >= 0 && a >= 0)
-                memcpy(net->shape + 3 * ((size_t)a * n + (size_t)node), rig->delta + 3 * (size_t)e, 3 * sizeof(float));
-        }
-    return FA_OK;
-}
-
-static FaCode random_net(FaNet *net, FaError *err) {
-    FaHeadParams params = fa_head_params_default();
-    FaHead *head = NULL;
-    FaRig *rig = NULL;
-    FaFace *face = NULL;
-    params.level = 0;
-    *net = (FaNet){.nd = ND, .nn = NN, .nc = NC, .nlayer = 3, .width = {ND + NN, HIDDEN, HIDDEN, NC}};
-    FaCode rc = fa_head_new(&params, &head, err);
-    if (rc >= 0) rc = fa_head_rig(head, 0, &rig, err);
-    if (rc >= 0) rc = fa_face_build(rig, NULL, &face, err);
-    if (rc >= 0) rc = take_template(rig, face, net, err);
-    size_t n = 3 * (size_t)net->nvert;
-    float **part[] = {&net->vd, &net->vn, &net->u, &net->sd, &net->sn, &net->su, &net->ridge};
-    const size_t size[] = {n * ND, n * NN, n * NC, ND, NN, NC, NC * ND};
-    for (int i = 0; i < FA_COUNT(part) && rc >= 0; i++)
-        rc = random_floats(part[i], size[i], i < 3 ? 1 / sqrt((double)n) : 0.01, (uint64_t)i, err);
-    for (int k = 0; rc >= 0 && k < NC; k++) net->su[k] = 1e-3f, net->sd[k % ND] = 0.02f, net->sn[k % NN] = 0.02f;
-    for (int l = 0; l < net->nlayer && rc >= 0; l++) {
-        size_t in = (size_t)net->width[l], outs = (size_t)net->width[l + 1];
-        rc = random_floats(&net->weight[l], in * outs, 1 / sqrt((double)in), 10 + (uint64_t)l, err);
-        if (rc >= 0) rc = random_floats(&net->bias[l], outs, 0.1, 20 + (uint64_t)l, err);
-    }
-    fa_face_free(face);
-    fa_rig_free(rig);
-    fa_head_free(head);
-    return rc;
-}
 
 // --- cases --------------------------------------------------------------------------------------------------------
 
@@ -191,7 +131,7 @@ FaCode fai_bench_neural(const FaRig *rig, const FaClip *clip, FaJsonWriter *w, F
     FaCode rc = rig ? FA_OK : fa_head_new(&params, &head, err);
     if (rc >= 0 && !rig) rc = fa_head_rig(head, 0, &own, err);
     b->rig = rig ? rig : own;
-    if (rc >= 0) rc = fa_neural_shipped() ? fai_neural_shipped_net(&net, err) : random_net(&net, err);
+    if (rc >= 0) rc = fai_neural_shipped_net(&net, err);
     if (rc >= 0 && !clip) rc = fai_bench_clip(b->rig, 300, &made, err);
     if (rc >= 0) rc = bind_all(b, &net, err);
     if (rc >= 0) rc = fa_blender_new(b->rig, &b->blender, err);

@@ -164,9 +164,10 @@ static void test_json_is_json(void **state) {
 // Help that fits a terminal, with examples to copy.
 static void test_help_reads_well(void **state) {
     (void)state;
-    static const char *const verb[] = {"info",    "head",    "build",   "blend",  "drive", "enrich",
-                                       "markers", "convert", "compare", "render", "bench", "demo"};
-    for (int i = 0; i < 12; i++) {
+    static const char *const verb[] = {"info",  "head",       "build",   "blend",   "drive",  "enrich",
+                                       "run",   "markers",    "convert", "compare", "render", "dataset",
+                                       "train", "fit-skulls", "bench",   "demo"};
+    for (int i = 0; i < (int)(sizeof verb / sizeof *verb); i++) {
         int examples = 0;
         assert_int_equal(RUN(verb[i], "--help"), 0);
         for (const char *at = output; (at = strstr(at, "\n  fascia ")); at++) examples++;

@@ -4,7 +4,6 @@
 // rates that agree.
 // labels: unit hash
 #include "test.h"
-#include "toy_net.h"
 
 #include "base/base.h"
 #include "base/sanitized.h"
@@ -26,7 +25,6 @@ static int set_up(void **state) {
     (void)state;
     FaError err = {0};
     CHECK_OK(fai_method_add(&toy_method, &err), &err); // the one line
-    toy_net_ship();
     FaHeadParams params = fa_head_params_default();
     params.level = 0;
     CHECK_OK(fa_head_new(&params, &scene.head, &err), &err);

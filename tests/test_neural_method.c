@@ -1,8 +1,7 @@
 // The method `neural`: what it adds is what the bound face adds, contact leaves no pair crossed that the artist's own
-// pose has not, and without a network it says what to do.
+// pose has not.
 // labels: unit hash
 #include "test.h"
-#include "toy_net.h"
 
 #include "face/face.h"
 #include "mesh/intersect.h"
@@ -36,18 +35,8 @@ static double apart(const float *a, const float *b) {
     return worst;
 }
 
-static void without_a_network_it_says_what_to_do(void **state) {
-    (void)state;
-    if (fa_neural_shipped()) skip();
-    FaMethod *m;
-    FaError err = {0};
-    assert_int_equal(fa_method_open("neural", &(FaMethodSetup){.rig = rig}, &m, &err), FA_E_UNSUPPORTED);
-    assert_non_null(strstr(err.remedy, "--net"));
-}
-
 static void it_adds_what_the_network_says(void **state) {
     (void)state;
-    toy_net_ship();
     FaError err = {0};
     float *x[3], *w = calloc((size_t)rig->nshape, sizeof *w),
                  *linear = malloc(3 * sizeof *linear * (size_t)rig->mesh.nvert);
@@ -84,7 +73,6 @@ static int crossings(const float *x) {
 // Lips pressed and lids shut farther than they go: linear blending crosses, the method does not.
 static void lips_and_lids_do_not_cross(void **state) {
     (void)state;
-    toy_net_ship();
     FaError err = {0};
     float *x = malloc(3 * sizeof *x * (size_t)rig->mesh.nvert), *w = calloc((size_t)rig->nshape, sizeof *w);
     FaMethod *with = open_with("openings", "1"), *without = open_with("off", "1");
@@ -133,7 +121,6 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_network_it_says_what_to_do),
         cmocka_unit_test(it_adds_what_the_network_says),
         cmocka_unit_test(lips_and_lids_do_not_cross),
     };

@@ -8,6 +8,8 @@
 #include "base/file.h"
 #include "neural/train_basis.h"
 #include "neural/train_mlp.h"
+#include "neural/train_set.h"
+#include "rig/names.h"
 
 #include "fascia/neural_train.h"
 
@@ -218,6 +220,114 @@ static void test_learns(void **state) {
     printf("hash %016llx\n", (unsigned long long)hash_file(test_path("a.net")));
 }
 
+// --- left and right -----------------------------------------------------------------------------------------------
+
+enum { PAIR = 2, PAIRED = 3, POSES = 2, FEW = 7 }; // a vertex on each side and one in the middle
+
+static void write_pairs(const char *dir, bool even) {
+    FaError err = {0};
+    char path[600];
+    float mean[3 * PAIRED] = {0.03f, 0.01f, 0, -0.03f, 0.01f, 0, 0, 0.02f, 0};
+    static float shape[FA_ARKIT_COUNT][3 * PAIRED];
+    int tri[3] = {0, 1, 2};
+    unsigned char region[PAIRED] = {0};
+    for (int s = 0; s < FA_ARKIT_COUNT; s++)
+        for (int v = 0; v < PAIR; v++) { // what one side's shape does there, the other's does here
+            const bool swap = v == 1;
+            const int of = swap ? fai_arkit_mirror(s) : s;
+            shape[s][3 * v] = (swap ? -1.0f : 1.0f) * 0.001f * (float)(of + 1);
+            shape[s][3 * v + 1] = 0.002f * (float)(of % 5);
+        }
+    if (!even) shape[3][1] += 0.001f;
+    const FaTemplate m = {.key = 5,
+                          .nvert = PAIRED,
+                          .ntri = 1,
+                          .nweight = FA_ARKIT_COUNT,
+                          .mean = mean,
+                          .tri = tri,
+                          .region = region,
+                          .shape = &shape[0][0],
+                          .made = "a test"};
+    mkdir(dir, 0777);
+    snprintf(path, sizeof path, "%s/template", dir);
+    CHECK_OK(fai_template_write(path, &m, &err), &err);
+    for (int i = 0; i < FEW; i++) {
+        float neutral[3 * PAIRED], weight[POSES * FA_ARKIT_COUNT] = {0};
+        uint16_t d[POSES * 3 * PAIRED], c[POSES * 3 * PAIRED];
+        int kind[POSES] = {FA_SAMPLE_RANDOM, FA_SAMPLE_RANDOM}, clip[POSES] = {-1, -1};
+        for (int k = 0; k < 3 * PAIRED; k++) neutral[k] = mean[k] + 1e-4f * (float)(i * k);
+        for (int k = 0; k < POSES * 3 * PAIRED; k++) {
+            d[k] = fai_half(1e-3f * (float)(k + i + 1));
+            c[k] = fai_half(-2e-4f * (float)(k + 2 * i + 1));
+        }
+        const FaShard s = {.key = 5,
+                           .identity = (uint64_t)i,
+                           .nvert = PAIRED,
+                           .nweight = FA_ARKIT_COUNT,
+                           .npose = POSES,
+                           .neutral = neutral,
+                           .kind = kind,
+                           .clip = clip,
+                           .weight = weight,
+                           .difference = d,
+                           .correction = c};
+        snprintf(path, sizeof path, "%s/%06d.shard", dir, i);
+        CHECK_OK(fai_shard_write(path, &s, &err), &err);
+    }
+}
+
+typedef struct Seen {
+    const FaTrainSet *set;
+    float d[2 * FEW * POSES][3 * PAIRED]; // of each sample
+    int rows;
+} Seen;
+
+static FaCode see_row(void *ctx, const FaTrainRows *rows, FaError *err) {
+    (void)err;
+    Seen *s = ctx;
+    for (int r = 0; r < rows->count; r++, s->rows++)
+        memcpy(s->d[rows->sample[r]], rows->difference + (size_t)r * rows->ld, sizeof s->d[0]);
+    return FA_OK;
+}
+
+// Of an even template each sample that is learnt from is there twice; of an uneven one, once.
+static void test_mirrors(void **state) {
+    (void)state;
+    FaError err = {0};
+    FaTrainSet set;
+    Seen seen = {0};
+    FaTrainOptions o = fa_train_options_default();
+    write_pairs(test_path("even"), true);
+    CHECK_OK(fai_train_set_open(test_path("even"), &o, &set, &err), &err);
+    assert_non_null(set.twin);
+    assert_true(set.twin[0] == 1 && set.twin[1] == 0 && set.twin[2] == 2);
+    assert_int_equal(set.nshard, 2 * FEW);
+    assert_int_equal(set.count[FA_PART_LEARN], 2 * (FEW - 2) * POSES);
+    assert_int_equal(set.count[FA_PART_CHOOSE], POSES);
+    assert_int_equal(set.count[FA_PART_PEOPLE], POSES);
+    const FaTrainWalk w = {.parts = 1 << FA_PART_LEARN, .stage = "", .fn = see_row, .ctx = &seen};
+    CHECK_OK(fai_train_walk(&set, &o, &w, &err), &err);
+    assert_int_equal(seen.rows, set.count[FA_PART_LEARN]);
+    int compared = 0;
+    for (int i = 0; i < set.nshard; i += 2) {
+        if (set.shard[i].person != FA_PART_LEARN) continue;
+        assert_true(!set.shard[i].mirrored && set.shard[i + 1].mirrored);
+        for (int p = 0; p < POSES; p++, compared++)
+            for (int k = 0; k < 3 * PAIRED; k++) {
+                const float a = seen.d[set.shard[i].first + p][k];
+                const float b = seen.d[set.shard[i + 1].first + p][3 * set.twin[k / 3] + k % 3];
+                assert_true(a != 0 && a == (k % 3 ? b : -b));
+            }
+    }
+    assert_int_equal(2 * compared, seen.rows);
+    fai_train_set_close(&set);
+    write_pairs(test_path("uneven"), false);
+    CHECK_OK(fai_train_set_open(test_path("uneven"), &o, &set, &err), &err);
+    assert_null(set.twin);
+    assert_int_equal(set.nshard, FEW);
+    fai_train_set_close(&set);
+}
+
 static bool stop_half_way(void *user, const char *stage, double done) {
     (void)user;
     return strcmp(stage, "learning") != 0 || done < 0.5;
@@ -325,10 +435,10 @@ static void test_no_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gemm),       cmocka_unit_test(test_basis),
-                                       cmocka_unit_test(test_slopes),     cmocka_unit_test(test_learns),
-                                       cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_odd_sets),
-                                       cmocka_unit_test(test_no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gemm),     cmocka_unit_test(test_basis),
+                                       cmocka_unit_test(test_slopes),   cmocka_unit_test(test_learns),
+                                       cmocka_unit_test(test_mirrors),  cmocka_unit_test(test_same_bytes),
+                                       cmocka_unit_test(test_odd_sets), cmocka_unit_test(test_no_memory)};
     test_fail_alloc(0);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,6 @@
 #include "toy_net.h"
 
-#include "base/file.h"
 #include "face/face.h"
-#include "neural/bind_net.h"
 #include "test.h"
 
 enum { ND = 24, NN = 3, NC = 24, HIDDEN = 48 };
@@ -106,16 +104,4 @@ void toy_net(uint64_t seed, FaNet *net) {
         fill(net->weight[l], in * out, seed ? 1 / sqrt((double)in) : 0, seed + 100 * (uint64_t)l);
         fill(net->bias[l], out, seed ? 0.1 : 0, seed + 100 * (uint64_t)l + 50);
     }
-}
-
-void toy_net_ship(void) {
-    static FaBytes bytes;
-    FaNet net;
-    FaError err = {0};
-    if (fa_neural_shipped()) return;
-    toy_net(1, &net);
-    CHECK_OK(fai_net_save(&net, test_path("toy.net"), &err), &err);
-    CHECK_OK(fai_file_read(test_path("toy.net"), 0, &bytes, &err), &err);
-    fai_neural_ship(bytes.data, bytes.size);
-    fai_net_free(&net);
 }

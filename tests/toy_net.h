@@ -7,7 +7,5 @@
 
 // seed 0: the residual is 0, and f(d) = -0.1 d for a small difference that it can see. Free with fai_net_free.
 void toy_net(uint64_t seed, FaNet *net);
-// It becomes the network that ships, unless one is built in.
-void toy_net_ship(void);
 
 #endif

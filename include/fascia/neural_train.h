@@ -52,12 +52,14 @@ enum { FA_TRAIN_NET, FA_TRAIN_RIDGE, FA_TRAIN_ZERO, FA_TRAIN_WAYS };
 typedef struct FaTrainReport {
     int identities, held, validating; // people: all, of the test, of choosing
     int samples, used;                // all, learnt from
+    bool mirrored;                    // and each of these, left and right exchanged, is one more of them
     int clips, held_clips;
     char held_names[256];
     int components, inputs, neutrals; // as many as the samples have
     int steps, begun, best;           // begun: from where an interrupted run went on; best: the step that was kept
     FaTrainFigures error[FA_TRAIN_WAYS][FA_TRAIN_PARTS];
-    double basis; // mm: what the components cannot express of the test's corrections, mean
+    double chosen; // mm: of the samples that choose, at the step that was kept; settings are compared by it
+    double basis;  // mm: what the components cannot express of the test's corrections, mean
     size_t bytes;
     double seconds;
 } FaTrainReport;

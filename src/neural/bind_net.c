@@ -291,15 +291,7 @@ FaCode fa_neural_write(const FaNeural *bound, const char *path, FaError *err) {
     return fai_file_write(path, bound->data, bound->size, err);
 }
 
-static const void *ship; // NULL: what was built in
-static size_t ship_size;
-
-void fai_neural_ship(const void *net, size_t size) {
-    ship = net;
-    ship_size = size;
-}
-
-size_t fa_neural_shipped(void) { return ship ? ship_size : fai_shipped_net_size; }
+size_t fa_neural_shipped(void) { return fai_shipped_net_size; }
 
 FaCode fai_neural_shipped_net(FaNet *net, FaError *err) {
     if (!fa_neural_shipped())
@@ -308,5 +300,5 @@ FaCode fai_neural_shipped_net(FaNet *net, FaError *err) {
             "give one with --net F.net (fascia dataset, then fascia train, make it), or put it at data/neural.net "
             "and build again",
             "no network is built in");
-    return fai_net_parse(ship ? ship : fai_shipped_net, fa_neural_shipped(), "the built-in network", net, err);
+    return fai_net_parse(fai_shipped_net, fai_shipped_net_size, "the built-in network", net, err);
 }

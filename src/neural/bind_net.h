@@ -17,8 +17,6 @@ FaCode fai_neural_bind_net(const FaNet *net, const FaRig *rig, FaNeuralPrecision
                            FaNeuralReport *report, FaError *err);
 // The network that ships, from the program's own bytes; FA_E_UNSUPPORTED: none is built in.
 FaCode fai_neural_shipped_net(FaNet *net, FaError *err);
-// Those bytes in its place, from now on; they must stay. For tests, where none is built in.
-void fai_neural_ship(const void *net, size_t size);
 // A value of the basis as it is stored, times its target's scale, m: coordinate i (node x 3 + k) of target t.
 float fai_neural_basis(const FaNeural *b, int t, int i);
 

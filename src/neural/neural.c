@@ -12,7 +12,8 @@
 
 #include <math.h>
 
-enum { MAX_ROWS = 64 };
+enum { MAX_ROWS = 4096, LEGS = 8 }; // rows: of what may be pushed at a time
+static const float LEG = 2e-3f;     // m: lips that go farther in a frame are limited more than once on the way
 
 #define NEURAL_PARAMS(X)                                                                                               \
     X(TEXT, net, NAN, 0, 0, "", "F.net", "made by fascia train; not given: the network that ships")                    \
@@ -35,8 +36,8 @@ typedef struct Neural {
     float *linear;  // the rig's own surface                        (nvert x 3)
     float *targets; // (K)
     FaTouching touching;
-    unsigned char *riding;       // vertices on skin that may touch              (nvert)
-    float *rest, *skin_to, *own; // nskin x 3, x 3, x 4
+    unsigned char *riding;             // vertices on skin that may touch              (nvert)
+    float *rest, *skin_to, *leg, *own; // nskin x 3, x 3, x 3, x 4
     void *touch_state;
     float *skin; // the state: of the last frame                 (nskin x 3)
 } Neural;
@@ -87,10 +88,11 @@ static FaCode open_contact(Neural *n, const FaMethodSetup *setup, FaError *err) 
     n->rest = n->touching.rest;
     n->skin = FA_PUSH(n->arena, size, float);
     n->skin_to = FA_PUSH(n->arena, size, float);
+    n->leg = FA_PUSH(n->arena, size, float);
     n->own = FA_PUSH(n->arena, 4 * (size_t)f->nskin, float);
     n->riding = FA_PUSH(n->arena, f->nvert, unsigned char);
     n->touch_state = fai_arena_push(n->arena, 1, fai_contact_state_size(n->touching.contact));
-    if (!n->skin || !n->skin_to || !n->own || !n->riding || !n->touch_state) return FA_FAIL_MEMORY(err);
+    if (!n->skin || !n->skin_to || !n->leg || !n->own || !n->riding || !n->touch_state) return FA_FAIL_MEMORY(err);
     for (int v = 0; v < f->nvert; v++)
         for (int j = 0; j < 3; j++) {
             int node = f->node_of_vertex[v], ride = f->ride_node[3 * (size_t)v + (size_t)j];
@@ -156,10 +158,19 @@ static void put_back(const Neural *n, float *surface) {
     }
 }
 
+static int legs_of(const Neural *n) {
+    float most = 0;
+    for (int i = 0; i < n->m.face->nskin; i++)
+        for (int k = 0; k < 3 && n->touching.touch[i] & 1; k++)
+            most = fmaxf(most, fabsf(n->skin_to[3 * (size_t)i + (size_t)k] - n->skin[3 * (size_t)i + (size_t)k]));
+    return (int)fminf(LEGS, 1 + most / LEG);
+}
+
 // From where the last frame left the skin. What the artist's own pose has crossing deeply stays so.
 static void keep_apart(Neural *n, const float *weights, float *surface, FaStats *stats) {
     const FaFace *f = n->m.face;
     FaContact *contact = n->touching.contact;
+    const size_t size = 3 * (size_t)f->nskin;
     FaPose pose[FA_TOUCH_COLLIDERS];
     for (int i = 0; i < f->nskin; i++) {
         float own[3];
@@ -170,10 +181,17 @@ static void keep_apart(Neural *n, const float *weights, float *surface, FaStats 
     fai_touching_poses(&n->touching, f, weights, pose);
     fai_contact_begin(contact, 1 / 60.0, n->skin, pose);
     fai_contact_own_pose(contact, n->own);
-    fai_contact_limit(contact, n->skin, n->skin_to);
-    if (stats) stats->held += fai_contact_stats(contact).held;
+    const int legs = legs_of(n);
+    for (int leg = 1; leg <= legs; leg++) {
+        const float share = 1 / (float)(legs - leg + 1); // of what is left of the way
+        for (size_t i = 0; i < size; i++) n->leg[i] = n->skin[i] + share * (n->skin_to[i] - n->skin[i]);
+        if (leg == legs) memcpy(n->leg, n->skin_to, size * sizeof *n->leg);
+        fai_contact_limit(contact, n->skin, n->leg);
+        if (stats) stats->held += fai_contact_stats(contact).held;
+        memcpy(n->skin, n->leg, size * sizeof *n->leg);
+    }
+    memcpy(n->skin_to, n->skin, size * sizeof *n->skin);
     put_back(n, surface);
-    memcpy(n->skin, n->skin_to, 3 * (size_t)f->nskin * sizeof *n->skin);
 }
 
 static FaCode neural_step(FaMethod *m, const FaInput *in, float *surface, FaStats *stats, FaError *err) {
@@ -188,7 +206,14 @@ static FaCode neural_step(FaMethod *m, const FaInput *in, float *surface, FaStat
     memcpy(surface, n->linear, 3 * (size_t)m->rig->mesh.nvert * sizeof *surface);
     fa_rt_network(n->rt, n->weights, n->targets);
     fa_rt_correct(n->rt, n->targets, n->amount, surface);
-    if (n->touching.contact) keep_apart(n, n->weights, surface, stats);
+    if (!n->touching.contact) return FA_OK;
+    bool still = true;
+    for (int s = 0; s < m->rig->nshape; s++) still &= n->weights[s] == 0;
+    if (still) { // the neutral is free, however lips were caught on the way
+        memcpy(n->skin, n->rest, 3 * (size_t)m->face->nskin * sizeof *n->skin);
+        fai_contact_reset(n->touching.contact, n->skin);
+    } else
+        keep_apart(n, n->weights, surface, stats);
     return FA_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "face/face.h"
 #include "mesh/intersect.h"
 #include "method/method.h"
+#include "method/touching.h"
 
 #include <math.h>
 #include <time.h>
@@ -27,6 +28,7 @@ typedef struct Person {
     FaBlender *blender;
     int nvert;
     FaMesh skin, zone; // what is tested: triangles of simulated skin, or of all; of them lips and lids
+    bool free;         // contact is off: who plays the network parts what crosses
     int crossed[2];    // pairs of the neutral in these
     const int *vertex; // of the rig, of each of its vertices; NULL: the same
     float *weight, *linear, *surface, *shown;
@@ -71,6 +73,7 @@ static FaCode open_person(Person *p, FaError *err) {
     p->shown = FA_PUSH(p->arena, n, float);
     if (!p->weight || !p->linear || !p->surface || !p->shown) return FA_FAIL_MEMORY(err);
     const FaFace *face = p->method->face;
+    p->free = t->params && fa_params_get(t->params, "contact") == FA_TOUCH_OFF;
     p->skin = p->rig->mesh;
     if (face) {
         p->vertex = face->skin_vertex;
@@ -114,6 +117,7 @@ static bool turned(const Person *p) {
 static FaCode crosses(Person *p, bool *does, FaError *err) {
     int now, zone = 0, linear;
     *does = false;
+    if (p->free) return FA_OK;
     FA_TRY(count_crossings(p, &p->skin, p->surface, &now, err));
     if (now <= p->crossed[0]) return FA_OK;
     if (p->vertex) FA_TRY(count_crossings(p, &p->zone, p->surface, &zone, err));

@@ -102,8 +102,11 @@ static void take_widths(FaTrain *t) {
 
 static void summary(const FaTrain *t, FaTrainReport *r) {
     const FaTrainSet *set = &t->set;
-    r->identities = set->nshard, r->samples = set->nsample, r->used = set->count[FA_PART_LEARN];
+    r->used = set->count[FA_PART_LEARN];
     for (int i = 0; i < set->nshard; i++) {
+        r->mirrored |= set->shard[i].mirrored;
+        r->identities += !set->shard[i].mirrored;
+        r->samples += set->shard[i].mirrored ? 0 : set->shard[i].npose;
         r->held += set->shard[i].person == FA_PART_PEOPLE;
         r->validating += set->shard[i].person == FA_PART_CHOOSE;
     }
@@ -115,7 +118,7 @@ static void summary(const FaTrain *t, FaTrainReport *r) {
         r->held_clips++;
     }
     r->components = t->net.nc, r->inputs = t->net.nd, r->neutrals = t->net.nn;
-    r->steps = t->step, r->begun = t->begun, r->best = t->best_step;
+    r->steps = t->step, r->begun = t->begun, r->best = t->best_step, r->chosen = t->best;
 }
 
 static FaCode make(FaTrain *t, const char *dir, const char *path, const char *part, FaTrainReport *r, FaError *err) {

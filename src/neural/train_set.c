@@ -2,8 +2,10 @@
 
 #include "base/file.h"
 #include "base/task.h"
+#include "rig/names.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -43,6 +45,122 @@ static FaCode list(const char *dir, FaTrainSet *set, FaError *err) {
     return rc;
 }
 
+// --- left and right -----------------------------------------------------------------------------------------------
+// Of a template that is its own mirror image, shapes included, each sample is two: what flesh does on the left it does
+// on the right. Those of people who are learnt from; nothing is chosen or measured by them.
+
+static const float SAME = 1e-5f; // m
+
+typedef struct Height {
+    float y;
+    int vertex;
+} Height;
+
+static int by_height(const void *a, const void *b) {
+    const Height *p = a, *q = b;
+    return p->y != q->y ? (p->y < q->y ? -1 : 1) : p->vertex - q->vertex;
+}
+
+static bool mirrors(const float *a, const float *b) {
+    return fabsf(a[0] + b[0]) < SAME && fabsf(a[1] - b[1]) < SAME && fabsf(a[2] - b[2]) < SAME;
+}
+
+static int find_twin(const Height *h, int n, const float *mean, int vertex) {
+    const float *at = mean + 3 * (size_t)vertex;
+    int low = 0, high = n;
+    while (low < high) {
+        const int mid = (low + high) / 2;
+        if (h[mid].y < at[1] - SAME)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (; low < n && h[low].y <= at[1] + SAME; low++)
+        if (mirrors(at, mean + 3 * (size_t)h[low].vertex)) return h[low].vertex;
+    return -1;
+}
+
+static bool is_symmetric(const FaTemplate *mesh, const int *twin) {
+    if (mesh->nweight != FA_ARKIT_COUNT) return false;
+    for (int v = 0; v < mesh->nvert; v++)
+        if (twin[v] < 0 || twin[twin[v]] != v) return false;
+    for (int s = 0; s < mesh->nweight; s++) {
+        const size_t n3 = 3 * (size_t)mesh->nvert;
+        const float *shape = mesh->shape + n3 * (size_t)s, *other = mesh->shape + n3 * (size_t)fai_arkit_mirror(s);
+        for (size_t v = 0; v < (size_t)mesh->nvert; v++)
+            if (!mirrors(shape + 3 * v, other + 3 * (size_t)twin[v])) return false;
+    }
+    return true;
+}
+
+static FaCode find_twins(FaTrainSet *set, FaError *err) {
+    const int n = set->mesh.nvert;
+    Height *h = FA_NEW(n, Height);
+    set->twin = FA_NEW(n, int);
+    if (!h || !set->twin) {
+        fa_free(h);
+        return FA_FAIL_MEMORY(err);
+    }
+    for (int v = 0; v < n; v++) h[v] = (Height){set->mesh.mean[3 * (size_t)v + 1], v};
+    qsort(h, (size_t)n, sizeof *h, by_height);
+    for (int v = 0; v < n; v++) set->twin[v] = find_twin(h, n, set->mesh.mean, v);
+    fa_free(h);
+    if (is_symmetric(&set->mesh, set->twin)) return FA_OK;
+    fa_free(set->twin);
+    set->twin = NULL;
+    return FA_OK;
+}
+
+// Each shard's mirror image behind it.
+static FaCode add_mirrored(FaTrainSet *set, FaError *err) {
+    if (!set->twin) return FA_OK;
+    FaTrainShard *both = FA_NEW(2 * (size_t)set->nshard, FaTrainShard);
+    bool good = both != NULL;
+    for (int i = 0; good && i < set->nshard; i++) {
+        both[2 * i] = both[2 * i + 1] = set->shard[i];
+        both[2 * i + 1].mirrored = true;
+        good = (both[2 * i + 1].path = fai_strdup(set->shard[i].path)) != NULL;
+        if (!good)
+            while (i-- > 0) fa_free(both[2 * i + 1].path);
+    }
+    if (!good) {
+        fa_free(both);
+        return FA_FAIL_MEMORY(err);
+    }
+    fa_free(set->shard);
+    set->shard = both, set->nshard *= 2;
+    return FA_OK;
+}
+
+static void mirror_halves(const FaTrainSet *set, uint16_t *x) {
+    for (int v = 0; v < set->mesh.nvert; v++) {
+        const int t = set->twin[v];
+        if (t < v) continue;
+        for (size_t k = 0; k < 3; k++) {
+            const uint16_t keep = x[3 * (size_t)v + k], flip = k ? 0 : 0x8000;
+            x[3 * (size_t)v + k] = x[3 * (size_t)t + k] ^ flip;
+            if (t > v) x[3 * (size_t)t + k] = keep ^ flip;
+        }
+    }
+}
+
+static void mirror_shard(const FaTrainSet *set, FaShard *s) {
+    const size_t n3 = 3 * (size_t)s->nvert;
+    for (int v = 0; v < s->nvert; v++) {
+        const int t = set->twin[v];
+        if (t < v) continue;
+        for (size_t k = 0; k < 3; k++) {
+            const float keep = s->neutral[3 * (size_t)v + k], sign = k ? 1 : -1;
+            s->neutral[3 * (size_t)v + k] = sign * s->neutral[3 * (size_t)t + k];
+            s->neutral[3 * (size_t)t + k] = sign * keep;
+        }
+    }
+    for (size_t p = 0; p < (size_t)s->npose; p++) {
+        mirror_halves(set, s->difference + p * n3);
+        mirror_halves(set, s->correction + p * n3);
+    }
+}
+
 // --- groups of shards ---------------------------------------------------------------------------------------------
 
 typedef struct Group {
@@ -58,7 +176,10 @@ static void read_some(void *ctx, int begin, int end, int chunk) {
     Group *g = ctx;
     for (int i = begin; i < end; i++) {
         g->err[i] = (FaError){0};
-        g->rc[i] = fai_shard_read(g->set->shard[g->first + i].path, &g->shard[i], &g->err[i]);
+        const FaTrainShard *known = &g->set->shard[g->first + i];
+        g->rc[i] = fai_shard_read(known->path, &g->shard[i], &g->err[i]);
+        if (g->rc[i] >= 0 && known->mirrored && g->shard[i].nvert == g->set->mesh.nvert)
+            mirror_shard(g->set, &g->shard[i]);
     }
 }
 
@@ -108,17 +229,22 @@ static int by_lot(const void *a, const void *b) {
 static FaCode draw_people(FaTrainSet *set, const FaTrainOptions *o, FaError *err) {
     Lot *lot = FA_NEW(set->nshard, Lot);
     if (!lot) return FA_FAIL_MEMORY(err);
+    int people = 0;
     for (int i = 0; i < set->nshard; i++)
-        lot[i] = (Lot){fai_random_u64((uint64_t)o->seed + 0x9e37, set->shard[i].identity), i};
-    qsort(lot, (size_t)set->nshard, sizeof *lot, by_lot);
-    const int test = FA_MAX(1, (int)(o->hold_identities * set->nshard + 0.5));
+        if (!set->shard[i].mirrored)
+            lot[people++] = (Lot){fai_random_u64((uint64_t)o->seed + 0x9e37, set->shard[i].identity), i};
+    qsort(lot, (size_t)people, sizeof *lot, by_lot);
+    const int test = FA_MAX(1, (int)(o->hold_identities * people + 0.5));
     const int choose = FA_MAX(1, (test + 1) / 2);
-    for (int i = 0; i < set->nshard; i++)
+    for (int i = 0; i < people; i++)
         set->shard[lot[i].what].person = i < test ? FA_PART_PEOPLE : i < test + choose ? FA_PART_CHOOSE : FA_PART_LEARN;
+    for (int i = 1; i < set->nshard; i++)
+        if (set->shard[i].mirrored)
+            set->shard[i].person = set->shard[i - 1].person == FA_PART_LEARN ? FA_PART_LEARN : FA_PART_NONE;
     fa_free(lot);
-    if (set->nshard - test - choose < 1)
-        return FA_FAIL(err, FA_E_ARG, NULL, "hold fewer", "nobody is left to learn from: %d people, %d held",
-                       set->nshard, test + choose);
+    if (people - test - choose < 1)
+        return FA_FAIL(err, FA_E_ARG, NULL, "hold fewer", "nobody is left to learn from: %d people, %d held", people,
+                       test + choose);
     return FA_OK;
 }
 
@@ -173,10 +299,12 @@ static void see_moved(FaTrainSet *set, const FaShard *s) {
 static FaCode same_person(const FaTrainSet *set, FaError *err) {
     Lot *lot = FA_NEW(set->nshard, Lot);
     if (!lot) return FA_FAIL_MEMORY(err);
-    for (int i = 0; i < set->nshard; i++) lot[i] = (Lot){set->shard[i].identity, i};
-    qsort(lot, (size_t)set->nshard, sizeof *lot, by_lot);
+    int people = 0;
+    for (int i = 0; i < set->nshard; i++)
+        if (!set->shard[i].mirrored) lot[people++] = (Lot){set->shard[i].identity, i};
+    qsort(lot, (size_t)people, sizeof *lot, by_lot);
     int twice = -1;
-    for (int i = 1; i < set->nshard; i++)
+    for (int i = 1; i < people; i++)
         if (lot[i].value == lot[i - 1].value) twice = lot[i].what;
     fa_free(lot);
     if (twice < 0) return FA_OK;
@@ -240,6 +368,8 @@ FaCode fai_train_set_open(const char *dir, const FaTrainOptions *o, FaTrainSet *
     char *mesh = fai_path_join(dir, "template");
     FaCode rc = mesh ? fai_template_read(mesh, &set->mesh, err) : FA_FAIL_MEMORY(err);
     if (rc >= 0) rc = list(dir, set, err);
+    if (rc >= 0) rc = find_twins(set, err);
+    if (rc >= 0) rc = add_mirrored(set, err);
     if (rc >= 0) {
         g = FA_NEW(1, Group);
         set->moved = FA_NEW(set->mesh.nvert, bool);
@@ -264,6 +394,7 @@ FaCode fai_train_set_open(const char *dir, const FaTrainOptions *o, FaTrainSet *
 void fai_train_set_close(FaTrainSet *set) {
     for (int i = 0; i < set->nshard; i++) fa_free(set->shard[i].path);
     fa_free(set->shard), fa_free(set->part), fa_free(set->owner), fa_free(set->held), fa_free(set->moved);
+    fa_free(set->twin);
     fai_template_free(&set->mesh);
     *set = (FaTrainSet){0};
 }

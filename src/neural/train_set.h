@@ -14,12 +14,14 @@ typedef struct FaTrainShard {
     uint64_t identity;
     int npose, first;     // poses; the first one's number among all samples
     unsigned char person; // FaTrainPart of the person: learn, choose or people
+    bool mirrored;        // the one before it once more, left and right exchanged
 } FaTrainShard;
 
 typedef struct FaTrainSet {
     FaTemplate mesh;
     FaTrainShard *shard; // in the order of their names      (nshard)
     int nshard, nsample;
+    int *twin;           // vertex on the other side; NULL: the template is not symmetric  (mesh.nvert)
     unsigned char *part; // FaTrainPart                       (nsample)
     int *owner;          // shard                             (nsample)
     int count[FA_PART_NONE + 1];

@@ -9,17 +9,18 @@
 
 #include <math.h>
 
-enum { LIFT = 8, RELAX = 24, PAPER = 40, AGAIN = 32, CHUNK = 1024 };
+enum { LIFT = 8, RELAX = 24, PAPER = 40, AGAIN = 32, CHUNK = 1024, ROUNDS = 12, HALVES = 6 };
 static const double STRAIN = 6000;    // Pa: twice a shear modulus of 3 kPa; only what touches is compared with it
 static const double BONE = 1000;      // 1/m: the skull layer is nearly where its bone is
 static const double INERTIA = 1;      // 1/s2: next to nothing
 static const double TOLERANCE = 1e-3; // of the gradient's fall in a solve
 static const double THIN = 2e-3, THICK = 4e-3, FIRMER = 50; // m: thinner flesh than THIN gives so much less
+static const float SOUND = 1e-3f;                           // of its volume: a tet with less is turned over
 static const double BENDS = 2e-3;                           // m: of flesh, for a skull layer that is one
 
 FaPhysicsOptions fai_physics_options(FaPhysicsKind kind) {
     if (kind == FA_PHYSICS_LIMITED)
-        return (FaPhysicsOptions){.kind = kind, .kappa = 14, .muscle = 0.5, .volume = 1, .margin = 0.05};
+        return (FaPhysicsOptions){.kind = kind, .kappa = 14, .muscle = 0.5, .volume = 1, .margin = 0.01};
     // table 2, lengths in cm
     return (FaPhysicsOptions){
         .kind = kind, .kappa = 140, .muscle = 0.1, .volume = 1, .skin = 1e-3, .skull = 1e-3, .curvature = 1e-8};
@@ -120,6 +121,9 @@ static FaCode open_buffers(FaPhysics *p, FaError *err) {
         {&p->lifted, n}, {&p->u, n}, {&p->anchor, 8 * (size_t)l->nskin}, {&p->tet_rest, 9 * row}, {&p->work, 21 * row}};
     for (int i = 0; i < FA_COUNT(field); i++)
         if (!(*field[i].to = FA_PUSH(p->arena, field[i].size + 1, float))) return FA_FAIL_MEMORY(err);
+    p->whole = FA_PUSH(p->arena, l->ntet + 1, unsigned char);
+    p->back = FA_PUSH(p->arena, l->nnode, unsigned char);
+    if (!p->whole || !p->back) return FA_FAIL_MEMORY(err);
     p->count = FA_PUSH(p->arena, fai_chunks(l->ntet, CHUNK) + 1, int);
     return p->count ? FA_OK : FA_FAIL_MEMORY(err);
 }
@@ -203,6 +207,39 @@ void fai_physics_hold(FaPhysics *p) {
     rest_on_gradients(p);
 }
 
+static float det_of(const float *f, int stride, int t) {
+    const size_t row = (size_t)stride, at = (size_t)t;
+    const float *a = f + at;
+    return a[0] * (a[4 * row] * a[8 * row] - a[5 * row] * a[7 * row]) -
+           a[row] * (a[3 * row] * a[8 * row] - a[5 * row] * a[6 * row]) +
+           a[2 * row] * (a[3 * row] * a[7 * row] - a[4 * row] * a[6 * row]);
+}
+
+static void note_whole(FaPhysics *p) {
+    for (int t = 0; t < p->layered->ntet; t++) p->whole[t] = det_of(p->tet_rest, p->stride, t) > SOUND;
+}
+
+// A tet that relaxing has turned over, and the lift had not, goes back towards the lift, half of the way each round and
+// all of it in the last ones. These are next to crushed in the lift already.
+static void turn_back(FaPhysics *p) {
+    const FaLayered *l = p->layered;
+    for (int round = 0; round < ROUNDS; round++) {
+        int crushed, turned = 0;
+        memset(p->back, 0, (size_t)l->nnode);
+        fai_tets_pose(p->tets, p->u, -1, p->work, &crushed);
+        for (int t = 0; t < l->ntet; t++) {
+            if (!p->whole[t] || det_of(p->work, p->stride, t) > SOUND) continue;
+            for (int k = 0; k < 4; k++) p->back[l->tet[t][k]] = 1;
+            turned++;
+        }
+        if (!turned) break;
+        const float keep = round < HALVES ? 0.5f : 0;
+        for (size_t i = 0; i < (size_t)l->nnode; i++)
+            for (size_t k = 4 * i; p->back[i] && k < 4 * i + 3; k++)
+                p->u[k] = p->lifted[k] + keep * (p->u[k] - p->lifted[k]);
+    }
+}
+
 static FaCode pose_limited(FaPhysics *p, const float *weights, FaStats *stats, FaError *err) {
     FaProjectiveReport report;
     FaCode rc = fai_lift(p->lift, weights, p->lifted, &report, err);
@@ -210,8 +247,13 @@ static FaCode pose_limited(FaPhysics *p, const float *weights, FaStats *stats, F
     stats->iterations += report.iterations;
     stats->unsolved += rc == FA_STALLED;
     fai_physics_hold(p);
+    note_whole(p);
+    fai_range_pose(p->range, weights);
     p->clamped = fai_range_clamp(p->range, p->tet_rest, p->work, p->count);
-    return p->clamped ? solve(p, RELAX, stats, err) : FA_OK; // as lifted: at rest to the bit
+    if (!p->clamped) return FA_OK; // as lifted: at rest to the bit
+    FA_TRY(rc = solve(p, RELAX, stats, err));
+    turn_back(p);
+    return rc;
 }
 
 FaCode fai_physics_pose(FaPhysics *p, const float *weights, FaStats *stats, FaError *err) {

@@ -42,6 +42,8 @@ typedef struct FaPhysics {
     float *anchor;           // (2 nskin x 4)
     float *tet_rest, *work;  // 9 and 21 rows of stride
     int *count;              // of chunks of tets
+    unsigned char *whole;    // limited: not turned over in the lift                          (ntet)
+    unsigned char *back;     // nodes that go back towards it                                 (nnode)
     int clamped;             // tets of the last pose that were outside their range
     FaArena *arena;
 } FaPhysics;

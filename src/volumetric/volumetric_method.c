@@ -23,7 +23,7 @@
     X(NUMBER, muscle, NAN, 0, 10, "", NULL,                                                                            \
       "strain stiffness of muscle, against that of fat; not given: 0.5, or 0.1 for paper")                             \
     X(NUMBER, volume, 1, 0, 100, "", NULL, "how hard flesh keeps its volume, against how hard it keeps its shape")     \
-    X(NUMBER, margin, 5, 0, 100, "%", NULL, "limited: how far beyond the single shapes flesh may stretch or swell")    \
+    X(NUMBER, margin, 1, 0, 100, "%", NULL, "limited: how far beyond the strongest shape flesh may stretch or swell")  \
     X(NUMBER, skin, 1, 0, 100, "mm", NULL, "paper: so much flesh strains as the skin itself")                          \
     X(NUMBER, skull, 1, 0, 100, "mm", NULL, "paper: so much flesh strains as the layer over the skull")                \
     X(NUMBER, curvature, 10, 0, 1e6, "mm3", NULL, "paper: how hard that layer is to bend")                             \
