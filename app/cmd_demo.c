@@ -23,7 +23,7 @@ static const Option options[] = {{"level", 0, OPT_INT, &level, "N", 0, 2, "resol
 
 static const char generator[] = "fascia " FA_VERSION_TEXT " demo";
 
-enum { LIPS, RUN, ACTOR, SMILE, LEARNT, EXAMPLES, MUSCLES = EXAMPLES, PAIRS, JUMPS = 2 };
+enum { LIPS, RUN, ACTOR, SMILE, LEARNT, PURSE, EXAMPLES, MUSCLES = EXAMPLES, PAIRS, JUMPS = 2 };
 
 // A clip before and after a method: one pair of the page, one file.
 typedef struct Example {
@@ -458,6 +458,52 @@ static FaCode pull_muscles(Demo *d, FaError *err) {
     return FA_OK;
 }
 
+// From a smile to a funnel and back to rest.
+static FaCode make_purse(FaClip **clip, FaError *err) {
+    enum { FRAMES = 41, FPS = 30 };
+    static const char *const names[] = {"mouthSmileLeft", "mouthSmileRight", "mouthFunnel"};
+    FaCode rc = fa_clip_new(FRAMES, 3, names, FPS, clip, err);
+    for (int f = 0; rc >= 0 && f < FRAMES; f++) {
+        const double t = (double)f / (FRAMES - 1), rise = fmin(1, 4 * t), turn = fmin(1, fmax(0, 2.5 * (t - 0.3))),
+                     fall = fmin(1, 4 * (1 - t));
+        float *w = (*clip)->weight + 3 * (size_t)f;
+        w[0] = w[1] = (float)(fmin(rise, fall) * (1 - turn));
+        w[2] = (float)(fmin(rise, fall) * turn);
+    }
+    return rc;
+}
+
+// Muscles of the shapes that move, and a clip by them.
+static FaCode purse_by_muscles(Demo *d, FaError *err) {
+    Example *e = &d->ex[PURSE];
+    FaMethod *method = NULL;
+    unsigned char *wanted = calloc((size_t)d->rig->nshape + 1, 1);
+    if (!wanted) return cli_no_memory(err);
+    FaCode rc = make_purse(&e->clip, err);
+    for (int c = 0; rc >= 0 && c < e->clip->nchan; c++)
+        for (int s = 0; s < d->rig->nshape; s++) wanted[s] |= !strcmp(d->rig->shape[s].name, e->clip->name[c]);
+    const FaMuscleShapesOptions how = {.wanted = wanted, .progress = cli_progress};
+    if (rc >= 0) rc = fa_muscle_keep(d->model, d->face, err);
+    if (rc >= 0) rc = fa_muscle_shapes(d->model, d->face, &how, NULL, err);
+    cli_progress_end();
+    free(wanted);
+    if (rc >= 0) rc = fa_method_open("muscle", &(FaMethodSetup){.rig = d->rig, .face = d->face}, &method, err);
+    if (rc >= 0) rc = play(d, e, method, "purse", true, err);
+    fa_method_close(method);
+    if (rc < 0) return rc;
+    const FaCompare *c = &e->compare;
+    const int crossed = frames_above_zero(c->frame_intersections_b, c->frames);
+    snprintf(e->sentence, sizeof e->sentence,
+             "A smile becomes a funnel: left, every point goes straight; right, muscles pull and the flesh finds the "
+             "way, up to %.1f mm beside it.",
+             c->max_mm);
+    add_jump(e, c->worst_frame, "farthest beside: %.1f mm", c->max_mm);
+    cli_say("  %-12s a smile becomes a funnel by muscles: up to %.1f mm beside the straight way, skin crosses in %d "
+            "frames (fascia muscle play)",
+            "purse.glb", c->max_mm, crossed);
+    return rc;
+}
+
 // --- the page -----------------------------------------------------------------------------------------------------
 
 static FaCode write_page(Demo *d, FaError *err) {
@@ -470,11 +516,12 @@ static FaCode write_page(Demo *d, FaError *err) {
                                                    {"the animation", "the same with flesh"},
                                                    {"the actor, 80 markers", "our head, driven by them"},
                                                    {"linear smile", "soft smile"},
-                                                   {"linear blending", "the network"}};
+                                                   {"linear blending", "the network"},
+                                                   {"linear blending", "muscles and flesh"}};
     FaPageTrack track[2 * PAIRS];
     FaPagePair pair[PAIRS];
-    static const char *const tabs[EXAMPLES] = {"Lips that meet", "Flesh that swings", "Another face's markers",
-                                               "A soft smile", "Flesh by a network"};
+    static const char *const tabs[EXAMPLES] = {"Lips that meet", "Flesh that swings",  "Another face's markers",
+                                               "A soft smile",   "Flesh by a network", "A clip by muscles"};
     for (int i = 0; i < EXAMPLES; i++) {
         track[2 * i] = (FaPageTrack){.name = names[i][0], .seq = x[i].linear, .clip = x[i].clip};
         track[2 * i + 1] = (FaPageTrack){
@@ -487,9 +534,9 @@ static FaCode write_page(Demo *d, FaError *err) {
                                .njumps = x[i].njump};
     }
     track[2 * LIPS].crossings = track[2 * LIPS + 1].crossings = true;
-    pair[LIPS].focus = FA_PAGE_MOUTH;
+    pair[LIPS].focus = pair[PURSE].focus = FA_PAGE_MOUTH;
     track[2 * LEARNT].crossings = track[2 * LEARNT + 1].crossings = true;
-    pair[LIPS].speed = pair[SMILE].speed = 0.25;
+    pair[LIPS].speed = pair[SMILE].speed = pair[PURSE].speed = 0.25;
     pair[RUN].speed = 0.5;
     pair[RUN].hold_head = true;
     track[2 * ACTOR].rig = d->actor_rig;
@@ -561,6 +608,7 @@ static int run(int argc, const char **argv) {
     if (rc >= 0) rc = smile_softly(&d, &err);
     if (rc >= 0) rc = laugh_by_network(&d, &err);
     if (rc >= 0) rc = pull_muscles(&d, &err);
+    if (rc >= 0) rc = purse_by_muscles(&d, &err);
     if (rc >= 0) rc = write_report(&d, &err);
     if (rc >= 0) rc = draw(&d, &err);
     if (rc >= 0)
