@@ -130,6 +130,8 @@ static const Value values[] = {
     {"regions", "off"},
     {"loop-motion", NULL},
     {"hit", "4"},
+    {"goals", "cheeks=0.2"},
+    {"sticks", "cheeks"},
     {"hinge", "0,0.02,0.01"},
     {"head-smooth", "3"},
     {"names", NULL},
@@ -311,9 +313,9 @@ static const Mode modes[] = {
      "head-units joint mass fps"},
     // lips that never touch do not stick; markers that are right on the skin of this very face need no reach
     {&cmd_drive, ARGS{"drive", rig, clip, "--face", face, NULL}, "pc2",
-     "head-units joint head-smooth seed fps sticky sticky-stiffness sticky-length hinge"},
+     "head-units joint head-smooth seed fps sticky sticks sticky-stiffness sticky-length hinge"},
     {&cmd_drive, ARGS{"drive", rig, take, "--method", "bf", "--face", face, NULL}, "pc2",
-     "seed fps world smooth sticky sticky-stiffness sticky-length friction contact "
+     "seed fps world smooth sticky sticks sticky-stiffness sticky-length friction contact "
      "contact-stiffness teeth head gravity svd neutral literal hinge retarget reach"},
     {&cmd_drive, ARGS{"drive", rig, take, "--literal", NULL}, "pc2",
      "fps world smooth neutral method jaw residual retarget hinge physics reach"},
