@@ -49,9 +49,11 @@ static bool is_around_mouth(const FaFace *f, int i) {
 
 static int mark(const FaFace *f, FaTouch what, unsigned sticky, unsigned char *touch) {
     int touching = 0;
+    for (int i = 0; i < f->nskin; i++)
+        if (fai_face_hangs(f, i) > TOUCHES) what = FA_TOUCH_FACE; // it may swing against any of the skin
     if (!sticky) sticky = 1u << FA_REGION_LIP_UPPER | 1u << FA_REGION_LIP_LOWER;
     for (int i = 0; i < f->nskin; i++) {
-        bool in = what == FA_TOUCH_FACE || f->region[FA_REGION_MOUTH][i] > TOUCHES || fai_face_hangs(f, i) > TOUCHES;
+        bool in = what == FA_TOUCH_FACE || f->region[FA_REGION_MOUTH][i] > TOUCHES;
         if (what == FA_TOUCH_OPENINGS) in = in || f->region[FA_REGION_EYELIDS][i] > TOUCHES || is_around_mouth(f, i);
         bool sticks = (sticky >> FA_REGIONS & 1) && fai_face_hangs(f, i) > STICKS;
         for (int r = 0; r < FA_REGIONS; r++) sticks |= (sticky >> r & 1) && f->region[r][i] > STICKS;

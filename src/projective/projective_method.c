@@ -47,7 +47,8 @@
     X(NUMBER, gravity, 1, 0, 1, "", NULL,                                                                              \
       "1: the sculpts already sag, so only tilting the head adds sag. 0: full gravity on top of the sculpts")          \
     X(CHOICE, contact, 0, 0, 3, "", "mouth|face|off|openings",                                                         \
-      "what may touch, with what hangs free: the mouth; the whole face (slower); nothing; mouth, skin around it, "     \
+      "what may touch: the mouth (where something hangs free the whole face); the whole face (slower); nothing; "      \
+      "mouth, skin around it, "                                                                                        \
       "lids")                                                                                                          \
     X(NUMBER, contact_stiffness, 150, 0.1, 1e6, "N/m/mm2", NULL, "how hard touching skin pushes back")                 \
     X(NUMBER, friction, 0.3, 0, 1, "", NULL, "how much touching skin slows sliding skin: 0 slides freely, 1 holds")    \
