@@ -7,8 +7,8 @@
 
 enum { FA_TOUCH_COLLIDERS = 12 };
 
-// What may touch; the whole face where something hangs free, which may swing against any of it. OPENINGS: the mouth with
-// the skin that its lining lies behind, which it comes through where a lip is rolled far, and the lids: all that
+// What may touch; the whole face where something hangs free, which may swing against any of it. OPENINGS: the mouth
+// with the skin that its lining lies behind, which it comes through where a lip is rolled far, and the lids: all that
 // crosses on faces driven by others' shapes, at a third of what the whole face costs.
 typedef enum FaTouch { FA_TOUCH_MOUTH, FA_TOUCH_FACE, FA_TOUCH_OFF, FA_TOUCH_OPENINGS } FaTouch;
 
