@@ -111,7 +111,8 @@ static FaCode try_change(Work *w, FaMuscleReport *r, FaError *err) {
 }
 
 // One round: the whole change; where that is too much, a part of it; then what the morph alone says. *steps: of this
-// round, and of the next; 0: nothing was better. *inverted: tets of the best round, -1: there is none yet.
+// round, and of the next; 0: nothing was better. *inverted: tets of the best round. The morph alone may fold more of
+// them in the first: what it gains is the most of all.
 static FaCode play_round(Work *w, int *steps, int *inverted, FaMuscleHit *hit, FaError *err) {
     const double before = hit->rms[hit->best];
     const int i = ++hit->rounds;
@@ -125,7 +126,8 @@ static FaCode play_round(Work *w, int *steps, int *inverted, FaMuscleHit *hit, F
         if (part == 0) hoped = w->reach.hoped;
         FA_TRY(try_change(w, &r, err));
         hit->rms[i] = fai_muscle_snap(w->d, w->goal, w->x);
-        if (hit->rms[i] < before && (*inverted < 0 || r.inverted <= *inverted + FOLDS)) {
+        const bool folds = r.inverted > *inverted + FOLDS && !(part == 2 && hit->best == 0);
+        if (hit->rms[i] < before && !folds) {
             *steps = part ? 2 : next_steps(hoped, *steps, before, hit->rms[i], r.inverted > 0);
             *inverted = r.inverted, hit->best = i;
             memcpy(w->best, w->track, 3 * (size_t)w->d->tracks.npoint * sizeof *w->best);
@@ -143,7 +145,7 @@ static FaCode play_round(Work *w, int *steps, int *inverted, FaMuscleHit *hit, F
 static FaCode play_rounds(Work *w, FaMuscleHit *hit, FaError *err) {
     const FaMuscleAim *aim = w->aim;
     const int rounds = FA_MIN(aim->rounds > 0 ? aim->rounds : 5, FA_MUSCLE_ROUNDS);
-    int steps = FIRST_STEPS, inverted = -1;
+    int steps = FIRST_STEPS, inverted = 0;
     hit->rms[0] = fai_muscle_snap(w->d, w->goal, w->x);
     memcpy(w->best, w->raw, 3 * (size_t)w->d->tracks.npoint * sizeof *w->best);
     memcpy(w->best_x, w->x, 3 * (size_t)w->m->flesh.nnode * sizeof *w->x);
